@@ -15,7 +15,8 @@ using Clock = std::chrono::steady_clock;
 static const char kPtx[] =
     ".version 7.0\n.target sm_75\n.address_size 64\n"
     ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 d)\n"
-    "{ ret; }\n";
+    "{ ret; }\n"
+    "\n// culaunch: {\"signatures\":{\"nothing\":[\"float*\",\"float*\",\"float*\",\"int\"]}}\n";
 
 // The driver without a log has no kernels but those that it is told of (drivers/fake).
 static void DeclareToFakeDriver() {
@@ -37,6 +38,22 @@ static double Burst(culaunch::Driver& driver, CUstream stream, const Launch& lau
   return std::chrono::duration<double, std::nano>(end - start).count() / kLaunches;
 }
 
+// As dlpack.h has it.
+struct Tensor {
+  void* data;
+  struct {
+    int device_type, device_id;
+  } device;
+  int ndim;
+  struct {
+    uint8_t code, bits;
+    uint16_t lanes;
+  } dtype;
+  int64_t* shape;
+  int64_t* strides;
+  uint64_t byte_offset;
+};
+
 static double Median(std::vector<double>& values) {
   std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
   return values[values.size() / 2];
@@ -56,6 +73,11 @@ int main(int count, char** words) try {
   void* arguments[] = {&a, &b, &c, &d};
   CULAUNCH_CHECK(kernel.Launch(arguments, 1, 32, stream));
 
+  int64_t shape[] = {64};
+  Tensor x = {nullptr, {driver.device_types().front(), 0}, 1, {2, 32, 1}, shape, nullptr, 0};
+  CUdeviceptr memory = 0;
+  if (driver.cuMemAlloc(&memory, 256) == CUDA_SUCCESS) x.data = reinterpret_cast<void*>(memory);
+  const Tensor y = x, z = x;
   const auto by_hand_on = [&](CUstream each) {
     CUlaunchConfig config = {};
     config.gridDimX = config.gridDimY = config.gridDimZ = 1;
@@ -65,7 +87,7 @@ int main(int count, char** words) try {
     CULAUNCH_CHECK(driver.cuLaunchKernelEx(&config, reinterpret_cast<CUfunction>(kernel.handle()),
                                            arguments, nullptr));
   };
-  std::vector<double> by_hand, launch, said, checked, default_by_hand, default_launch;
+  std::vector<double> by_hand, launch, said, checked, arrays, default_by_hand, default_launch;
   for (int i = 0; i < rounds; ++i) {
     by_hand.push_back(Burst(driver, stream, [&] { by_hand_on(stream); }));
     launch.push_back(
@@ -73,12 +95,18 @@ int main(int count, char** words) try {
     said.push_back(Burst(driver, stream,
                          [&] { CULAUNCH_CHECK(kernel.Launch(arguments, 1, 32, {stream, 0})); }));
     checked.push_back(Burst(driver, stream, [&] { kernel({1, 32, 0, stream}, a, b, c, d); }));
+    using culaunch::ArrayOf;
+    arrays.push_back(Burst(driver, stream, [&] {
+      kernel({1, 32, 0, {stream, 0}}, ArrayOf(x), ArrayOf(y), ArrayOf(z), d);
+    }));
     default_by_hand.push_back(Burst(driver, nullptr, [&] { by_hand_on(nullptr); }));
     default_launch.push_back(
         Burst(driver, nullptr, [&] { CULAUNCH_CHECK(kernel.Launch(arguments, 1, 32, nullptr)); }));
   }
-  std::printf("by hand %.1f\nLaunch %.1f\nLaunch, device said %.1f\nchecked call %.1f\n",
-              Median(by_hand), Median(launch), Median(said), Median(checked));
+  std::printf(
+      "by hand %.1f\nLaunch %.1f\nLaunch, device said %.1f\nchecked call %.1f\n"
+      "checked arrays %.1f\n",
+      Median(by_hand), Median(launch), Median(said), Median(checked), Median(arrays));
   std::printf("default stream by hand %.1f\ndefault stream Launch %.1f\n", Median(default_by_hand),
               Median(default_launch));
 } catch (const culaunch::Error& error) {

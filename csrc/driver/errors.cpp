@@ -21,7 +21,8 @@ void RaiseError(const culaunch::Error& error, const char* call_class) {
   bool with_code = true;
   if (error.kind() == culaunch::ErrorKind::kNoDriver) {
     name = "DriverNotFoundError";
-  } else if (error.kind() == culaunch::ErrorKind::kCall) {
+  } else if (error.kind() == culaunch::ErrorKind::kCall ||
+             error.kind() == culaunch::ErrorKind::kType) {
     if (call_class == nullptr) {
       PyErr_SetString(PyExc_ValueError, error.what());
       return;

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "array_argument.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -35,6 +36,9 @@ template <class Type>
 struct IsTensorLike<Type, std::void_t<decltype(std::declval<const Type&>().data_ptr())>>
     : std::true_type {};
 
+template <class Type>
+constexpr bool kIsArray = std::is_same_v<Type, ArrayArgument>;
+
 // A kernel gets the bytes of an argument and nothing else of it.
 template <class Type>
 constexpr void RequireArgument() {
@@ -54,7 +58,9 @@ constexpr void RequireArgument() {
 
 template <class Type>
 constexpr ArgumentKind KindOfArgument() {
-  if constexpr (std::is_pointer_v<Type> || std::is_null_pointer_v<Type>) {
+  if constexpr (kIsArray<Type>) {
+    return ArgumentKind::kPointer;
+  } else if constexpr (std::is_pointer_v<Type> || std::is_null_pointer_v<Type>) {
     return ArgumentKind::kPointer;
   } else if constexpr (std::is_floating_point_v<Type>) {
     return ArgumentKind::kFloat;
@@ -78,17 +84,64 @@ const char* ArgumentWords() {
 
 template <class Type>
 constexpr ArgumentType TypeOfArgument() {
-  return {sizeof(Type), KindOfArgument<Type>(), &ArgumentWords<Type>};
+  return {kIsArray<Type> ? sizeof(void*) : sizeof(Type), KindOfArgument<Type>(),
+          &ArgumentWords<Type>};
 }
 
 // Where an argument's bytes are. Those of nullptr are nowhere said to be zero.
 template <class Type>
 void* AddressOfArgument(const Type& argument) noexcept {
-  if constexpr (std::is_null_pointer_v<Type>) {
+  if constexpr (kIsArray<Type>) {
+    return const_cast<void*>(static_cast<const void*>(&argument.data));
+  } else if constexpr (std::is_null_pointer_v<Type>) {
     static const void* const null = nullptr;
     return const_cast<void*>(static_cast<const void*>(&null));
   } else {
     return const_cast<void*>(static_cast<const void*>(std::addressof(argument)));
+  }
+}
+
+template <class Type>
+const ArrayArgument* ArrayIn(const Type& argument) noexcept {
+  if constexpr (kIsArray<Type>) {
+    return &argument;
+  } else {
+    static_cast<void>(argument);
+    return nullptr;
+  }
+}
+
+template <class Type>
+void NoteIfArray(const Driver& driver, const Type& argument) {
+  if constexpr (kIsArray<Type>) {
+    NoteArgument(driver, argument);
+  } else {
+    static_cast<void>(driver);
+    static_cast<void>(argument);
+  }
+}
+
+// The device of an array; -1 for other arguments, and where it is not known.
+template <class Type>
+int OrdinalOf(const Type& argument) noexcept {
+  if constexpr (kIsArray<Type>) {
+    return (argument.known() & ArrayFacts::kDevice) != 0 ? argument.ordinal() : -1;
+  } else {
+    static_cast<void>(argument);
+    return -1;
+  }
+}
+
+// What an array is, and its parameter does not want; `place` is where it should be.
+template <class Type>
+uint64_t Differences(const Type& argument, const ArrayRule& rule, uint64_t place) noexcept {
+  if constexpr (kIsArray<Type>) {
+    return (argument.facts() ^ (rule.facts | place)) & rule.mask & argument.known();
+  } else {
+    static_cast<void>(argument);
+    static_cast<void>(rule);
+    static_cast<void>(place);
+    return 0;
   }
 }
 

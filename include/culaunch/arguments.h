@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "argument.h"
+#include "argument_check.h"
+#include "array_argument.h"
 #include "error.h"
 #include "kernel.h"
 #include "version.h"
@@ -27,7 +29,8 @@ class Arguments {
   template <class Type>
   Arguments& Add(const Type& argument) {
     detail::RequireArgument<Type>();
-    Append(detail::AddressOfArgument(argument), detail::TypeOfArgument<Type>());
+    Append(detail::AddressOfArgument(argument), detail::TypeOfArgument<Type>(),
+           detail::ArrayIn(argument));
     return *this;
   }
 
@@ -68,10 +71,25 @@ class Arguments {
     bytes_.clear();
     offsets_.clear();
     types_.clear();
+    arrays_.clear();
   }
 
   size_t size() const noexcept { return types_.size(); }
   const ArgumentType* types() const noexcept { return types_.data(); }
+
+  // What is wrong with them for a kernel that is launched on a stream.
+  Status CheckFor(const Kernel& kernel, const Stream& stream) const {
+    std::vector<const ArrayArgument*> arrays(types_.size(), nullptr);
+    for (const auto& [index, array] : arrays_) arrays[index] = &array;
+    return detail::ArgumentCheck(kernel.state(), stream)
+        .Run(types_.data(), arrays.data(), types_.size());
+  }
+
+  // Tell a driver that checks addresses of the arrays among them.
+  void NoteFor(const Driver& driver) const {
+    if (driver.note_array == nullptr) return;
+    for (const auto& [index, array] : arrays_) detail::NoteArgument(driver, array);
+  }
 
   // A pointer to each argument, as cuLaunchKernelEx takes them. Good until the
   // list changes.
@@ -87,7 +105,8 @@ class Arguments {
  private:
   static const char* BytesName() { return "Type = bytes]"; }
 
-  void Append(const void* bytes, const ArgumentType& type) {
+  void Append(const void* bytes, const ArgumentType& type, const ArrayArgument* array = nullptr) {
+    if (array != nullptr) arrays_.emplace_back(types_.size(), *array);
     constexpr size_t kAlignment = alignof(std::max_align_t);
     const size_t offset = (bytes_.size() + kAlignment - 1) / kAlignment * kAlignment;
     bytes_.resize(offset + type.size);
@@ -99,13 +118,14 @@ class Arguments {
   std::vector<unsigned char> bytes_;
   std::vector<size_t> offsets_;
   std::vector<ArgumentType> types_;
+  std::vector<std::pair<size_t, ArrayArgument>> arrays_;
   mutable std::vector<void*> pointers_;
 };
 
 inline Status Kernel::TryLaunch(const LaunchConfig& config,
                                 const culaunch::Arguments& arguments) const {
-  const std::string problem = CheckArguments(arguments.types(), arguments.size());
-  if (!problem.empty()) return Error(problem);
+  if (Status checked = arguments.CheckFor(*this, config.stream); !checked) return checked;
+  arguments.NoteFor(state().driver());
   const CUresult code = Launch(arguments.pointers(), config);
   return code == CUDA_SUCCESS ? Status() : StatusOf(code, config);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "argument.h"
+#include "array_argument.h"
 #include "driver.h"
 #include "embed.h"
 #include "error.h"

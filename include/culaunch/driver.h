@@ -46,6 +46,7 @@ class Driver : public DriverTable {
     if (Driver* driver = known.driver.load(std::memory_order_relaxed)) return driver;
     Result<std::unique_ptr<Driver>> chosen = Choose();
     if (!chosen) return chosen.error();
+    TakesNoNotes().store((*chosen)->note_array == nullptr, std::memory_order_relaxed);
     known.driver.store(chosen->get(), std::memory_order_release);
     return chosen->release();  // lives as long as the process, or until CloseDefault()
   }
@@ -53,6 +54,7 @@ class Driver : public DriverTable {
   // Give back what the process's default driver holds. For a library that is about to be unloaded
   // (see UnloadLibrary), when nothing more is done by this copy of culaunch.
   static void CloseDefault() noexcept {
+    TakesNoNotes().store(false, std::memory_order_relaxed);
     const std::unique_ptr<Driver> driver(TheDefault().driver.exchange(nullptr));
     if (driver != nullptr) driver->ReleaseContexts();
   }
@@ -134,6 +136,14 @@ class Driver : public DriverTable {
   // A driver that checks addresses is told of each array that a launch will be given, before it:
   // where it begins and how many bytes it spans (Note says what else). Null for libcuda.
   NoteArrayFunction note_array = nullptr;
+
+  // The process's default driver where it is to be told of arrays; else null, at the cost of a
+  // load.
+  static Driver* ThatTakesNotes() {
+    if (!CULAUNCH_UNLIKELY(!TakesNoNotes().load(std::memory_order_relaxed))) return nullptr;
+    Driver& driver = Get();
+    return driver.note_array != nullptr ? &driver : nullptr;
+  }
 
   // On which device each stream was last seen: launches guess by it.
   StreamDevices streams;
@@ -287,6 +297,12 @@ class Driver : public DriverTable {
   static Default& TheDefault() noexcept {
     static Default instance;
     return instance;
+  }
+
+  // Known once the default driver is.
+  static std::atomic<bool>& TakesNoNotes() noexcept {
+    static std::atomic<bool> takes_none{false};
+    return takes_none;
   }
 
   static std::string Choice() {

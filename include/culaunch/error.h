@@ -19,6 +19,7 @@ CULAUNCH_NAMESPACE_BEGIN
 // Who has to act on an error.
 enum class ErrorKind {
   kCall,      // the call is wrong: an argument, a name, an image, a launch configuration
+  kType,      // an argument is of another type than the parameter: to Python, a TypeError
   kDriver,    // the driver failed
   kNoDriver,  // there is no driver, or it is too old
 };

@@ -42,7 +42,8 @@ struct alignas(64) Bytes {
 
   template <class Field>
   void Set(size_t offset, const Field& field) {
-    std::memcpy(bytes + offset, &field, sizeof field);
+    constexpr size_t kSize = ::culaunch::detail::TypeOfArgument<Field>().size;
+    std::memcpy(bytes + offset, ::culaunch::detail::AddressOfArgument(field), kSize);
   }
 };
 
@@ -234,7 +235,10 @@ inline void Run(void (*function)(const Arguments&, Any*), const Arguments& argum
   try {
     function(arguments, result);
   } catch (const Error& error) {
-    Raise(error.kind() == ErrorKind::kCall ? "ValueError" : "RuntimeError", error.what());
+    Raise(error.kind() == ErrorKind::kType   ? "TypeError"
+          : error.kind() == ErrorKind::kCall ? "ValueError"
+                                             : "RuntimeError",
+          error.what());
   }
 }
 

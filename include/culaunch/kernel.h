@@ -3,10 +3,15 @@
 
 #include <cuda.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "argument.h"
+#include "argument_check.h"
+#include "array_argument.h"
 #include "driver.h"
 #include "error.h"
 #include "explain.h"
@@ -51,12 +56,13 @@ class Kernel {
 
   // Launch with the arguments themselves. Their number and sizes must be the kernel's, and their
   // types of the parameters' kinds where the image says them (compared once for each list of
-  // types); an error says what is wrong with the call.
+  // types). Arrays (ffi::Data, ArrayOf) must have the parameter's element type, and be where the
+  // launch goes. An error says what is wrong with the call.
   template <class... Arguments>
   void operator()(const LaunchConfig& config, const Arguments&... arguments) const {
     const CUresult code = LaunchChecked(config, arguments...);
     if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
-      StatusOfCall<Arguments...>(code, LaunchConfig(config)).OrThrow();
+      StatusOfCall(code, LaunchConfig(config), arguments...).OrThrow();
     }
   }
 
@@ -65,7 +71,7 @@ class Kernel {
   Status TryLaunch(const LaunchConfig& config, const Arguments&... arguments) const {
     const CUresult code = LaunchChecked(config, arguments...);
     if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
-      return StatusOfCall<Arguments...>(code, LaunchConfig(config));
+      return StatusOfCall(code, LaunchConfig(config), arguments...);
     }
     return {};
   }
@@ -95,19 +101,48 @@ class Kernel {
   CUresult LaunchChecked(const LaunchConfig& config, const Arguments&... arguments) const {
     (detail::RequireArgument<Arguments>(), ...);
     if (CULAUNCH_UNLIKELY(!state_->HasChecked(kTypes<Arguments...>))) {
-      if (!CheckArguments(kTypes<Arguments...>, sizeof...(Arguments)).empty()) {
+      if (!CheckArguments(config, arguments...)) return CUDA_ERROR_INVALID_VALUE;
+      state_->SetChecked(kTypes<Arguments...>);
+    }
+    if constexpr ((detail::kIsArray<Arguments> || ...)) {
+      const uint64_t differs =
+          Differences(config.stream, std::index_sequence_for<Arguments...>(), arguments...);
+      if (CULAUNCH_UNLIKELY(differs != 0) && !CheckArguments(config, arguments...)) {
         return CUDA_ERROR_INVALID_VALUE;
       }
-      state_->SetChecked(kTypes<Arguments...>);
+      if (CULAUNCH_UNLIKELY(state_->driver().note_array != nullptr)) {
+        (detail::NoteIfArray(state_->driver(), arguments), ...);
+      }
     }
     void* pointers[sizeof...(Arguments) + 1] = {detail::AddressOfArgument(arguments)...};
     return Launch(pointers, config);
   }
 
+  // What the arrays of a call are, and should not be: 0 says that all is well, anything else that
+  // it needs a closer look.
+  template <size_t... kIndex, class... Arguments>
+  uint64_t Differences(const Stream& stream, std::index_sequence<kIndex...>,
+                       const Arguments&... arguments) const noexcept {
+    const detail::ArrayRule* rules = state_->array_rules();
+    int ordinal = stream.device;
+    ((ordinal = ordinal < 0 ? detail::OrdinalOf(arguments) : ordinal), ...);
+    const uint64_t place = state_->PlaceOf(ordinal);
+    return (detail::Differences(arguments, rules[kIndex], place) | ...);
+  }
+
   template <class... Arguments>
-  Status StatusOfCall(CUresult code, const LaunchConfig& config) const {
-    const std::string problem = CheckArguments(kTypes<Arguments...>, sizeof...(Arguments));
-    return problem.empty() ? StatusOf(code, config) : Status(Error(problem));
+  Status StatusOfCall(CUresult code, const LaunchConfig& config,
+                      const Arguments&... arguments) const {
+    Status status = CheckArguments(config, arguments...);
+    return status ? StatusOf(code, config) : std::move(status);
+  }
+
+  // What is wrong with the arguments of a call.
+  template <class... Arguments>
+  Status CheckArguments(const LaunchConfig& config, const Arguments&... arguments) const {
+    const ArrayArgument* const arrays[] = {detail::ArrayIn(arguments)..., nullptr};
+    return detail::ArgumentCheck(*state_, config.stream)
+        .Run(kTypes<Arguments...>, arrays, sizeof...(Arguments));
   }
 
   // What contradicts the grid, or itself, is not for the driver to find.
@@ -117,34 +152,6 @@ class Kernel {
     const CUresult code = state_->Launch(all.get(), config.stream.device, arguments);
     all.WriteBack();
     return code;
-  }
-
-  // What is wrong with the arguments of a call; empty where nothing is.
-  std::string CheckArguments(const ArgumentType* given, size_t count) const {
-    const std::vector<Parameter>& expected = parameters();
-    if (count != expected.size()) {
-      return Demangle(name()) + " takes " + detail::ToText(expected.size()) + " arguments (got " +
-             detail::ToText(count) + ")";
-    }
-    const std::vector<ParameterType>& types = state_->Types();
-    for (size_t i = 0; i < count; ++i) {
-      const std::string type = types.empty() ? "" : types[i].text();
-      if (given[i].size != expected[i].size) {
-        return Prefix(i) + " must be " + detail::ToText(expected[i].size) + " bytes long" +
-               (type.empty() ? "" : ", for it is " + type) + " (got " +
-               detail::ToText(given[i].size) + ", " + ArgumentName(given[i]) +
-               "): pass a value of the parameter's own type";
-      }
-      if (!types.empty() && !types[i].Takes(given[i].kind)) {
-        return Prefix(i) + " must be " + type + " (got " + ArgumentName(given[i]) +
-               "): pass a value of that type; a struct of that size is passed as it is";
-      }
-    }
-    return "";
-  }
-
-  std::string Prefix(size_t argument) const {
-    return "argument " + detail::ToText(argument) + " of " + Demangle(name());
   }
 
   KernelState* state_;

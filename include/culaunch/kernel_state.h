@@ -4,10 +4,13 @@
 #include <cuda.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "array_argument.h"
 #include "driver.h"
 #include "guard.h"
 #include "kernel_on_devices.h"
@@ -29,7 +32,9 @@ class KernelState : public KernelOnDevices {
   // signature: the parameters' types where the image says them (see ImageMetadata).
   KernelState(Driver& own_driver, CUkernel own_handle, std::string own_name,
               const std::vector<std::string>* signature = nullptr)
-      : KernelOnDevices(own_driver, own_handle), name_(std::move(own_name)) {
+      : KernelOnDevices(own_driver, own_handle),
+        own_device_type_(own_driver.device_types().empty() ? 0 : own_driver.device_types().front()),
+        name_(std::move(own_name)) {
     if (signature == nullptr) return;
     for (const std::string& type : *signature) types_.emplace_back(type);
   }
@@ -63,6 +68,7 @@ class KernelState : public KernelOnDevices {
       if (types_.empty()) types_ = ParameterType::OfMangled(name_);
       if (types_.size() != parameters_.size()) types_.clear();
       has_types_ = true;
+      MakeArrayRules();
     }
     return types_;
   }
@@ -70,20 +76,42 @@ class KernelState : public KernelOnDevices {
   // The lists of C++ types that were found to fit the parameters, the last few of them.
   bool HasChecked(const void* types) const noexcept {
     for (const std::atomic<const void*>& checked : checked_) {
-      if (checked.load(std::memory_order_relaxed) == types) return true;
+      if (checked.load(std::memory_order_acquire) == types) return true;
     }
     return false;
   }
   void SetChecked(const void* types) noexcept {
     const unsigned next = next_checked_.fetch_add(1, std::memory_order_relaxed);
-    checked_[next % kChecked].store(types, std::memory_order_relaxed);
+    checked_[next % kChecked].store(types, std::memory_order_release);
+  }
+
+  // What each parameter wants of an array, once a list of types was checked.
+  const detail::ArrayRule* array_rules() const noexcept { return array_rules_.data(); }
+
+  // A device, as arrays on it have it.
+  uint64_t PlaceOf(int ordinal) const noexcept {
+    return detail::ArrayFacts::OfDevice(own_device_type_, ordinal);
   }
 
  private:
   static constexpr unsigned kChecked = 4;
 
+  void MakeArrayRules() {
+    array_rules_.resize(parameters_.size());
+    for (size_t i = 0; i < types_.size(); ++i) {
+      detail::ArrayRule& rule = array_rules_[i];
+      if (types_[i].element().bits != 0) {
+        rule.facts = detail::ArrayFacts::OfElement(types_[i].element());
+        rule.mask |= detail::ArrayFacts::kElement;
+      }
+      if (types_[i].PointsToMutable()) rule.mask |= detail::ArrayFacts::kConst;
+    }
+  }
+
   std::atomic<const void*> checked_[kChecked] = {};
   std::atomic<unsigned> next_checked_{0};
+  std::vector<detail::ArrayRule> array_rules_;
+  int own_device_type_;
   std::string name_;
   std::vector<Parameter> parameters_;
   Mutex types_mutex_;

@@ -25,10 +25,46 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace ffi {
 
-// The first element, for a launch; TensorView::data_ptr() leaves byte_offset out.
-inline void* Data(const TensorView& x) {
+namespace detail {
+
+// How many elements there are from the first one to the last.
+inline int64_t SpanOf(const TensorView& x) {
+  int64_t last = 0;
+  for (int i = 0; i < x.ndim(); ++i) {
+    if (x.size(i) == 0) return 0;
+    if (x.stride(i) > 0) last += (x.size(i) - 1) * x.stride(i);
+  }
+  return last + 1;
+}
+
+inline ArrayArgument Argument(const TensorView& x) {
+  ElementType type;
+  type.code = x.dtype().code;
+  type.bits = x.dtype().bits;
+  type.lanes = x.dtype().lanes;
+  const DLDevice device = x.device();
+  ArrayArgument array(static_cast<char*>(x.data_ptr()) + x.byte_offset(), type,
+                      static_cast<int>(device.device_type), device.device_id);
+  if (CULAUNCH_UNLIKELY(x.data_ptr() == nullptr) && x.numel() != 0) array.MarkNull();
+  return array;
+}
+
+}  // namespace detail
+
+// A tensor, for a launch: the address of its first element, and what the launch compares with the
+// parameter: its element type, its device, and that it has memory. (TensorView::data_ptr() leaves
+// byte_offset out, and says nothing of all that.)
+inline ArrayArgument Data(const TensorView& x) {
   detail::Notes::Add(x);
-  return static_cast<char*>(x.data_ptr()) + x.byte_offset();
+  return detail::Argument(x);
+}
+
+// The same, of which the kernel needs so many elements: a tensor that spans fewer is an error.
+inline ArrayArgument Data(const TensorView& x, int64_t least) {
+  detail::Notes::Add(x);
+  ArrayArgument array = detail::Argument(x);
+  array.SetExtent(detail::SpanOf(x), least);
+  return array;
 }
 
 // The stream that the caller's framework works on for the tensor's device, and that device: a
@@ -102,6 +138,7 @@ CULAUNCH_NAMESPACE_END
 // arguments are the element types that there are kernels for.
 #define CULAUNCH_DISPATCH_DTYPE(name, prefix, x, ...)                                          \
   ([](const ::tvm::ffi::TensorView& tensor) -> const ::culaunch::Kernel& {                     \
+    using namespace ::culaunch::ffi::dtypes;                                                   \
     static const ::culaunch::ffi::KernelsByDtype kernels(CULAUNCH_GET_MODULE(name), "" prefix, \
                                                          {__VA_ARGS__});                       \
     return kernels.Select(#x, tensor);                                                         \

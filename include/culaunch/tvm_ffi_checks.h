@@ -21,6 +21,8 @@ using ::tvm::ffi::ShapeView;
 using ::tvm::ffi::Tensor;
 using ::tvm::ffi::TensorView;
 
+// Element types. The macros below know them by these names alone.
+inline namespace dtypes {
 constexpr DLDataType kFloat64{kDLFloat, 64, 1};
 constexpr DLDataType kFloat32{kDLFloat, 32, 1};
 constexpr DLDataType kFloat16{kDLFloat, 16, 1};
@@ -39,6 +41,7 @@ constexpr DLDataType kUInt32{kDLUInt, 32, 1};
 constexpr DLDataType kUInt16{kDLUInt, 16, 1};
 constexpr DLDataType kUInt8{kDLUInt, 8, 1};
 constexpr DLDataType kBool{kDLBool, 8, 1};
+}  // namespace dtypes
 
 // ---- words for messages
 
@@ -180,7 +183,6 @@ CULAUNCH_NAMESPACE_END
 // Checks by the name that the argument has in the function.
 #define CULAUNCH_CHECK_DEVICE(x) ::culaunch::ffi::CheckDevice(#x, x)
 #define CULAUNCH_CHECK_SAME_DEVICE(x, y) ::culaunch::ffi::CheckSameDevice(#x, x, #y, y)
-#define CULAUNCH_CHECK_DTYPE(x, ...) ::culaunch::ffi::CheckDtype(#x, x, {__VA_ARGS__})
 #define CULAUNCH_CHECK_SAME_DTYPE(x, y) ::culaunch::ffi::CheckSameDtype(#x, x, #y, y)
 #define CULAUNCH_CHECK_DIMENSIONS(x, n) ::culaunch::ffi::CheckDimensions(#x, x, n)
 #define CULAUNCH_CHECK_SAME_SHAPE(x, y) ::culaunch::ffi::CheckSameShape(#x, x, #y, y)
@@ -188,3 +190,10 @@ CULAUNCH_NAMESPACE_END
 #define CULAUNCH_CHECK_SHAPE(x, ...) ::culaunch::ffi::CheckShape(#x, x, #__VA_ARGS__, {__VA_ARGS__})
 #define CULAUNCH_CHECK_NOT_EMPTY(x) ::culaunch::ffi::CheckNotEmpty(#x, x)
 #define CULAUNCH_CHECK_ALIGNED(x, bytes) ::culaunch::ffi::CheckAligned(#x, x, bytes)
+
+// One of these element types: kFloat32, kFloat16, ...
+#define CULAUNCH_CHECK_DTYPE(x, ...)                                 \
+  ([&](const ::tvm::ffi::TensorView& culaunch_tensor) {              \
+    using namespace ::culaunch::ffi::dtypes;                         \
+    ::culaunch::ffi::CheckDtype(#x, culaunch_tensor, {__VA_ARGS__}); \
+  }(x))

@@ -15,8 +15,8 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace ffi {
 
-// Wraps a function for export: what culaunch throws arrives as the caller's ValueError or
-// RuntimeError, with its whole message.
+// Wraps a function for export: what culaunch throws arrives as the caller's TypeError,
+// ValueError or RuntimeError, with its whole message.
 template <auto function, class Type = decltype(function)>
 struct Exported;
 
@@ -31,6 +31,7 @@ struct Exported<function, Result (*)(Arguments...)> {
     try {
       return function(std::forward<Arguments>(arguments)...);
     } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kType) TVM_FFI_THROW(TypeError) << error.what();
       if (error.kind() == ErrorKind::kCall) TVM_FFI_THROW(ValueError) << error.what();
       TVM_FFI_THROW(RuntimeError) << error.what();
     }

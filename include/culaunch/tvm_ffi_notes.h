@@ -31,8 +31,11 @@ class Notes {
   }
 
   static void Add(const TensorView& x) {
-    const Driver& driver = Driver::Get();
-    if (driver.note_array == nullptr) return;
+    if (const Driver* driver = Driver::ThatTakesNotes()) AddTo(*driver, x);
+  }
+
+ private:
+  static void AddTo(const Driver& driver, const TensorView& x) {
     int64_t first = 0;
     int64_t last = 0;
     for (int i = 0; i < x.ndim(); ++i) {
@@ -50,7 +53,6 @@ class Notes {
                       kNoteArray);
   }
 
- private:
   struct Call {
     int depth = 0;
     bool has_notes = false;

@@ -16,6 +16,7 @@ static culaunch::ffi::Tensor Checked(culaunch::ffi::TensorView y, culaunch::ffi:
   CULAUNCH_CHECK_DEVICE(x);
   CULAUNCH_CHECK_SAME_DEVICE(y, x);
   CULAUNCH_CHECK_DTYPE(x, culaunch::ffi::kFloat32, culaunch::ffi::kInt8);
+  CULAUNCH_CHECK_DTYPE(x, kFloat32, kInt8);  // as docs/kernel_libraries.md has it
   CULAUNCH_CHECK_SAME_DTYPE(y, x);
   CULAUNCH_CHECK_DIMENSIONS(x, 2);
   CULAUNCH_CHECK_SAME_SHAPE(y, x);
@@ -24,7 +25,7 @@ static culaunch::ffi::Tensor Checked(culaunch::ffi::TensorView y, culaunch::ffi:
   CULAUNCH_CHECK_NOT_EMPTY(x);
   CULAUNCH_CHECK_ALIGNED(x, 16);
   const culaunch::ffi::TensorGuard guard(x);
-  CULAUNCH_DISPATCH_DTYPE(kernels, "k_", x, culaunch::ffi::kFloat32, culaunch::ffi::kInt8)
+  CULAUNCH_DISPATCH_DTYPE(kernels, "k_", x, culaunch::ffi::kFloat32, kInt8)
   ({1, 32, 0, culaunch::ffi::CurrentStream(x)}, culaunch::ffi::Data(y), culaunch::ffi::Data(x));
   return culaunch::ffi::EmptyLike(x);
 }

@@ -24,7 +24,7 @@ PTX = """.version 8.0
 """
 
 
-PROGRAMS = ("module", "kernel", "launch_attributes", "devices", "errors", "calls")
+PROGRAMS = ("arguments", "module", "kernel", "launch_attributes", "devices", "errors", "calls")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -250,7 +250,7 @@ def test_what_a_launch_costs_over_the_driver_can_be_measured(gxx, tmp_path):
         text=True,
     )
     assert done.returncode in (0, 1), done.stderr  # whether the bar is met is the machine's matter
-    ways = {"by hand", "Launch", "Launch, device said", "checked call"}
+    ways = {"by hand", "Launch", "Launch, device said", "checked call", "checked arrays"}
     ways |= {"default stream by hand", "default stream Launch"}
     found = json.loads(result.read_text())
     assert set(found["stub"]) == ways

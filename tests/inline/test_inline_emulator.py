@@ -48,6 +48,27 @@ tvm::ffi::Tensor float8_like(TensorView x) {
 tvm::ffi::Tensor elsewhere(TensorView x) {
   return culaunch::ffi::Empty(x.shape(), x.dtype(), DLDevice{kDLCUDA, 0});
 }
+// What docs/coming_from/torch.md has.
+tvm::ffi::Tensor added(TensorView x, double a) {
+  tvm::ffi::Tensor y = culaunch::ffi::EmptyLike(x);
+  const int n = static_cast<int>(x.numel());
+  CULAUNCH_GET_KERNEL(kernels, "add")
+  ({(n + 63u) / 64, 64, 0, culaunch::ffi::CurrentStream(x)}, Data(y), Data(x),
+   static_cast<float>(a), n);
+  return y;
+}
+void add_some(TensorView y, TensorView x, int64_t n) {
+  const DLTensor given = {x.data_ptr(),
+                          x.device(),
+                          x.ndim(),
+                          x.dtype(),
+                          const_cast<int64_t*>(x.shape().data()),
+                          const_cast<int64_t*>(x.strides().data()),
+                          x.byte_offset()};
+  CULAUNCH_GET_KERNEL(kernels, "add")
+  ({1, 64, 0, culaunch::ffi::CurrentStream(x)}, Data(y, n), culaunch::ArrayOf(given, n), 1.0f,
+   static_cast<int>(n));
+}
 void add_past_the_end(TensorView x) { Launch(Data(x), Data(x), 1, x.numel() + 1); }
 """
 
@@ -72,6 +93,8 @@ def module(directory):
                 "float8_like",
                 "elsewhere",
                 "add_past_the_end",
+                "added",
+                "add_some",
             ],
             embed_cubin={"kernels": cl.compile(KERNELS)},
             flags=["-O0"],
@@ -100,6 +123,36 @@ def test_a_new_tensor_is_of_the_callers_framework(module):
     assert torch.equal(y, x[10:20] + 0.5)
     with pytest.raises(RuntimeError, match="a framework that offers no allocator"):
         module.add_new(np.zeros(3, np.float32), 0.5)
+
+
+def test_arrays_of_another_type_are_the_error_that_python_gives(module):
+    torch = pytest.importorskip("torch")
+    kernel = cl.load(cl.compile(KERNELS))["add"]
+    for dtype in (torch.float64, torch.int64, torch.float16, torch.int32, torch.bool):
+        x = torch.ones(6, dtype=dtype)
+        with pytest.raises(TypeError, match="takes an array of float32") as python:
+            kernel[1, 64](torch.empty_like(x), x, 1.0, 6)
+        start, _, end = str(python.value).partition("(got torch.Tensor of ")
+        for _ in range(2):  # by the first call, and by one whose C++ types are known to fit
+            with pytest.raises(TypeError, match="takes an array of float32") as native:
+                module.added(x, 1.0)
+            assert str(native.value) == f"{start}(got an array of {end}"
+    assert torch.equal(module.added(torch.ones(6), 1.0), torch.full((6,), 2.0))
+    mixed = np.ones(6), np.ones(6, np.float32)
+    for y, x in (mixed, mixed[::-1]):
+        index = 0 if y.dtype == np.float64 else 1
+        with pytest.raises(TypeError, match=f"^argument {index} of add, .*, takes an array"):
+            module.add_some(y, x, 6)
+
+
+def test_an_array_that_is_too_short_for_what_is_asked_of_it(module):
+    x, y = np.ones(64, np.float32), np.zeros(64, np.float32)
+    module.add_some(y[:4], x[:8:2], 4)
+    assert y.tolist() == [2.0] * 4 + [0.0] * 60
+    with pytest.raises(ValueError, match=r"must have at least 5 elements \(got an array of 4\)"):
+        module.add_some(y[:4], x[:8], 5)
+    with pytest.raises(ValueError, match="argument 1 of add, const float"):
+        module.add_some(y, x[:4], 5)
 
 
 def test_culaunchs_own_arrays(module):

@@ -112,6 +112,22 @@ def test_more_shared_memory_than_the_default(module):
         module.reverse(torch.zeros(100_000, device="cuda"))
 
 
+def test_an_array_of_another_type_or_place_is_the_error_that_python_gives(module):
+    kernel = cl.load(cl.compile(KERNELS))["add"]
+    x = torch.ones(6, device="cuda", dtype=torch.float64)
+    with pytest.raises(TypeError, match="takes an array of float32") as python:
+        kernel[1, 64](torch.empty_like(x), x, 1.0, 6)
+    start, _, end = str(python.value).partition("(got torch.Tensor of ")
+    for _ in range(2):
+        with pytest.raises(TypeError, match="takes an array of float32") as native:
+            module.add_new(x, 1.0)
+        assert str(native.value) == f"{start}(got an array of {end}"
+    cpu = torch.ones(6)
+    with pytest.raises(ValueError, match="must be in the memory of the driver in use"):
+        module.reverse(cpu)
+    assert module.add_new(torch.ones(6, device="cuda"), 1.0).tolist() == [2.0] * 6
+
+
 def test_an_array_that_is_not_on_the_gpu(module):
     x = torch.zeros(10)
     with pytest.raises(ValueError, match=r"x must be in memory of the driver .* \(got cpu:0\)"):
