@@ -10,6 +10,7 @@
 #include "arguments/tensor_versions.h"
 #include "arguments/torch_modes.h"
 #include "arguments/torch_tensor.h"
+#include "compile/signal_handlers.h"
 #include "compile/sources.h"
 #include "driver/driver_calls.h"
 #include "driver/driver_in_use.h"
@@ -133,6 +134,7 @@ PyMethodDef functions[] = {
     {"follow", FollowSource, METH_VARARGS, nullptr},
     {"source_facts", SourceFacts, METH_O, nullptr},
     {"with_line", SourceWithLine, METH_VARARGS, nullptr},
+    {"keep_signal_handlers", KeepSignalHandlers, METH_O, nullptr},
     {"cache_key", ImageKey, METH_VARARGS, nullptr},
     {"includes_key", SourceIncludesKey, METH_VARARGS, nullptr},
     {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},

@@ -503,6 +503,9 @@ def source_facts(text: str, /) -> tuple[str, bool]:
 def with_line(text: str, name: str, after_includes: bool, /) -> str:
     """Return a source with its name in it, as ``#line`` says it."""
 
+def keep_signal_handlers(path: str, /) -> bool:
+    """Let a loaded library leave the handlers of SIGINT and SIGTERM alone; False: it does so."""
+
 def cache_key(
     texts: tuple[str, str, str, str, str],
     archs: Sequence[str],

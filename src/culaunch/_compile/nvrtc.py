@@ -19,7 +19,7 @@ from culaunch._compile.nvrtc_build import (
 from culaunch._compile.pch import pch_session, raise_heap, remove_left_once
 from culaunch._compile.signatures import kernel_signatures, probe_names, probe_text
 from culaunch._compile.toolkit import Toolkit, find_nvrtc_headers
-from culaunch._core import with_line
+from culaunch._core import keep_signal_handlers, with_line
 from culaunch._errors import CompileError, InternalError
 from culaunch._includes.closure import Search
 
@@ -234,6 +234,8 @@ def nvrtc() -> Any:
         api.nvrtcVersion()
     except Exception as error:  # pathfinder raises several kinds of its own
         raise missing("compiling", "NVRTC", error) from error
+    # NVRTC up to 13.0 would end the process at a Ctrl-C, without a word.
+    keep_signal_handlers(_library_path())
     return api
 
 
@@ -241,6 +243,10 @@ def nvrtc() -> Any:
 def loaded_library() -> str:
     """Return the path of the libnvrtc that is in use."""
     nvrtc()
+    return _library_path()
+
+
+def _library_path() -> str:
     from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
 
     path = load_nvidia_dynamic_lib("nvrtc").abs_path
