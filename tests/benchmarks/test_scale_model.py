@@ -90,7 +90,7 @@ def test_the_page_has_what_the_model_says(benchmarks, tmp_path):
     expected = [
         (per_second[0], [one["requests_per_s"] for one in quick]),
         (per_second[1], [one["requests_per_s"] for one in slow]),
-        (row(rows, "of what the workers"), [100 * one["of_perfect"] for one in quick]),
+        (row(rows, "share of the workers"), [100 * one["of_perfect"] for one in quick]),
         (row(rows, "the program is busy"), [100 * one["program_is_busy"] for one in slow]),
         (row(rows, "the cache is full: seconds"), [one["seconds"] for one in full]),
         (row(rows, "reads a second"), [one["reads_per_s"] for one in full]),

@@ -67,7 +67,7 @@ def check(sentence: str, *, is_phrase: bool = False, is_heading: bool = False) -
     """Return the problems of a sentence, each with the words that were found."""
     # A heading may ask: "What it refuses".
     if is_heading:
-        sentence += "?"
+        sentence = f"Heading: {sentence}?"
     found = []
     if not is_phrase:
         words = len(_WORD.findall(sentence))
