@@ -175,7 +175,7 @@ class Graph:
 
 
 class ExecutableGraph:
-    """What a graph was when it was instantiated; nodes keep the handles of that graph."""
+    """A copy of a graph at instantiation; its nodes keep the handles of that graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.order = graph.order()

@@ -146,7 +146,7 @@ class ModuleFunctions(DriverState):
     def launch_kernel(
         self, config: LaunchConfig, kernel: Kernel, values: bytes, arrays: Arrays
     ) -> None:
-        """Run a kernel, of which all is known."""
+        """Run a kernel with a complete configuration and all argument values."""
         request = launch_request(config, kernel, self.device)
         try:
             self.device.launch(
