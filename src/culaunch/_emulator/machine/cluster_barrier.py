@@ -59,7 +59,7 @@ class ClusterBarrier:
         return None
 
     def release(self) -> None:
-        """End the phases that nobody is missing from, and let go whoever waited for that."""
+        """End the phases in which all blocks have arrived, and resume their waiters."""
         alive = self.chunk.alive_in_block.reshape(-1, self.size).sum(axis=1)
         done = (self._arrived > 0) & (self._arrived >= alive)
         if not done.any():
