@@ -1,5 +1,5 @@
-// What is wrong with the arguments of a call, in words: found out once for a list of types, and
-// for arrays where they differ from what was right.
+// Describe the problem with the arguments of a call. Each list of types is checked once, and arrays
+// again when they differ from valid ones.
 #pragma once
 
 #include <cstddef>

@@ -77,7 +77,7 @@ class Arguments {
   size_t size() const noexcept { return types_.size(); }
   const ArgumentType* types() const noexcept { return types_.data(); }
 
-  // What is wrong with them for a kernel that is launched on a stream.
+  // Check them for a launch of a kernel on a stream.
   Status CheckFor(const Kernel& kernel, const Stream& stream) const {
     std::vector<const ArrayArgument*> arrays(types_.size(), nullptr);
     for (const auto& [index, array] : arrays_) arrays[index] = &array;

@@ -1,5 +1,5 @@
-// culaunch::ArrayArgument: an array as an argument of a kernel: its address, and what is known of
-// it, which a launch compares with the parameter.
+// culaunch::ArrayArgument: an array as an argument of a kernel. It has an address and facts, which
+// a launch compares with the parameter.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct ElementType {
 
 namespace detail {
 
-// What is known of an array, in one word: a launch compares it with one operation.
+// The facts about an array, in one word: a launch compares them with one operation.
 struct ArrayFacts {
   static constexpr uint64_t kElement = 0xffffffff;
   static constexpr uint64_t kNull = uint64_t{1} << 32;   // elements, and no address
@@ -45,7 +45,7 @@ struct ArrayFacts {
   }
 };
 
-// What a parameter wants of the facts, where `mask` has a bit.
+// The facts that a parameter requires, where `mask` has a bit.
 struct ArrayRule {
   uint64_t facts = 0;
   uint64_t mask = ArrayFacts::kNull | ArrayFacts::kShort | ArrayFacts::kDevice;
@@ -89,7 +89,7 @@ class ArrayArgument {
   int64_t elements() const noexcept { return elements_; }
   // How many of them the kernel needs.
   int64_t least() const noexcept { return least_; }
-  // Of all elements; 0 where their number is not known.
+  // The bytes of all elements; 0 if their number is unknown.
   size_t bytes() const noexcept {
     return elements_ > 0 ? static_cast<size_t>(elements_) * element_bytes_ : 0;
   }
@@ -182,7 +182,7 @@ ArrayArgument ArrayOf(const Tensor& tensor, size_t least = 0) {
   type.lanes = tensor.dtype.lanes;
   ArrayArgument array(static_cast<const char*>(tensor.data) + tensor.byte_offset, type,
                       static_cast<int>(tensor.device.device_type), tensor.device.device_id);
-  // What nobody asks for is not counted.
+  // Count elements only if somebody asks.
   if (CULAUNCH_UNLIKELY((tensor.data == nullptr) | (least != 0)) ||
       CULAUNCH_UNLIKELY(Driver::ThatTakesNotes() != nullptr)) {
     array.SetExtent(detail::SpanOf(tensor), static_cast<int64_t>(least));

@@ -85,7 +85,7 @@ class KernelState : public KernelOnDevices {
     checked_[next % kChecked].store(types, std::memory_order_release);
   }
 
-  // What each parameter wants of an array, once a list of types was checked.
+  // The rules for array parameters, after a list of types was checked.
   const detail::ArrayRule* array_rules() const noexcept { return array_rules_.data(); }
 
   // A device, as arrays on it have it.

@@ -42,7 +42,8 @@ def texts(path: Path) -> Iterator[Text]:
     elif path.suffix == ".py":
         yield from python(content)
     else:
-        yield from cpp(content)
+        # The reference of C++ is made of the comments in the headers.
+        yield from cpp(content, with_comments="include" in path.parts)
 
 
 def sentences(paragraph: str, line: int) -> Iterator[Text]:
@@ -128,14 +129,14 @@ def message(content: str, line: int) -> Iterator[Text]:
             yield from sentences(block, line)
 
 
-def cpp(content: str) -> Iterator[Text]:
-    """Find the comments of C++, and string literals that read as sentences."""
+def cpp(content: str, *, with_comments: bool) -> Iterator[Text]:
+    """Find string literals that read as sentences, and comments if they are asked for."""
     for match in _CPP.finditer(content):
         line = content.count("\n", 0, match.start()) + 1
         if match[1] is None:
             whole = "".join(re.findall(_LITERAL, match[0]))
             yield from message(whole.replace("\\n", "\n"), line)
-        elif not re.search(r"[;{}]$", match[1], re.MULTILINE):
+        elif with_comments and not re.search(r"[;{}]$", match[1], re.MULTILINE):
             plain = re.sub(r"^[ \t]*///? ?", "", match[1], flags=re.MULTILINE)
             for block in re.split(r"\n\s*\n", plain):
                 yield from sentences(block, line)
