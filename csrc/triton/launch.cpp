@@ -1,5 +1,6 @@
 #include "triton/launch.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -77,8 +78,11 @@ bool FillParts(const VariantObject& variant, Specializer& arguments, void** poin
 
 PyObject* LaunchNoGrid(const VariantState& variant, const uint32_t* dims) {
   if (dims[0] == 0 || dims[1] == 0 || dims[2] == 0) return Ref::Borrow(variant.result).release();
-  // As where the driver refuses it, which Triton's own launch leaves it to.
-  return Guarded<PyObject*>("LaunchError", nullptr, [&]() -> PyObject* {
+  // As where the driver refuses it, which Triton's own launch leaves it to. It cannot ask for a
+  // number that is no int of C.
+  const bool is_int = *std::max_element(dims, dims + 3) <= INT32_MAX;
+  const char* error = is_int ? "LaunchError" : "GridOverflowError";
+  return Guarded<PyObject*>(error, nullptr, [&]() -> PyObject* {
     const std::string got = std::to_string(dims[0]) + ", " + std::to_string(dims[1]) + ", " +
                             std::to_string(dims[2]) + ")";
     const std::string ctas = variant.ctas > 1 ? ", and num_ctas=" + std::to_string(variant.ctas) +

@@ -110,6 +110,10 @@ class LaunchError(DriverError, ValueError):
     """
 
 
+class GridOverflowError(LaunchError, OverflowError):
+    """A grid of a Triton kernel that is no C int, for which Triton raises an OverflowError."""
+
+
 class DriverNotFoundError(DriverError):
     """No CUDA driver on this machine, or one that is too old."""
 

@@ -18,6 +18,7 @@ __all__ = ["Parameter", "PtxImage", "PtxKernel"]
 
 # What ptxas takes (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 _MAX_STATIC_SHARED = 48 * 1024
+_MOST_THREADS = 1024  # of a block, on every device
 _MAX_LOCAL = 512 * 1024
 
 
@@ -78,13 +79,13 @@ class PtxImage:
                     source=f"PTX line {function.line}",
                 )
         directives = function.directives
-        threads = 1024
+        threads = _MOST_THREADS
         required = directives.get("reqntid")
         # .reqntid gives the block itself and .maxntid its extents at most, of which only the
-        # product counts.
+        # product counts. No device has more, whatever they say.
         limit = required or directives.get("maxntid")
         if limit:
-            threads = int(np.prod(limit, dtype=np.int64))
+            threads = min(threads, int(np.prod(limit, dtype=np.int64)))
         return PtxKernel(
             function.name,
             tuple(Parameter(p.offset, p.size, p.align, p.name) for p in function.params),
