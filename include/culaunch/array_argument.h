@@ -182,7 +182,7 @@ ArrayArgument ArrayOf(const Tensor& tensor, size_t least = 0) {
   type.lanes = tensor.dtype.lanes;
   ArrayArgument array(static_cast<const char*>(tensor.data) + tensor.byte_offset, type,
                       static_cast<int>(tensor.device.device_type), tensor.device.device_id);
-  // Count the elements only on request.
+  // Count elements on first use.
   if (CULAUNCH_UNLIKELY((tensor.data == nullptr) | (least != 0)) ||
       CULAUNCH_UNLIKELY(Driver::ThatTakesNotes() != nullptr)) {
     array.SetExtent(detail::SpanOf(tensor), static_cast<int64_t>(least));
