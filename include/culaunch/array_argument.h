@@ -182,7 +182,7 @@ ArrayArgument ArrayOf(const Tensor& tensor, size_t least = 0) {
   type.lanes = tensor.dtype.lanes;
   ArrayArgument array(static_cast<const char*>(tensor.data) + tensor.byte_offset, type,
                       static_cast<int>(tensor.device.device_type), tensor.device.device_id);
-  // Count elements on first use.
+  // Count the elements only on request.
   if (CULAUNCH_UNLIKELY((tensor.data == nullptr) | (least != 0)) ||
       CULAUNCH_UNLIKELY(Driver::ThatTakesNotes() != nullptr)) {
     array.SetExtent(detail::SpanOf(tensor), static_cast<int64_t>(least));
