@@ -45,9 +45,13 @@ def launch(
     cooperative: bool = False,
     device: Device | None = None,
     module: LoadedModule | None = None,
+    memory: tuple[np.ndarray, ...] = (),
     **options: Any,
 ) -> LoadedModule:
-    """Run a kernel once on a new device; arrays among the arguments are its memory."""
+    """Run a kernel once on a new device.
+
+    Arrays among the arguments are its memory, and so are those of `memory`.
+    """
     device = device or Device(options=Options(**options))
     module = module or device.load(image_of(ptx))
     device.launch(
@@ -59,7 +63,9 @@ def launch(
         shared,
         cluster=cluster,
         cooperative=cooperative,
-        ranges=[(a.ctypes.data, a.nbytes) for a in arguments if isinstance(a, np.ndarray)],
+        ranges=[
+            (a.ctypes.data, a.nbytes) for a in (*arguments, *memory) if isinstance(a, np.ndarray)
+        ],
     )
     return module
 

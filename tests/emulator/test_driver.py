@@ -25,13 +25,13 @@ NOT_FOUND = Result.NOT_FOUND
 
 
 def test_the_table_has_the_functions_of_the_header():
-    # Tensor maps are for sm_90 and newer; textures and surfaces are not emulated, and the one
-    # device has no peers and one context. Streams capture nothing, and nodes have no conditions.
+    # Textures and surfaces are not emulated, and the one device has no peers and one context.
+    # Streams capture nothing, and nodes have no conditions.
     optional = {
         "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphAddNode_v2", "cuGraphDestroyNode",
         "cuGraphConditionalHandleCreate", "cuGraphExecUpdate", "cuGraphInstantiateWithParams",
         "cuCtxEnablePeerAccess", "cuCtxGetId", "cuDeviceCanAccessPeer",
-        "cuTensorMapEncodeTiled", "cuArray3DCreate", "cuArrayDestroy", "cuMemcpy3DAsync",
+        "cuArray3DCreate", "cuArrayDestroy", "cuMemcpy3DAsync",
         "cuTexObjectCreate", "cuTexObjectDestroy", "cuSurfObjectCreate", "cuSurfObjectDestroy",
     }  # fmt: skip
     implemented = {name for name in dir(EmulatedDriver) if name.startswith("cu")}

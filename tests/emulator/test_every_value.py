@@ -302,6 +302,7 @@ ELSEWHERE = {
     "ldmatrix": "matrix/test_ldmatrix.py",
     "mbarrier": "test_data_instructions.py",
     "mma": "matrix/test_mma.py",
+    "wgmma": "matrix/test_wgmma.py",
     "wmma": "matrix/test_wmma.py",
 }
 

@@ -22,10 +22,12 @@ from culaunch._emulator.ops import (  # noqa: F401  (each registers its instruct
     integer,
     logic,
     matrix,
+    mbarrier,
     memory,
     permute,
     video,
     warp,
+    wgmma,
     wmma,
 )
 

@@ -43,6 +43,8 @@ class Definition:
     effects : bool
         Whether it touches memory or other lanes. If so, it runs under a guard for the lanes whose
         guard is true only. If not, it runs for all, and the guard chooses the result.
+    updates : callable
+        Tells whether a form reads its first operand, too, besides writing it.
     undefined : callable
         Returns how undefined bits of the operands go through it: a `Flow`, or `Moves`. An end of
         a block has none: what it depends on are the end's `uses`.
@@ -78,6 +80,7 @@ class Definition:
     ends: Test = lambda _: False
     alone: Test = lambda _: False
     changes: int | None = None
+    updates: Test = lambda _: False
     reads_carry: bool = False
     returns: bool = False
     warp_mask: Mask = lambda _: None
@@ -144,6 +147,7 @@ def decodes(
     undefined: FlowOf,
     warp_mask: Mask = lambda _: None,
     changes: int | None = None,
+    updates: bool | Test = False,
     reads_carry: bool = False,
     end: DecodeEnd | None = None,
     ends: bool | Test = False,
@@ -162,6 +166,7 @@ def decodes(
             alone=_each(alone),
             results=_each(results),
             changes=changes,
+            updates=_each(updates),
             reads_carry=reads_carry,
             effects=effects,
             waits=_each(waits),

@@ -34,7 +34,7 @@ def reads_and_writes(instruction: Instruction, carry: int) -> tuple[list[int], l
     for i, operand in enumerate(operands):
         if i < count:
             _collect_results(operand, reads, writes)
-        else:
+        if i >= count or (i == 0 and known.updates(instruction)):
             _collect(operand, reads)
     if known.changes is not None and operands:
         place = operands[known.changes]

@@ -16,6 +16,7 @@ from culaunch._emulator.driver.attributes import device_attribute
 from culaunch._emulator.driver.c_types import DRIVER_VERSION, ERRORS, PROTOTYPES, NoteArray
 from culaunch._emulator.driver.graphs import GraphFunctions
 from culaunch._emulator.driver.state import INVALID_CONTEXT, UNKNOWN, Refusal
+from culaunch._emulator.driver.tensor_maps import TensorMapFunctions
 from culaunch._emulator.fault import INVALID_VALUE, Fault
 from culaunch._errors import InternalError
 
@@ -34,7 +35,7 @@ _LONG = {
 }
 
 
-class EmulatedDriver(GraphFunctions):
+class EmulatedDriver(GraphFunctions, TensorMapFunctions):
     """The driver API over one emulated device.
 
     Each ``cu...`` method is one function of the table. It gets what C code passes, returns what it

@@ -120,6 +120,10 @@ class Group:
             self._block_index = take(self.chunk.block_of_lane, None if self.full else self.lanes)
         return self._block_index
 
+    def repeat_blocks(self, blocks: Lanes) -> None:
+        """Take `blocks` as those of the lanes, some of which are in the group several times."""
+        self._block_index = blocks
+
     @property
     def key(self) -> tuple[int, ...]:
         """Where the group is: the program counters of its frames, outermost first."""

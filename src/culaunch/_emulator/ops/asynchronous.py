@@ -1,4 +1,4 @@
-"""cp.async and mbarrier."""
+"""cp.async: copies of a few bytes for each thread."""
 
 # NumPy types the operators of arrays of any dtype as Any.
 # mypy: disable-error-code="no-any-return"
@@ -13,11 +13,11 @@ from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import decodes
 from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.machine.spaces import LOCATORS
-from culaunch._emulator.memory.atomic import Update
 from culaunch._emulator.memory.bytes import load, store
-from culaunch._emulator.ops.atomics import run_atomic
+from culaunch._emulator.ops.bulk_copies import bulk_copy
+from culaunch._emulator.ops.mbarrier import arrive_at
 from culaunch._emulator.ops.memory import space_of
-from culaunch._emulator.ptx.syntax import Address, Immediate, Instruction, Operand, Register
+from culaunch._emulator.ptx.syntax import Immediate, Instruction, Register
 
 if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
@@ -25,17 +25,13 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.types import Lanes
 
-# An mbarrier's word, ours to lay out: arrivals pending, arrivals expected, phase.
-_PENDING = np.uint64((1 << 20) - 1)
-_EXPECTED_SHIFT = np.uint64(20)
-_PHASE_SHIFT = np.uint64(62)
-_ONE = np.uint64(1)
-
 
 @decodes("cp", results=0, effects=True, waits=False, undefined=Flow.MUST_BE_DEFINED)
 def _cp(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
-    if mods[0] != "async" or "bulk" in mods or "reduce" in mods:
+    if "bulk" in mods:
+        return bulk_copy(decoder, instruction)
+    if mods[0] != "async":
         raise Unsupported
     if "commit_group" in mods or "wait_group" in mods or "wait_all" in mods:
         # Copies happen at once, which is one of the orders that the hardware may choose.
@@ -43,7 +39,7 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
     if "mbarrier" in mods:
         arrive = None
         if "noinc" in mods:
-            arrive = _arrive(decoder, operands[0], space_of(instruction) or "", None, drop=False)
+            arrive = arrive_at(decoder, operands[0], space_of(instruction) or "", None, drop=False)
         return _arrive_after_copies(arrive)
     target, source = decoder.address(operands[0]), decoder.address(operands[1])
     # The size is a constant in PTX, since it is part of the machine code; what may vary is how much
@@ -142,111 +138,3 @@ def _read_some(group: Group, origin: Lanes, wanted: Lanes, size: int) -> list[La
             )
     words = out.view(np.uint32)
     return [words[:, i] for i in range(size // 4)]
-
-
-def _results(instruction: Instruction) -> int:
-    # An arrival may leave its result out: then an address is the first operand.
-    return 0 if instruction.mods[0] in ("init", "inval") else 1
-
-
-def _waits(instruction: Instruction) -> bool:
-    return not {"try_wait", "test_wait"}.isdisjoint(instruction.mods)
-
-
-@decodes("mbarrier", results=_results, effects=True, waits=_waits, undefined=Flow.MUST_BE_DEFINED)
-def _mbarrier(decoder: Decoder, instruction: Instruction) -> Op:
-    mods, operands = instruction.mods, list(instruction.operands)
-    # Transactions are counted by copies of whole tiles (cp.async.bulk), which are not emulated
-    # either.
-    if "expect_tx" in mods or "complete_tx" in mods:
-        raise Unsupported
-    name, space = mods[0], space_of(instruction)
-    if name == "init":
-        return _init(decoder, operands, space)
-    # The word may be used for something else now; to the emulator it is memory as any other.
-    if name == "inval":
-        return lambda _: None
-    if name in ("arrive", "arrive_drop"):
-        target = None if isinstance(operands[0], Address) else operands.pop(0)
-        count = operands[1] if len(operands) > 1 else None
-        return _arrive(decoder, operands[0], space, target, drop="drop" in name, count=count)
-    if name in ("test_wait", "try_wait"):
-        return _test_wait(decoder, operands, space, parity="parity" in mods)
-    if name == "pending_count":
-        put, state = decoder.write(operands[0], "b32"), decoder.read(operands[1], "b64")
-        return lambda g: put(g, (state(g) & _PENDING).astype(np.uint32))
-    raise Unsupported
-
-
-def _init(decoder: Decoder, operands: list[Operand], space: str) -> Op:
-    address, count = decoder.address(operands[0]), decoder.read(operands[1], "u32")
-
-    def run(group: Group) -> None:
-        number = count(group).astype(np.uint64)
-        word = number | number << _EXPECTED_SHIFT
-        store(group, LOCATORS[space](group, address(group), 8, "write"), 8, [word])
-
-    return run
-
-
-def _arrive(
-    decoder: Decoder,
-    place: Operand,
-    space: str,
-    target: Operand | None,
-    *,
-    drop: bool,
-    count: Operand | None = None,
-) -> Op:
-    put = None if target is None else decoder.write(target, "b64")
-    number = decoder.read(count or Immediate(1), "u32")
-
-    def step(old: Lanes, arrivals: Lanes) -> Lanes:
-        # When the last pending arrival comes, the phase turns and the count begins anew. Threads
-        # that dropped out are not expected in later phases.
-        expected = old >> _EXPECTED_SHIFT & _PENDING
-        phase = old >> _PHASE_SHIFT
-        left = (old & _PENDING) - arrivals
-        expected = expected - arrivals if drop else expected
-        done = left == 0
-        phase = np.where(done, phase ^ _ONE, phase)
-        left = np.where(done, expected, left)
-        return left | expected << _EXPECTED_SHIFT | phase << _PHASE_SHIFT
-
-    # Arrivals of many lanes at one barrier are an atomic update like others: each finds what the
-    # one before it left.
-    operation = Update(step)
-    locate, address = LOCATORS[space], decoder.address(place)
-
-    def run(group: Group) -> None:
-        arrivals = number(group).astype(np.uint64)
-        pieces = locate(group, address(group), 8, "atomic access")
-        old = run_atomic(group, pieces, [arrivals], 8, operation, operation)
-        if put is not None:
-            put(group, old)
-        shadow = group.chunk.shared.shadow
-        if shadow is not None:
-            # A phase that completes orders what its threads did, as a barrier of the block does.
-            complete = np.broadcast_to(group.block_index, old.shape)[old & _PENDING == arrivals]
-            done = np.zeros(group.chunk.blocks, bool)
-            done[complete] = True
-            shadow.on_barrier(done)
-
-    return run
-
-
-def _test_wait(decoder: Decoder, operands: list[Operand], space: str, *, parity: bool) -> Op:
-    put, address = decoder.write(operands[0], "pred"), decoder.address(operands[1])
-    given = decoder.read(operands[2], "u32" if parity else "b64")
-
-    def run(group: Group) -> None:
-        pieces = LOCATORS[space](group, address(group), 8, "read")
-        word = load(group, pieces, 8, 1, "strong")[0]
-        phase = word >> _PHASE_SHIFT & _ONE
-        token = given(group).astype(np.uint64)
-        # A thread waits for the end of the phase that it names: with the token of its arrival, or
-        # by the phase's parity alone. The test is true once the barrier is in another one.
-        waited = token & _ONE if parity else token >> _PHASE_SHIFT & _ONE
-        put(group, phase != waited)
-
-    return run

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["run_atomic"]
+__all__ = ["atomic_update", "run_atomic"]
 
 _OPERATIONS = frozenset(("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"))
 
@@ -45,8 +45,8 @@ def _atom(decoder: Decoder, instruction: Instruction) -> Op:
         raise Unsupported(f"{len(operands)} operands")
     values = values[:wanted]  # What may follow is a cache policy.
     puts = [decoder.write(target, kind) for target in targets]
-    operation = _operation(name, kind)
-    flushing = _operation(name, kind, ftz=True) if kind == "f32" and name == "add" else operation
+    operation = atomic_update(name, kind)
+    flushing = atomic_update(name, kind, ftz=True) if kind == "f32" and name == "add" else operation
     if len(values[0]) > 1:
         return _vector_op(instruction, address, values[0], puts, operation, kind)
     single = [value[0] for value in values]
@@ -85,7 +85,8 @@ def run_atomic(
     return old
 
 
-def _operation(name: str, kind: str, *, ftz: bool = False) -> Update:
+def atomic_update(name: str, kind: str, *, ftz: bool = False) -> Update:
+    """Return what an operation of atom or red does to a word of a type."""
     dtype = lane_dtype(kind)
     out = unsigned(kind)
     if is_float(kind) and name in ("add", "min", "max"):

@@ -1,0 +1,85 @@
+"""The contents of a CUtensorMap of the emulated driver.
+
+NVIDIA does not publish the layout of the 128 bytes; this one is the emulator's own. No program sees
+the difference, because the driver encodes every map.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+__all__ = ["ITEM_SIZES", "MAP_BYTES", "TensorMap"]
+
+MAP_BYTES = 128
+_MAGIC = 0x50414D4C
+# CU_TENSOR_MAP_DATA_TYPE_UINT8 and the next: bytes of an element.
+ITEM_SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
+# magic, type, rank, interleave, swizzle, fill, kind, address, extents, strides, box, steps
+_FORMAT = struct.Struct("<I6B2xQ5I4Q5H5B")
+
+
+class TensorMap(NamedTuple):
+    """A tensor in global memory and the box of it that one copy moves; the innermost axis first.
+
+    Attributes
+    ----------
+    kind : int
+        A ``CUtensorMapDataType``.
+    interleave, swizzle, fill : int
+        Numbers of ``CUtensorMapInterleave``, ``CUtensorMapSwizzle``, ``CUtensorMapFloatOOBfill``.
+    address : int
+    extents : tuple of int
+        The tensor's, in elements.
+    strides : tuple of int
+        In bytes; the innermost one is the size of an element.
+    box : tuple of int
+        In elements.
+    steps : tuple of int
+        From one element of the box to the next, in elements of the tensor.
+    """
+
+    kind: int
+    interleave: int
+    swizzle: int
+    fill: int
+    address: int
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def item_size(self) -> int:
+        """The bytes of an element."""
+        return ITEM_SIZES[self.kind]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The elements that a copy moves along each axis."""
+        return tuple(-(-size // step) for size, step in zip(self.box, self.steps, strict=True))
+
+    def pack(self) -> bytes:
+        """Return the bytes of the map."""
+        rank = len(self.extents)
+
+        def padded(values: tuple[int, ...], count: int) -> tuple[int, ...]:
+            return (*values, *(0,) * (count - len(values)))
+
+        return _FORMAT.pack(
+            _MAGIC, self.kind, rank, self.interleave, self.swizzle, self.fill, 0, self.address,
+            # An extent of 2^32 is stored as what it is less one.
+            *padded(tuple(extent - 1 for extent in self.extents), 5),
+            *padded(self.strides[1:], 4), *padded(self.box, 5), *padded(self.steps, 5),
+        ).ljust(MAP_BYTES, b"\0")  # fmt: skip
+
+    @classmethod
+    def unpack(cls, data: bytes) -> TensorMap | None:
+        """Read a map; None if these bytes are not one."""
+        magic, kind, rank, interleave, swizzle, fill, _, address, *rest = _FORMAT.unpack_from(data)
+        if magic != _MAGIC:
+            return None
+        extents = tuple(extent + 1 for extent in rest[:rank])
+        strides = (ITEM_SIZES[kind], *rest[5 : 5 + rank - 1])
+        box, steps = tuple(rest[9 : 9 + rank]), tuple(rest[14 : 14 + rank])
+        return cls(kind, interleave, swizzle, fill, address, extents, strides, box, steps)

@@ -1,0 +1,163 @@
+"""cp.async.bulk.tensor: boxes of a tensor between global and shared memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator.decode.decoder import Unsupported
+from culaunch._emulator.fault import ILLEGAL_INSTRUCTION, Fault
+from culaunch._emulator.machine.spaces import LOCATORS
+from culaunch._emulator.memory.bytes import load
+from culaunch._emulator.memory.tensor_map import MAP_BYTES, TensorMap
+from culaunch._emulator.ops.atomics import atomic_update
+from culaunch._emulator.ops.bulk_units import (
+    REDUCTIONS,
+    UNIT,
+    each_unit,
+    read_units,
+    target_ranks,
+    to_rank,
+    write_units,
+)
+from culaunch._emulator.ops.mbarrier import complete_bytes
+from culaunch._emulator.ptx.syntax import Address, Instruction, Operand, Vector
+
+if TYPE_CHECKING:
+    from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.machine.state import Group, Op
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["swizzled", "tensor_copy"]
+
+# Which bits of an address of shared memory are flipped by which higher ones, for each number of
+# CUtensorMapSwizzle: chunks of 16 bytes change places within rows of 32, 64 and 128 bytes.
+_SWIZZLES = {0: 0, 1: 0x10, 2: 0x30, 3: 0x70}
+# The element type of a reduction, by CUtensorMapDataType.
+_TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32", "f32", "f32")
+_NANS = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}
+
+
+def swizzled(address: Lanes, swizzle: int) -> Lanes:
+    """Return where a chunk is that would be at `address` without the swizzle."""
+    if not swizzle:
+        return address
+    mask = address.dtype.type(_SWIZZLES[swizzle])
+    place: Lanes = address ^ address >> address.dtype.type(3) & mask
+    return place
+
+
+def tensor_copy(decoder: Decoder, instruction: Instruction) -> Op:
+    """Decode a copy of a box, which happens at once."""
+    mods = instruction.mods
+    special = [word for word in mods if word.startswith("im2col") or "::gather" in word]
+    if special or "tile::scatter4" in mods:
+        raise Unsupported(f"a copy in the mode {(special or ['tile::scatter4'])[0]}")
+    operands = list(instruction.operands)
+    loads = "mbarrier::complete_tx::bytes" in mods
+    tensor = operands[1 if loads else 0]
+    if not isinstance(tensor, Vector):
+        raise Unsupported
+    descriptor = decoder.address(Address(tensor.items[0]))
+    coordinates = [decoder.read(one, "s32") for one in decoder.vector(tensor.items[1])]
+    inside = decoder.address(operands[0 if loads else 1])
+    rest: list[Operand] = operands[2:]
+    barrier = decoder.address(rest.pop(0)) if loads else None
+    ranks = target_ranks(decoder, instruction, rest)
+    named = [word for word in mods if word in REDUCTIONS]
+    reduction = named[0] if mods[0] == "reduce" else None
+
+    def run(group: Group) -> None:
+        places = _each(group, descriptor(group))
+        starts = [_each(group, read(group).astype(np.int32)) for read in coordinates]
+        shared = _each(group, inside(group))
+        barriers = None if barrier is None else _each(group, barrier(group))
+        chosen = list(ranks(group))
+        for lane in range(group.n):
+            tensor_map = _read_map(group, lane, places[lane])
+            start = [int(values[lane]) for values in starts]
+            box = _Box(group, lane, tensor_map, start, shared[lane : lane + 1])
+            if barriers is None:
+                box.store(reduction)
+                continue
+            words = box.load()
+            for rank, mask in chosen:
+                if mask[lane]:
+                    box.put(words, rank)
+                    arrived = to_rank(barriers[lane : lane + 1], rank)
+                    size = np.array([box.size], np.uint64)
+                    complete_bytes(group.narrow(np.array([lane])), arrived, "shared", size)
+
+    return run
+
+
+def _each(group: Group, values: Lanes) -> Lanes:
+    return np.broadcast_to(values, (group.n,))
+
+
+def _read_map(group: Group, lane: int, address: int) -> TensorMap:
+    count = MAP_BYTES // UNIT
+    part = each_unit(group, np.full(count, lane))
+    at = np.uint64(address) + np.arange(0, MAP_BYTES, UNIT, dtype=np.uint64)
+    words = load(part, LOCATORS[""](part, at, UNIT, "read"), 8, 2)
+    tensor_map = TensorMap.unpack(np.stack(words, axis=1).tobytes())
+    if tensor_map is None:
+        reason = f"the bytes at {int(address):#x} are not a tensor map of this driver"
+        raise Fault(ILLEGAL_INSTRUCTION, reason, lane=group.lane_at(lane))
+    return tensor_map
+
+
+class _Box:
+    """A box of a tensor that one lane copies, and its place in shared memory."""
+
+    def __init__(
+        self, group: Group, lane: int, tensor: TensorMap, start: list[int], shared: Lanes
+    ) -> None:
+        self.group, self.lane, self.tensor = group, lane, tensor
+        if len(start) != len(tensor.extents):
+            self._refuse(f"{len(start)} coordinates for a tensor map of {len(tensor.extents)} axes")
+        if int(shared[0]) % 128:
+            self._refuse(f"the shared address {int(shared[0]):#x} is not a multiple of 128")
+        # The innermost axis is the first of the map and the last of an array.
+        place = np.indices(tensor.shape[::-1]).reshape(len(start), -1)[::-1]
+        steps = np.array(tensor.steps)[:, None]
+        at = np.array(start)[:, None] + place * steps
+        self.valid = ((at >= 0) & (at < np.array(tensor.extents)[:, None])).all(axis=0)
+        offset = (at * np.array(tensor.strides)[:, None]).sum(axis=0)
+        self.address = (np.int64(tensor.address) + offset[self.valid]).astype(np.uint64)
+        self.size = tensor.item_size * self.valid.shape[0]
+        units = np.arange(0, self.size, UNIT).astype(shared.dtype)
+        self.shared = swizzled(shared + units, tensor.swizzle)
+
+    def load(self) -> Lanes:
+        """Read the box; what is outside of the tensor is zero, or NaN."""
+        item = self.tensor.item_size
+        out = np.full(self.valid.shape, _NANS[item] if self.tensor.fill else 0, f"u{item}")
+        if self.address.shape[0]:
+            part = self._part(self.address.shape[0])
+            pieces = LOCATORS["global"](part, self.address, item, "read")
+            out[self.valid] = load(part, pieces, item, 1)[0]
+        return out
+
+    def put(self, values: Lanes, rank: int | None) -> None:
+        """Write the box to shared memory."""
+        words = values.view(np.uint64).reshape(-1, 2)
+        part = self._part(words.shape[0])
+        write_units(part, "shared", to_rank(self.shared, rank), [words[:, 0], words[:, 1]], None)
+
+    def store(self, reduction: str | None) -> None:
+        """Copy from shared memory to what of the box is in the tensor."""
+        item = self.tensor.item_size
+        part = self._part(self.shared.shape[0])
+        words = np.stack(read_units(part, "shared", self.shared, 8), axis=1)
+        values = words.reshape(-1).view(f"u{item}")[self.valid]
+        if values.shape[0]:
+            how = None if reduction is None else atomic_update(reduction, _TYPES[self.tensor.kind])
+            write_units(self._part(values.shape[0]), "global", self.address, [values], how)
+
+    def _part(self, count: int) -> Group:
+        return each_unit(self.group, np.full(count, self.lane))
+
+    def _refuse(self, reason: str) -> None:
+        raise Fault(ILLEGAL_INSTRUCTION, reason, lane=self.group.lane_at(self.lane))
