@@ -1,8 +1,8 @@
 """wgmma: where the elements of a warpgroup's matrices are, in registers and in shared memory.
 
-Each warp computes 16 of the 64 rows. Layouts in shared memory are those of PTX ISA, "Asynchronous
-Warpgroup Level Matrix Shared Memory Layout", in the form in which CUTLASS writes them down: rows of
-16, 32, 64 or 128 bytes, eight of which make a block, with two distances between blocks.
+Each warp computes 16 of the 64 rows. The layouts in shared memory are those of PTX ISA,
+"Asynchronous Warpgroup Level Matrix Shared Memory Layout". A block has eight rows of 16, 32, 64 or
+128 bytes, and a descriptor names two distances between blocks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FLIPPED = np.array([0, 0x70, 0x30, 0x10], np.int64)
 
 
 class Descriptors(NamedTuple):
-    """What the matrix descriptors of some warps say, in bytes.
+    """The fields of the matrix descriptors of some warps, in bytes.
 
     Attributes
     ----------
