@@ -1,4 +1,4 @@
-"""The numbers that pages have, from the JSON files that the benchmarks write: docs/benchmarks.
+"""Make the tables of pages from the JSON files of the benchmarks in docs/benchmarks.
 
 A new run changes such a file and nothing else: tables, bars, the chart of the front page and the
 line that says what was measured are made of it when the pages are built.
@@ -209,8 +209,22 @@ def breakdown(name: str) -> str:
     return _table(["three torch tensors and an int", "ns"], rows)
 
 
+def headline(name: str) -> str:
+    """Make the table of the three ratios that say the most."""
+    report = read(name)
+    found = {bar["name"]: bar["measured"] for bar in report["bars"]}
+    ours = "culaunch launcher (torch)"
+    against = {
+        "C loop": "a C loop over the driver",
+        "TVM-FFI cubin launcher (the faster one)": "TVM-FFI's cubin launcher",
+        "Triton jit[grid]": "Triton's `jit[grid]`",
+    }
+    rows = [f"| {text} | {found[f'{ours} / {peer}']:.2f} |" for peer, text in against.items()]
+    return "\n".join(["| relative to | ratio |", "| --- | ---: |", *rows])
+
+
 def bars(name: str) -> str:
-    """Return the table of what was promised, and whether it is met."""
+    """Return the table of targets, and whether each is met."""
     rows = []
     for bar in read(name)["bars"]:
         unit = "" if bar["unit"] == "x" else f" {bar['unit']}"

@@ -1,4 +1,4 @@
-"""What pages have that is made when they are built: a line ``<!-- made: NAME ARGUMENT ... -->``."""
+"""Generate parts of pages when they are built: a line ``<!-- made: NAME ARGUMENT ... -->``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINE = re.compile(r"^<!-- made: (\w+)(.*?) -->$", re.MULTILINE)
 
 
 def with_generated(text: str) -> str:
-    """Put in what each such line of a page in Markdown asks for."""
+    """Replace each of these lines in a Markdown page by its generated text."""
     return _LINE.sub(lambda line: _MAKERS[line[1]](*line[2].split()), text)
 
 
@@ -42,6 +42,7 @@ _MAKERS = {
     "further": benchmark_numbers.further,
     "forwards": benchmark_numbers.forwards,
     "first_calls": benchmark_numbers.first_calls,
+    "headline": benchmark_numbers.headline,
     "kernels": benchmark_numbers.kernels,
     "launches": benchmark_numbers.launches,
     "machine": benchmark_numbers.machine,
