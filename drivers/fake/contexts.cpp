@@ -178,6 +178,11 @@ CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuStreamGetGreenCtx(CUstream, CUgreenCtx* context) {
+  *context = nullptr;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuStreamGetFlags(CUstream, unsigned* flags) {
   *flags = CU_STREAM_NON_BLOCKING;
   return CUDA_SUCCESS;

@@ -15,6 +15,7 @@
 #include "driver_table.h"
 #include "emulator.h"
 #include "error.h"
+#include "graphs.h"
 #include "lock.h"
 #include "shared_library.h"
 #include "stream_devices.h"
@@ -148,6 +149,20 @@ class Driver : public DriverTable {
   // On which device each stream was last seen: launches guess by it.
   StreamDevices streams;
 
+  // Whether launches go as graphs, and those that there are.
+  Graphs graphs;
+
+  // Choose that anew: "0", "1" or "auto", as CULAUNCH_GRAPHS has it. What graphs there are stays
+  // until Graphs::Drop(nullptr).
+  Status ChooseGraphs(const char* text) noexcept {
+    GraphMode mode;
+    if (!Graphs::Read(text, &mode)) {
+      return Error(std::string("CULAUNCH_GRAPHS must be 0, 1 or auto (got \"") + text + "\")");
+    }
+    graphs.Choose(mode, *this, name_ == "cuda", version_);
+    return {};
+  }
+
   // Whether memory of one of DLPack's device types can be given to this driver's kernels.
   bool IsDeviceMemory(int device_type) const noexcept {
     for (const int type : device_types_) {
@@ -279,7 +294,8 @@ class Driver : public DriverTable {
     for (int i = 0; i < count && code == CUDA_SUCCESS; ++i) {
       code = cuDeviceGet(&devices_[static_cast<size_t>(i)].handle, i);
     }
-    return StatusOf(code, "cuDeviceGet");
+    if (code != CUDA_SUCCESS) return StatusOf(code, "cuDeviceGet");
+    return ChooseGraphs(std::getenv("CULAUNCH_GRAPHS"));
   }
 
   void ReleaseContexts() noexcept {

@@ -86,6 +86,7 @@
   X(cuDeviceCanAccessPeer, 4000, false)                      \
   X(cuCtxEnablePeerAccess, 4000, false)                      \
   X(cuCtxGetId, 12000, false)                                \
+  X(cuStreamGetGreenCtx, 12040, false)                       \
   X(cuStreamIsCapturing, 10000, false)                       \
   X(cuStreamBeginCapture, 10010, false)                      \
   X(cuStreamEndCapture, 10000, false)                        \
@@ -166,7 +167,7 @@ using NoteArrayFunction = void (*)(const void* begin, size_t bytes, unsigned not
 // A driver that one copy of culaunch offers to the others in its process.
 struct PublishedDriver {
   // Changes with CULAUNCH_DRIVER_FUNCTIONS and with this struct.
-  static constexpr unsigned kVersion = 6;
+  static constexpr unsigned kVersion = 7;
 
   unsigned version;
   const char* name;

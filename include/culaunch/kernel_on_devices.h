@@ -155,28 +155,8 @@ class KernelOnDevices {
     return code;
   }
 
- private:
-  struct DeviceState {
-    // The kernel in the primary context; null before it is resident there.
-    std::atomic<CUfunction> function{nullptr};
-    // Dynamic shared memory that a launch may ask for; -1 before the kernel is resident.
-    std::atomic<int64_t> allowed_shared{-1};
-    std::atomic<bool> allows_large_cluster{false};
-    std::atomic<int> max_threads{0};  // of a block; 0 before it was asked for
-  };
-
-  bool IsPrimaryCurrent(int ordinal) const noexcept {
-    CUcontext current = nullptr;
-    CUcontext primary = nullptr;
-    return driver_.PrimaryContext(ordinal, &primary) == CUDA_SUCCESS &&
-           driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == primary;
-  }
-
-  // What the driver says of a function that is not of the launch's context, or without a context.
-  static bool IsRefusal(CUresult code) noexcept {
-    return code == CUDA_ERROR_INVALID_HANDLE || code == CUDA_ERROR_INVALID_CONTEXT;
-  }
-
+ protected:
+  // The device of a stream as it is known without asking; -1: it is not.
   int GuessDevice(CUstream stream) const noexcept {
     return device_count_ == 1 ? 0 : driver_.streams.Guess(stream);
   }
@@ -197,6 +177,28 @@ class KernelOnDevices {
       return nullptr;
     }
     return device.function.load(std::memory_order_acquire);
+  }
+
+ private:
+  struct DeviceState {
+    // The kernel in the primary context; null before it is resident there.
+    std::atomic<CUfunction> function{nullptr};
+    // Dynamic shared memory that a launch may ask for; -1 before the kernel is resident.
+    std::atomic<int64_t> allowed_shared{-1};
+    std::atomic<bool> allows_large_cluster{false};
+    std::atomic<int> max_threads{0};  // of a block; 0 before it was asked for
+  };
+
+  bool IsPrimaryCurrent(int ordinal) const noexcept {
+    CUcontext current = nullptr;
+    CUcontext primary = nullptr;
+    return driver_.PrimaryContext(ordinal, &primary) == CUDA_SUCCESS &&
+           driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == primary;
+  }
+
+  // What the driver says of a function that is not of the launch's context, or without a context.
+  static bool IsRefusal(CUresult code) noexcept {
+    return code == CUDA_ERROR_INVALID_HANDLE || code == CUDA_ERROR_INVALID_CONTEXT;
   }
 
   // Ask the driver for all that a launch by guess leaves out. Any stream but a default one is

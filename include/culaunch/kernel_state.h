@@ -12,19 +12,15 @@
 
 #include "array_argument.h"
 #include "driver.h"
+#include "graph_slots.h"
 #include "guard.h"
 #include "kernel_on_devices.h"
 #include "lock.h"
+#include "parameter.h"
 #include "parameter_type.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
-
-// Where a parameter lies in the kernel's parameter block, in bytes.
-struct Parameter {
-  size_t offset;
-  size_t size;
-};
 
 // The module owns it; its address is stable.
 class KernelState : public KernelOnDevices {
@@ -37,6 +33,30 @@ class KernelState : public KernelOnDevices {
         name_(std::move(own_name)) {
     if (signature == nullptr) return;
     for (const std::string& type : *signature) types_.emplace_back(type);
+  }
+
+  ~KernelState() { delete graphs_.load(std::memory_order_acquire); }
+
+  // Launch as KernelOnDevices does, or as a graph of one node where such launches go that way.
+  CUresult Launch(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
+    if (driver().graphs.is_on() && config.numAttrs == 0 &&
+        LaunchAsGraph(config, ordinal, arguments)) {
+      return CUDA_SUCCESS;
+    }
+    return KernelOnDevices::Launch(config, ordinal, arguments);
+  }
+
+  // Add this launch to a pass, as number `index`. False: launch plainly; the pass is over.
+  bool AddTo(GraphPass& pass, size_t index, const CUlaunchConfig& config, int ordinal,
+             void** arguments) noexcept {
+    const CUfunction function = config.numAttrs == 0 ? Resident(config, ordinal) : nullptr;
+    return function != nullptr && pass.Set(index, {static_cast<KernelOnDevices*>(this), function,
+                                                   config, parameters_, arguments});
+  }
+
+  void MarkUnloaded() noexcept {
+    KernelOnDevices::MarkUnloaded();
+    driver().graphs.Drop(static_cast<KernelOnDevices*>(this));
   }
 
   // Read the parameter layout: the driver takes it from the code of the current device.
@@ -108,6 +128,38 @@ class KernelState : public KernelOnDevices {
     }
   }
 
+  bool LaunchAsGraph(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
+    if (ordinal < 0) ordinal = GuessDevice(config.hStream);
+    const CUfunction function = Resident(config, ordinal);
+    if (function == nullptr) return false;
+    GraphSlots* slots = graphs_.load(std::memory_order_acquire);
+    if (CULAUNCH_UNLIKELY(slots == nullptr) && (slots = MakeSlots()) == nullptr) return false;
+    GraphPass pass;
+    CUresult code;
+    return pass.Begin(*slots, config.hStream, ordinal, PathOf(config),
+                      driver().graphs.single_after()) &&
+           pass.Set(0, {static_cast<KernelOnDevices*>(this), function, config, parameters_,
+                        arguments}) &&
+           pass.Submit(&code);
+  }
+
+  // Graphs are apart by grids and blocks: changing those of a node costs what a launch does.
+  static uint64_t PathOf(const CUlaunchConfig& config) noexcept {
+    constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
+    uint64_t path = config.gridDimX | uint64_t{config.blockDimX} << 32;
+    path = path * kFactor + (config.gridDimY | uint64_t{config.gridDimZ} << 32);
+    path = path * kFactor + (config.blockDimY | uint64_t{config.blockDimZ} << 32);
+    return path * kFactor + config.sharedMemBytes;
+  }
+
+  GraphSlots* MakeSlots() noexcept {
+    GraphSlots* slots = nullptr;
+    auto* made = new (std::nothrow) GraphSlots(driver());
+    if (graphs_.compare_exchange_strong(slots, made, std::memory_order_acq_rel)) return made;
+    delete made;  // another thread was first
+    return slots;
+  }
+
   std::atomic<const void*> checked_[kChecked] = {};
   std::atomic<unsigned> next_checked_{0};
   std::vector<detail::ArrayRule> array_rules_;
@@ -117,6 +169,7 @@ class KernelState : public KernelOnDevices {
   Mutex types_mutex_;
   bool has_types_ = false;
   std::vector<ParameterType> types_;
+  std::atomic<GraphSlots*> graphs_{nullptr};  // of launches that go alone
 };
 
 CULAUNCH_NAMESPACE_END

@@ -1,0 +1,144 @@
+// culaunch::Graphs: whether a driver's launches go as executable graphs, and all that there are.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "driver_table.h"
+#include "graph.h"
+#include "lock.h"
+#include "text.h"
+#include "version.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+class GraphSlots;
+
+enum class GraphMode : int { kOff = 0, kOn = 1, kAuto = 2 };
+
+class Graphs {
+ public:
+  // Each takes about 0.12 MB of the device's memory (H200, driver 580), which the driver keeps for
+  // the next ones: 31 MB at most.
+  static constexpr size_t kUsualLimit = 256;
+  // Where graphs gain was measured with drivers for CUDA 13.0.
+  static constexpr int kMeasuredVersion = 13000;
+  // Of calls that are the same but for their arguments, before a graph is made: making one takes as
+  // long as 20 launches save, or 5 calls of a function.
+  static constexpr int kSingleAfter = 8;
+  static constexpr int kSeveralAfter = 3;
+  // More threads than these at once wait longer for the driver with graphs than without.
+  static constexpr int kMostThreads = 4;
+
+  // "0", "1", "auto" or, as "auto", nothing; false for anything else.
+  static bool Read(const char* text, GraphMode* mode) noexcept {
+    *mode = GraphMode::kAuto;
+    if (text == nullptr || *text == '\0' || std::strcmp(text, "auto") == 0) return true;
+    *mode = *text == '1' ? GraphMode::kOn : GraphMode::kOff;
+    return (*text == '0' || *text == '1') && text[1] == '\0';
+  }
+
+  // Decide for a driver; `reason` says why.
+  void Choose(GraphMode mode, const DriverTable& table, bool is_cuda, int version) noexcept {
+    const char* against = Against(mode, table, is_cuda, version);
+    mode_.store(mode, std::memory_order_relaxed);
+    reason_.store(against != nullptr       ? against
+                  : mode == GraphMode::kOn ? "chosen"
+                                           : "the driver's graphs were measured to gain",
+                  std::memory_order_relaxed);
+    const bool is_auto = mode == GraphMode::kAuto;
+    several_after_.store(is_auto ? kSeveralAfter : 0, std::memory_order_relaxed);
+    single_after_.store(against != nullptr ? kNever
+                        : is_auto          ? kSingleAfter
+                                           : 0,
+                        std::memory_order_relaxed);
+  }
+
+  bool is_on() const noexcept { return single_after_.load(std::memory_order_relaxed) >= 0; }
+  GraphMode mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
+  const char* reason() const noexcept { return reason_.load(std::memory_order_relaxed); }
+  int single_after() const noexcept { return single_after_.load(std::memory_order_relaxed); }
+  int several_after() const noexcept { return several_after_.load(std::memory_order_relaxed); }
+  size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+  void set_limit(size_t limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
+  size_t count() noexcept {
+    const LockGuard lock(mutex_);
+    return all_.size();
+  }
+
+  // Whether one more thread may launch a graph now; it must leave then.
+  bool Enter() noexcept {
+    if (threads_.fetch_add(1, std::memory_order_relaxed) < kMostThreads) return true;
+    Leave();
+    return false;
+  }
+  void Leave() noexcept { threads_.fetch_sub(1, std::memory_order_relaxed); }
+
+  // A graph, and who has it. The slots' lock is the graph's.
+  struct Entry {
+    LaunchGraph* graph;
+    GraphSlots* slots;
+    std::atomic<bool>* is_used;
+  };
+
+  // Count a graph that is to be made. Where there is no room the next one in turn goes, unless it
+  // was used since it was looked at before: false then. So kernels that are launched in turn, more
+  // than there may be graphs, do not take them from each other.
+  inline bool Admit(const Entry& entry);
+  void Remove(const LaunchGraph* graph) noexcept {
+    const LockGuard lock(mutex_);
+    RemoveLocked(graph);
+  }
+  // Destroy the graphs that launch a kernel, or all of them where it is null.
+  inline void Drop(const void* kernel) noexcept;
+
+ private:
+  static constexpr int kNever = -1;
+
+  // What speaks against graphs; null: nothing.
+  static const char* Against(GraphMode mode, const DriverTable& table, bool is_cuda,
+                             int version) noexcept {
+    if (mode == GraphMode::kOff) return "switched off";
+    if (!LaunchGraph::IsPossible(table)) return "the driver lacks their functions";
+    if (mode == GraphMode::kOn) return nullptr;
+    if (!is_cuda) return "this driver is no GPU's: there is nothing to gain";
+    if (version < kMeasuredVersion) {
+      return "the driver is older than CUDA 13.0's, and not measured";
+    }
+    if (IsSet("CUDA_LAUNCH_BLOCKING")) return "CUDA_LAUNCH_BLOCKING is set";
+    // Nsight Systems shows a graph as one thing where it is not told otherwise.
+    if (IsSet("CUDA_INJECTION64_PATH") || IsSet("NSYS_PROFILING_SESSION_ID")) {
+      return "a profiler or a sanitizer is in the process";
+    }
+    return nullptr;
+  }
+  static bool IsSet(const char* name) noexcept {
+    const char* text = std::getenv(name);
+    return text != nullptr && *text != '\0' && std::strcmp(text, "0") != 0;
+  }
+
+  void RemoveLocked(const LaunchGraph* graph) noexcept {
+    for (size_t i = 0; i < all_.size(); ++i) {
+      if (all_[i].graph != graph) continue;
+      all_[i] = all_.back();
+      all_.pop_back();
+      return;
+    }
+  }
+
+  std::atomic<int> single_after_{kNever};
+  std::atomic<int> several_after_{0};
+  std::atomic<int> threads_{0};
+  std::atomic<GraphMode> mode_{GraphMode::kAuto};
+  std::atomic<const char*> reason_{""};
+  std::atomic<size_t> limit_{kUsualLimit};
+  Mutex mutex_;
+  std::vector<Entry> all_;
+  size_t hand_ = 0;
+};
+
+CULAUNCH_NAMESPACE_END
