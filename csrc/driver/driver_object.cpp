@@ -1,5 +1,6 @@
 #include "driver/driver_object.h"
 
+#include <culaunch/graph_slots.h>
 #include <culaunch/guard.h>
 
 #include <cstring>
@@ -259,6 +260,31 @@ PyObject* GetDeviceTypes(PyObject* self, void*) {
   return tuple.release();
 }
 
+// choose_graphs(text, limit): whether launches go as graphs, as CULAUNCH_GRAPHS says it, and how
+// many there may be (-1: as before). What there is goes.
+PyObject* ChooseGraphs(PyObject* self, PyObject* args) {
+  const char* text = nullptr;
+  Py_ssize_t limit = -1;
+  if (!PyArg_ParseTuple(args, "sn:choose_graphs", &text, &limit)) return nullptr;
+  culaunch::Driver& driver = Self(self);
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    driver.ChooseGraphs(text).OrThrow();
+    if (limit >= 0) driver.graphs.set_limit(static_cast<size_t>(limit));
+    WithoutGil([&] { driver.graphs.Drop(nullptr); });
+    Py_RETURN_NONE;
+  });
+}
+
+// graph_status() -> mode, whether they are on, why, how many there are, how many there may be
+PyObject* GraphStatus(PyObject* self, PyObject*) {
+  culaunch::Graphs& graphs = Self(self).graphs;
+  static const char* const modes[] = {"0", "1", "auto"};
+  return Py_BuildValue("sNsnn", modes[static_cast<int>(graphs.mode())],
+                       PyBool_FromLong(graphs.is_on()), graphs.reason(),
+                       static_cast<Py_ssize_t>(graphs.count()),
+                       static_cast<Py_ssize_t>(graphs.limit()));
+}
+
 }  // namespace
 
 int AddDriverType(PyObject* module) {
@@ -279,6 +305,8 @@ int AddDriverType(PyObject* module) {
           .Method("encode_tiled", EncodeTiled)
           .Method("describe", Describe)
           .Method("reach", Reach)
+          .Method("choose_graphs", ChooseGraphs)
+          .Method("graph_status", GraphStatus, METH_NOARGS)
           .Property("name", GetName)
           .Property("version", GetVersion)
           .Property("device_count", GetDeviceCount)

@@ -237,12 +237,39 @@ bool Execution::Do(const ReplayStep& step) {
   }
 }
 
+bool Execution::RunChain() {
+  for (const ReplayStep* step = replay_->begin(); step->code != EffectCode::kReturn; ++step) {
+    if (step->code != EffectCode::kLaunch && !Do(*step)) return false;
+  }
+  const bool is_noted = call_.place_.driver->note_array != nullptr;
+  const ReplayStep* failed = nullptr;
+  Failure failure;
+  {
+    const ReleaseGil released;
+    failure.code = replay_->LaunchAll(
+        *call_.place_.driver, call_.place_.device.device_id, call_.place_.stream,
+        [this](int32_t array) { return &call_.arrays_[static_cast<size_t>(array)].data; },
+        [&] {
+          if (is_noted) TellDriver();
+        },
+        &failed, &failure.config);
+  }
+  if (failure.code == CUDA_SUCCESS) return true;
+  failure.effect = failed->effect;
+  return RaiseFailure(failure);
+}
+
 PyObject* Execution::Run() {
   if (replay_ == nullptr) {
     if (!CheckEffects()) return nullptr;
     Remember();
   }
   const ReplayStep* const end = replay_->end();
+  if (replay_->is_chain() && call_.place_.driver->graphs.is_on()) {
+    if (!RunChain()) return nullptr;
+    const Word* word = end[-1].effect->result.data();
+    return Result(&word).release();
+  }
   for (const ReplayStep* step = replay_->begin(); step != end;) {
     if (step->code == EffectCode::kLaunch) {
       Failure failure;

@@ -36,6 +36,8 @@ class Execution {
 
   bool Recall();
   void Remember();
+  // All but the launches, and then all of those: false with a Python error set.
+  bool RunChain();
   bool Do(const ReplayStep& step);
   // Whether the effects of the leaf can be done, as far as that can be known before.
   bool CheckEffects();

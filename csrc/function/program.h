@@ -2,6 +2,8 @@
 // leaves.
 #pragma once
 
+#include <culaunch/graph_slots.h>
+
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -141,6 +143,7 @@ class Program {
   std::vector<ArgumentArray> of_arrays;  // of each argument array
   culaunch::Driver* driver = nullptr;    // of the kernels; null: there are none
   Replay* replay = nullptr;              // of the last call
+  std::shared_ptr<culaunch::GraphSlots> graphs;  // of leaves that launch several kernels
   int32_t device_input = -1;
   bool computes = false;  // it launches, or returns arrays that are no arguments as they came
   static constexpr size_t kMostParameters = 255;

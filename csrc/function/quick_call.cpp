@@ -18,7 +18,7 @@ namespace {
 class QuickCall {
  public:
   QuickCall(const Kind& kind, const Program& program, Replay* replay)
-      : kind_(kind), program_(program), replay_(replay) {}
+      : kind_(kind), program_(program), replay_(replay), driver_(program.driver) {}
   QuickCall(const QuickCall&) = delete;
   QuickCall& operator=(const QuickCall&) = delete;
   ~QuickCall() {
@@ -52,11 +52,15 @@ class QuickCall {
   // Up to a step that is another effect, without the GIL; null with a Python error set.
   const ReplayStep* Launch(const ReplayStep* step);
   bool Allocate(const ReplayStep& step);
+  // All arrays first, and then all launches: false with a Python error set.
+  bool RunChain();
+  PyObject* RaiseFailure(const ReplayStep& step, const CUlaunchConfig& config, CUresult code);
   PyObject* Result(int32_t array);
 
   const Kind& kind_;
   const Program& program_;
   Replay* const replay_;
+  culaunch::Driver* const driver_;  // the program may go
   bool is_kept_ = false;
   const TypeEntry* entry_ = nullptr;
   size_t arrays_ = 0;
@@ -170,9 +174,37 @@ inline const ReplayStep* QuickCall::Launch(const ReplayStep* step) {
     }
   }
   if (!CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) return step;
-  RaiseLaunchFailure(*step->launch->kernel, config, device_.device_id, code);
-  PrefixError(step->text);
+  RaiseFailure(*step, config, code);
   return nullptr;
+}
+
+CULAUNCH_RARE PyObject* QuickCall::RaiseFailure(const ReplayStep& step,
+                                                const CUlaunchConfig& config, CUresult code) {
+  RaiseLaunchFailure(*step.launch->kernel, config, device_.device_id, code);
+  PrefixError(step.text);
+  return nullptr;
+}
+
+bool QuickCall::RunChain() {
+  for (const ReplayStep* step = replay_->begin(); step != replay_->end(); ++step) {
+    if (step->code == EffectCode::kView) {
+      addresses_[step->array] = addresses_[step->source] + step->offset;
+    } else if (step->code == EffectCode::kAllocate && scratch_ != nullptr && step->offset >= 0) {
+      addresses_[step->array] = scratch_ + step->offset;
+    } else if (step->code == EffectCode::kAllocate && CULAUNCH_UNLIKELY(!Allocate(*step))) {
+      return false;
+    }
+  }
+  const ReplayStep* failed = nullptr;
+  CUlaunchConfig config;
+  CUresult code;
+  {
+    const ReleaseGil released;
+    code = replay_->LaunchAll(
+        *driver_, device_.device_id, stream_, [this](int32_t array) { return &addresses_[array]; },
+        [] {}, &failed, &config);
+  }
+  return code == CUDA_SUCCESS || RaiseFailure(*failed, config, code) != nullptr;
 }
 
 inline bool QuickCall::Allocate(const ReplayStep& step) {
@@ -209,6 +241,9 @@ inline PyObject* QuickCall::Result(int32_t array) {
 inline PyObject* QuickCall::Run() {
   replay_->Take();
   is_kept_ = true;
+  if (replay_->is_chain() && driver_->graphs.is_on()) {
+    return RunChain() ? Result(replay_->result()) : nullptr;
+  }
   const ReplayStep* step = replay_->begin();
   while (step->code != EffectCode::kReturn) {
     // Memory for all scratch arrays comes at the first of them: the others are placed by Launch.

@@ -158,6 +158,7 @@ Replay* Replay::Make(const Program& program, const Word* inputs, const Word* reg
   replay->registers_ = own_registers;
   replay->leaf_ = leaf_number;
   replay->PlaceScratch();
+  replay->FindChain(program);
   replay->is_quick_ = replay->FindResult(program);
   return replay;
 }
@@ -169,6 +170,41 @@ bool Replay::FindResult(const Program& program) {
   const bool is_given = result_ < static_cast<int32_t>(program.argument_arrays);
   return (kind == Value::kNone || kind == Value::kArray) && program.arrays <= kQuickArrays &&
          program.driver != nullptr && AreQuick(is_given ? kNothing : result_);
+}
+
+void Replay::FindChain(const Program& program) {
+  graphs_.reset();
+  if (program.driver == nullptr) return;
+  size_t launches = 0;
+  path_ = 0;
+  for (const ReplayStep* step = steps_; step != steps_end_ - 1; ++step) {
+    if (step->code == EffectCode::kLaunch) {
+      if (step->launch == nullptr) return;
+      path_ = (path_ ^ reinterpret_cast<uintptr_t>(step->launch->kernel)) * 0x9e3779b97f4a7c15;
+      ++launches;
+    } else if (step->code == EffectCode::kMemset || step->code == EffectCode::kCall) {
+      return;  // of what was launched before
+    }
+  }
+  if (launches < 2) return;
+  std::shared_ptr<culaunch::GraphSlots>& graphs = const_cast<Program&>(program).graphs;
+  if (graphs == nullptr) graphs = std::make_shared<culaunch::GraphSlots>(*program.driver);
+  graphs_ = graphs;
+}
+
+const ReplayStep* Replay::Blamed(const culaunch::Driver& driver, CUresult code) const {
+  const std::string text = driver.Describe(code);
+  const ReplayStep* first = nullptr;
+  for (const ReplayStep* step = begin(); step != end(); ++step) {
+    if (step->code != EffectCode::kLaunch) continue;
+    const std::string& name = step->launch->kernel->name();
+    if (text.find(name) != std::string::npos ||
+        text.find(culaunch::Demangle(name)) != std::string::npos) {
+      return step;
+    }
+    if (first == nullptr) first = step;
+  }
+  return first;
 }
 
 bool Replay::AreQuick(int32_t result) const {

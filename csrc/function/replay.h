@@ -1,7 +1,10 @@
 // What a call need not find out again that brings the same inputs as the one before.
 #pragma once
 
+#include <culaunch/graph_slots.h>
+
 #include <memory>
+#include <string>
 
 #include "function/program.h"
 #include "python/small_buffer.h"
@@ -22,15 +25,36 @@ struct ReadyLaunch {
   template <class AddressOf>
   CUresult Launch(int ordinal, CUstream stream, CUlaunchConfig* used,
                   const AddressOf& address_of) const {
-    SmallBuffer<const void*, 64> pointers(count);
-    for (size_t i = 0; i < count; ++i) {
-      const int32_t source = sources[i];
-      pointers[i] = source >= 0 ? static_cast<const void*>(address_of(source)) : bytes + ~source;
-    }
+    const Pointers pointers(*this, address_of);
     *used = config;
     used->hStream = stream;
-    return kernel->Launch(*used, ordinal, const_cast<void**>(pointers.data()));
+    return kernel->Launch(*used, ordinal, pointers.get());
   }
+
+  // Likewise as number `index` of a graph; false: all of them are to be launched plainly.
+  template <class AddressOf>
+  bool AddTo(culaunch::GraphPass& pass, size_t index, int ordinal,
+             const AddressOf& address_of) const {
+    const Pointers pointers(*this, address_of);
+    return kernel->AddTo(pass, index, config, ordinal, pointers.get());
+  }
+
+ private:
+  class Pointers {
+   public:
+    template <class AddressOf>
+    Pointers(const ReadyLaunch& launch, const AddressOf& address_of) : all_(launch.count) {
+      for (size_t i = 0; i < launch.count; ++i) {
+        const int32_t source = launch.sources[i];
+        all_[i] =
+            source >= 0 ? static_cast<const void*>(address_of(source)) : launch.bytes + ~source;
+      }
+    }
+    void** get() const { return const_cast<void**>(all_.data()); }
+
+   private:
+    mutable SmallBuffer<const void*, 64> all_;
+  };
 };
 
 // An array that is allocated.
@@ -82,6 +106,36 @@ class Replay {
   // Of such a leaf: the array that it gives; kNothing: None.
   int32_t result() const { return result_; }
 
+  // Whether the leaf is several launches that are ready, and what can be done before all of them:
+  // then they may go as one graph.
+  bool is_chain() const { return graphs_ != nullptr; }
+
+  // The launches of such a leaf, whose arrays all have their places: as a graph, where launches go
+  // that way, or one after another. Without the GIL. `tell` is called before each, *failed is the
+  // one that the driver refused, and *used how it was launched.
+  template <class AddressOf, class Tell>
+  CUresult LaunchAll(culaunch::Driver& driver, int ordinal, CUstream stream,
+                     const AddressOf& address_of, const Tell& tell, const ReplayStep** failed,
+                     CUlaunchConfig* used) const {
+    CUresult code = CUDA_SUCCESS;
+    if (driver.graphs.is_on() && LaunchGraph(ordinal, stream, address_of, tell, &code)) return code;
+    if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS) && driver.note_array != nullptr) {
+      // Kernels have run: the driver's text says which one failed.
+      *failed = Blamed(driver, code);
+      *used = (*failed)->launch->config;
+      used->hStream = stream;
+      return code;
+    }
+    for (const ReplayStep* step = begin(); step != end(); ++step) {
+      if (step->code != EffectCode::kLaunch) continue;
+      tell();
+      code = step->launch->Launch(ordinal, stream, used, address_of);
+      *failed = step;
+      if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) return code;
+    }
+    return CUDA_SUCCESS;
+  }
+
   // Those who have it: the program, and its calls. Under the program's lock.
   void Take() { ++users_; }
   void Drop() {
@@ -92,7 +146,25 @@ class Replay {
   Replay() = default;
   ~Replay() = default;
 
+  template <class AddressOf, class Tell>
+  bool LaunchGraph(int ordinal, CUstream stream, const AddressOf& address_of, const Tell& tell,
+                   CUresult* code) const {
+    culaunch::GraphPass pass;
+    if (!pass.Begin(*graphs_, stream, ordinal, path_, graphs_->driver().graphs.several_after())) {
+      return false;
+    }
+    size_t index = 0;
+    for (const ReplayStep* step = begin(); step != end(); ++step) {
+      if (step->code != EffectCode::kLaunch) continue;
+      tell();
+      if (!step->launch->AddTo(pass, index++, ordinal, address_of)) return false;
+    }
+    return pass.Submit(code);
+  }
+  const ReplayStep* Blamed(const culaunch::Driver& driver, CUresult code) const;
+
   void PlaceScratch();
+  void FindChain(const Program& program);
   bool FindResult(const Program& program);
   // Whether the steps but for the last are done so, and one makes the array that is given, if any.
   bool AreQuick(int32_t result) const;
@@ -101,6 +173,8 @@ class Replay {
   int32_t leaf_ = -1;
   int32_t result_ = kNothing;
   bool is_quick_ = false;
+  uint64_t path_ = 0;                             // of a chain: which kernels, in which order
+  std::shared_ptr<culaunch::GraphSlots> graphs_;  // the program's
   ReplayStep* steps_ = nullptr;
   ReplayStep* steps_end_ = nullptr;
   const Word* inputs_ = nullptr;

@@ -28,7 +28,8 @@ def test_the_table_has_the_functions_of_the_header():
     # Textures and surfaces are not emulated, and the one device has no peers and one context.
     # Streams capture nothing, and nodes have no conditions.
     optional = {
-        "cuStreamGetGreenCtx", "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphAddNode_v2", "cuGraphDestroyNode",
+        "cuStreamGetGreenCtx", "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphAddNode_v2",
+        "cuGraphDestroyNode",
         "cuGraphConditionalHandleCreate", "cuGraphExecUpdate", "cuGraphInstantiateWithParams",
         "cuCtxEnablePeerAccess", "cuCtxGetId", "cuDeviceCanAccessPeer",
         "cuArray3DCreate", "cuArrayDestroy", "cuMemcpy3DAsync",

@@ -10,6 +10,7 @@ from culaunch._core import Driver
 from culaunch._doctor.diagnosis import Finding
 from culaunch._errors import CulaunchError, DriverNotFoundError
 from culaunch._launch.driver import capability_of
+from culaunch._launch.graphs import GraphStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +38,12 @@ def check_drivers() -> Iterator[Finding]:
     else:
         version = f"for CUDA {driver.version // 1000}.{driver.version % 1000 // 10}"
         yield Finding(_TOPIC, "CUDA driver", "ok", ", ".join([version, *_kernel_module()]))
+        yield Finding(
+            _TOPIC,
+            "graphs",
+            "ok",
+            f"launches as executable graphs: {GraphStatus(*driver.graph_status())}",
+        )
         if driver.device_count == 0:
             yield Finding(_TOPIC, "devices", "missing", "the driver has none", _EMULATOR)
         for ordinal in range(driver.device_count):

@@ -8,6 +8,7 @@ from culaunch._launch.device import Device, device_count, devices, synchronize
 from culaunch._launch.device_array import DeviceArray
 from culaunch._launch.driver import driver_name, set_driver
 from culaunch._launch.event import Event
+from culaunch._launch.graphs import GraphStatus, graph_status, set_graphs
 from culaunch._launch.kernel_use import KernelAttributes, Occupancy
 from culaunch._launch.load import load
 from culaunch._launch.memory import empty, managed, pinned, to_device, zeros
@@ -22,6 +23,7 @@ __all__ = [
     "DeviceArray",
     "Event",
     "GlobalVariable",
+    "GraphStatus",
     "Kernel",
     "KernelAttributes",
     "Launcher",
@@ -35,10 +37,12 @@ __all__ = [
     "devices",
     "driver_name",
     "empty",
+    "graph_status",
     "load",
     "managed",
     "pinned",
     "set_driver",
+    "set_graphs",
     "synchronize",
     "to_device",
     "zeros",

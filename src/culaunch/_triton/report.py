@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from culaunch._base.fork_lock import ForkLock
+from culaunch._errors import DriverNotFoundError
+from culaunch._launch import graph_status
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,12 @@ class Report:
     ----------
     kernels : tuple of KernelReport
         Those that were launched, by their names.
+    graphs : str
+        Whether native launches that are repeated go as executable graphs, and why.
     """
 
     kernels: tuple[KernelReport, ...]
+    graphs: str = ""
 
     @property
     def native(self) -> int:
@@ -63,6 +68,7 @@ class Report:
         return {
             "native": self.native,
             "triton": self.triton,
+            "graphs": self.graphs,
             "kernels": [
                 {
                     "name": one.name,
@@ -89,6 +95,8 @@ class Report:
             lines += [f"    by Triton {n} x: {reason}" for reason, n in one.reasons.items()]
             lines += [f"    in Python: {note}" for note in one.notes]
         lines.append(f"{'all':{width}}  {self.native:>9}  {self.triton:>9}")
+        if self.graphs:
+            lines.append(f"graphs {self.graphs}")
         return "\n".join(lines)
 
 
@@ -155,4 +163,11 @@ class Records:
         if clear:
             for _, record in records:
                 record.clear()
-        return Report(tuple(one for one in reports if one.native or one.triton))
+        return Report(tuple(one for one in reports if one.native or one.triton), _graphs())
+
+
+def _graphs() -> str:
+    try:
+        return str(graph_status())
+    except DriverNotFoundError:
+        return ""
