@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from culaunch._launch.driver import current_driver, open_drivers
 
@@ -12,7 +12,8 @@ __all__ = ["GraphStatus", "graph_status", "set_graphs"]
 VARIABLE = "CULAUNCH_GRAPHS"
 
 
-class GraphStatus(NamedTuple):
+@dataclass(frozen=True)
+class GraphStatus:
     """What :func:`graph_status` returns.
 
     Attributes
