@@ -119,7 +119,7 @@
   X(cuGraphChildGraphNodeGetGraph, 10000, false)             \
   X(cuGraphEventRecordNodeGetEvent, 11010, false)            \
   X(cuGraphEventWaitNodeGetEvent, 11010, false)              \
-  X(cuGraphInstantiate, 12000, false)                        \
+  X(cuGraphInstantiateWithFlags, 11040, false)               \
   X(cuGraphInstantiateWithParams, 12000, false)              \
   X(cuGraphUpload, 11010, false)                             \
   X(cuGraphLaunch, 10000, false)                             \

@@ -37,9 +37,9 @@ class LaunchGraph {
   // Whether a driver has what this takes.
   static bool IsPossible(const DriverTable& driver) noexcept {
     return driver.cuGraphCreate != nullptr && driver.cuGraphDestroy != nullptr &&
-           driver.cuGraphAddKernelNode != nullptr && driver.cuGraphInstantiate != nullptr &&
-           driver.cuGraphExecDestroy != nullptr && driver.cuGraphLaunch != nullptr &&
-           driver.cuGraphExecKernelNodeSetParams != nullptr &&
+           driver.cuGraphAddKernelNode != nullptr &&
+           driver.cuGraphInstantiateWithFlags != nullptr && driver.cuGraphExecDestroy != nullptr &&
+           driver.cuGraphLaunch != nullptr && driver.cuGraphExecKernelNodeSetParams != nullptr &&
            driver.cuStreamIsCapturing != nullptr && driver.cuStreamGetId != nullptr;
   }
 
@@ -64,7 +64,9 @@ class LaunchGraph {
     if (code == CUDA_SUCCESS) nodes_.push_back(node);
     return code;
   }
-  CUresult Instantiate() noexcept { return driver_.cuGraphInstantiate(&executable_, graph_, 0); }
+  CUresult Instantiate() noexcept {
+    return driver_.cuGraphInstantiateWithFlags(&executable_, graph_, 0);
+  }
   void Destroy() noexcept {
     // Work that is under way is done all the same (driver API, cuGraphExecDestroy).
     if (executable_ != nullptr) driver_.cuGraphExecDestroy(executable_);

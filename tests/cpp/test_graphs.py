@@ -83,7 +83,7 @@ def test_a_launcher_is_a_graph_of_one_node(fake, module):
         launcher(7, i)
     # The first launch on a device loads the kernel.
     assert fake.calls("cuLaunchKernelEx") == 1
-    assert (fake.calls("cuGraphInstantiate"), fake.calls("cuGraphLaunch")) == (1, 4)
+    assert (fake.calls("cuGraphInstantiateWithFlags"), fake.calls("cuGraphLaunch")) == (1, 4)
     assert fake.values() == [0, 1, 2, 3, 4]
     assert len({line.rsplit(" ", 1)[0] for line in fake.lines()}) == 1
     assert cl.graph_status().count == 1
@@ -103,7 +103,7 @@ def test_off(fake, module):
         launcher(7, i)
     cl.set_graphs(False)
     assert str(cl.graph_status()) == "off: switched off"
-    assert fake.calls("cuGraphExecDestroy") == fake.calls("cuGraphInstantiate") == 1
+    assert fake.calls("cuGraphExecDestroy") == fake.calls("cuGraphInstantiateWithFlags") == 1
     launcher(7, 9)
     assert fake.calls("cuGraphLaunch") == 4
     assert fake.values()[-1] == 9
@@ -116,7 +116,7 @@ def test_each_grid_and_each_stream_has_its_own(fake, module):
         for grid in (1, 2):
             for stream in streams:
                 kernel[grid, 32, 0, stream](7, i)
-    assert fake.calls("cuGraphInstantiate") == 4
+    assert fake.calls("cuGraphInstantiateWithFlags") == 4
     assert fake.calls("cuLaunchKernelEx") == 1
     assert [line.split()[3] for line in fake.lines()[:4]] == [
         "grid=1,1,1", "grid=1,1,1", "grid=2,1,1", "grid=2,1,1",
@@ -134,7 +134,7 @@ def test_a_stream_that_has_the_handle_of_another_is_another(fake, module):
         del stream
         gc.collect()
         assert cl.Stream().handle == handle  # the fake driver's way
-    assert fake.calls("cuGraphInstantiate") == 3
+    assert fake.calls("cuGraphInstantiateWithFlags") == 3
 
 
 def test_under_capture_launches_are_nodes_of_that_capture(fake, module):
@@ -179,7 +179,7 @@ def test_launches_with_attributes_stay_plain(fake, module, options):
 @pytest.mark.parametrize(
     "function",
     [
-        "cuGraphCreate", "cuGraphAddKernelNode", "cuGraphInstantiate", "cuGraphLaunch",
+        "cuGraphCreate", "cuGraphAddKernelNode", "cuGraphInstantiateWithFlags", "cuGraphLaunch",
         "cuGraphExecKernelNodeSetParams", "cuStreamGetId", "cuStreamIsCapturing",
     ],
 )  # fmt: skip
@@ -231,7 +231,7 @@ def test_the_number_of_graphs_is_bounded(fake, module):
         for launcher in kernels:
             launcher(7, i)
     assert cl.graph_status().count == 3
-    assert fake.calls("cuGraphInstantiate") <= 2
+    assert fake.calls("cuGraphInstantiateWithFlags") <= 2
     assert fake.values() == [i for i in range(100) for _ in kernels]
 
 

@@ -63,7 +63,7 @@ def test_kernel_nodes_run_in_the_order_of_their_dependencies(table, library, wor
     early = add_node(graph, words, 2, threads=8)
     pair = (HANDLE * 1)(early), (HANDLE * 1)(late)
     assert table("cuGraphAddDependencies_v2", graph, *pair, None, 1) == 0
-    run = table.out("cuGraphInstantiate", HANDLE, graph, 0)
+    run = table.out("cuGraphInstantiateWithFlags", HANDLE, graph, 0)
     assert words[0] == 0  # nothing has run
     for _ in range(2):
         assert table("cuGraphLaunch", run, None) == 0
@@ -76,7 +76,7 @@ def test_kernel_nodes_run_in_the_order_of_their_dependencies(table, library, wor
     assert table("cuGraphExecKernelNodeSetParams", run, late, ctypes.addressof(other)) == 0
     assert table("cuGraphLaunch", run, None) == 0
     assert words[0] == 9
-    second = table.out("cuGraphInstantiate", HANDLE, graph, 0)
+    second = table.out("cuGraphInstantiateWithFlags", HANDLE, graph, 0)
     assert table("cuGraphLaunch", second, None) == 0
     assert words[0] == 1
 
@@ -85,7 +85,7 @@ def test_an_array_that_a_node_was_not_told_of_is_unknown(table, library, words):
     params = params_of(table.kernel(library, "add"), words.ctypes.data, 1)
     graph = table.out("cuGraphCreate", HANDLE, 0)
     table.out("cuGraphAddKernelNode", HANDLE, graph, None, 0, ctypes.addressof(params))
-    run = table.out("cuGraphInstantiate", HANDLE, graph, 0)
+    run = table.out("cuGraphInstantiateWithFlags", HANDLE, graph, 0)
     assert table("cuGraphLaunch", run, None) == Result.ILLEGAL_ADDRESS
     assert "add" in table.text(Result.ILLEGAL_ADDRESS)
 
@@ -109,7 +109,7 @@ def test_other_nodes(table, words):
     table.out("cuGraphAddHostNode", HANDLE, graph, after, 1, ctypes.addressof(host))
     outer = table.out("cuGraphCreate", HANDLE, 0)
     child = table.out("cuGraphAddChildGraphNode", HANDLE, outer, None, 0, graph)
-    run = table.out("cuGraphInstantiate", HANDLE, outer, 0)
+    run = table.out("cuGraphInstantiateWithFlags", HANDLE, outer, 0)
     assert table("cuGraphLaunch", run, None) == 0
     assert words[:17].tolist() == [7] * 16 + [0]
     assert seen == [(5, 7)]
@@ -155,7 +155,7 @@ def test_attributes_of_a_node(table, words, add_node, attribute):
 def test_a_graph_of_an_unloaded_module_runs_nothing(table, library, words, add_node):
     graph = table.out("cuGraphCreate", HANDLE, 0)
     add_node(graph, words, 1)
-    run = table.out("cuGraphInstantiate", HANDLE, graph, 0)
+    run = table.out("cuGraphInstantiateWithFlags", HANDLE, graph, 0)
     assert table("cuLibraryUnload", library) == 0
     assert table("cuGraphLaunch", run, None) == Result.INVALID_HANDLE
     assert table("cuGraphExecDestroy", run) == 0

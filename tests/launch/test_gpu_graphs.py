@@ -195,7 +195,7 @@ def test_what_a_kernel_prints(in_child, gpu_image):
 def test_a_fault_names_the_kernel_as_a_plain_launch_does(in_child, gpu_image, unwatched):
     code = """
     import torch
-    x = torch.zeros(1, device="cuda")
+    x = torch.zeros(1, dtype=torch.int32, device="cuda")
     poke = module["poke"][1, 1]
     for mode in MODES:
         cl.set_graphs(mode)

@@ -204,7 +204,7 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
 
     # -- executable graphs
 
-    def cuGraphInstantiate(self, out: Any, graph: int, flags: int) -> None:
+    def cuGraphInstantiateWithFlags(self, out: Any, graph: int, flags: int) -> None:
         self.require_context()
         out[0] = self.add(ExecutableGraph(self._graph(graph)))
 
