@@ -281,7 +281,7 @@ PyObject* GraphStatus(PyObject* self, PyObject*) {
   static const char* const modes[] = {"0", "1", "auto"};
   return Py_BuildValue("sNsnn", modes[static_cast<int>(graphs.mode())],
                        PyBool_FromLong(graphs.is_on()), graphs.reason(),
-                       static_cast<Py_ssize_t>(graphs.count()),
+                       static_cast<Py_ssize_t>(WithoutGil([&] { return graphs.count(); })),
                        static_cast<Py_ssize_t>(graphs.limit()));
 }
 

@@ -13,9 +13,8 @@
 
 CULAUNCH_NAMESPACE_BEGIN
 
-// One launch of a graph: a kernel's function in the primary context of the graph's device, how it
-// is launched (its stream is the graph's, and it has no attributes), and a pointer to each
-// argument.
+// One launch of a graph, with a pointer to each argument. The function is in the primary context of
+// the graph's device. The configuration has no attributes, and its stream is not read.
 struct GraphLaunch {
   const void* kernel;  // whose it is: see LaunchGraph::Uses
   CUfunction function;
@@ -24,9 +23,9 @@ struct GraphLaunch {
   void** arguments;
 };
 
-// Kernel nodes, each after the one before. It keeps the bytes of every node's arguments, so that
-// the driver is told only of nodes that changed. Nothing here is locked: who has it has it alone,
-// and it is launched on one stream only, for a graph does not overlap with itself.
+// Kernel nodes, each after the one before. It keeps the bytes of every node's arguments and tells
+// the driver of nodes that changed. It has no lock: one thread uses it at a time. It goes to one
+// stream, because a graph does not overlap with itself.
 class LaunchGraph {
  public:
   explicit LaunchGraph(DriverTable& driver) noexcept : driver_(driver) {}

@@ -102,8 +102,7 @@ class GraphSlots {
   Slot none_;  // what comes too often to be remembered
 };
 
-// One round of launches through slots. Whatever goes wrong before Submit, nothing has been
-// launched.
+// One round of launches through slots. Nothing is launched before Submit.
 class GraphPass {
  public:
   GraphPass() noexcept = default;
@@ -136,7 +135,7 @@ class GraphPass {
     return false;
   }
 
-  // What launch `index` is, in their order. False: launch all of them plainly.
+  // Add or set launch `index`, in their order. False: launch all of them plainly.
   bool Set(size_t index, const GraphLaunch& launch) {
     LaunchGraph& graph = *slot_->graph;
     if (CULAUNCH_UNLIKELY(is_new_)) return Add(launch);
@@ -147,10 +146,9 @@ class GraphPass {
 
   // Launch them. False: launch all of them plainly; *code says why.
   bool Submit(CUresult* code) noexcept {
-    if (CULAUNCH_UNLIKELY(is_new_) && !Instantiate()) return false;
     slot_->last = slots_->now_;
     slot_->is_used.store(true, std::memory_order_relaxed);
-    *code = slot_->graph->Launch(stream_);
+    *code = CULAUNCH_UNLIKELY(is_new_) ? LaunchNew() : slot_->graph->Launch(stream_);
     return *code == CUDA_SUCCESS || Fail(GraphSlots::kNever);
   }
 
@@ -205,15 +203,16 @@ class GraphPass {
            Fail(GraphSlots::kNever);
   }
 
-  bool Instantiate() noexcept {
+  // The first launch gives the graph its memory on the device, which a capture elsewhere allows
+  // while the mode is relaxed.
+  CUresult LaunchNew() noexcept {
     Driver& driver = slots_->driver();
     const DeviceGuard guard(driver, ordinal_);
     const RelaxedCaptureGuard relaxed(driver);
-    if (guard.code() != CUDA_SUCCESS || slot_->graph->Instantiate() != CUDA_SUCCESS) {
-      return Fail(GraphSlots::kNever);
-    }
-    is_new_ = false;
-    return true;
+    CUresult code = guard.code();
+    if (code == CUDA_SUCCESS) code = slot_->graph->Instantiate();
+    is_new_ = code != CUDA_SUCCESS;
+    return code == CUDA_SUCCESS ? slot_->graph->Launch(stream_) : code;
   }
 
   GraphSlots* slots_ = nullptr;

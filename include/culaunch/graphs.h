@@ -27,8 +27,8 @@ class Graphs {
   static constexpr size_t kUsualLimit = 256;
   // Where graphs gain was measured with drivers for CUDA 13.0.
   static constexpr int kMeasuredVersion = 13000;
-  // Of calls that are the same but for their arguments, before a graph is made: making one takes as
-  // long as 20 launches save, or 5 calls of a function.
+  // Calls of one form before a graph is made. Making one takes as long as 20 launches save, or 5
+  // calls of a function.
   static constexpr int kSingleAfter = 8;
   static constexpr int kSeveralAfter = 3;
   // More threads than these at once wait longer for the driver with graphs than without.
@@ -99,7 +99,7 @@ class Graphs {
  private:
   static constexpr int kNever = -1;
 
-  // What speaks against graphs; null: nothing.
+  // A reason against graphs; null where there is none.
   static const char* Against(GraphMode mode, const DriverTable& table, bool is_cuda,
                              int version) noexcept {
     if (mode == GraphMode::kOff) return "switched off";

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -128,7 +129,8 @@ class KernelState : public KernelOnDevices {
     }
   }
 
-  bool LaunchAsGraph(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
+  CULAUNCH_SEPARATE bool LaunchAsGraph(const CUlaunchConfig& config, int ordinal,
+                                       void** arguments) noexcept {
     if (ordinal < 0) ordinal = GuessDevice(config.hStream);
     const CUfunction function = Resident(config, ordinal);
     if (function == nullptr) return false;

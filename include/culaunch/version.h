@@ -13,6 +13,13 @@
 #define CULAUNCH_HIDDEN __attribute__((visibility("hidden")))
 #endif
 
+// A function that is not inlined.
+#if defined(__GNUC__)
+#define CULAUNCH_SEPARATE __attribute__((noinline))
+#else
+#define CULAUNCH_SEPARATE
+#endif
+
 // A launch leaves the branch predictor to the driver's code: the usual way should take no branch.
 #if defined(__GNUC__)
 #define CULAUNCH_UNLIKELY(condition) __builtin_expect(!!(condition), false)

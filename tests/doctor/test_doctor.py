@@ -183,8 +183,12 @@ def test_a_device(monkeypatch):
                 raise cl.DriverError("asking for the free memory failed: CUDA_ERROR_X")
             return 1 << 30, 1 << 37
 
+        def graph_status(self):
+            return "auto", True, "measured", 3, 256
+
     monkeypatch.setattr("culaunch._doctor.drivers.Driver", Driver)
     here = by_name(check_drivers())
     assert here["CUDA driver"].detail.startswith("for CUDA 13.0")
+    assert here["graphs"].detail == "launches as executable graphs: on: measured; 3 of at most 256"
     assert here["device 0"].detail.startswith("NVIDIA H200, sm_90, 1.0 of 128.0 GiB free")
     assert here["device 1"].state == "broken"

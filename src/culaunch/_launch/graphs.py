@@ -45,14 +45,14 @@ class GraphStatus:
 def set_graphs(mode: bool | str, *, limit: int | None = None) -> None:
     """Choose whether launches that are repeated go as executable CUDA graphs.
 
-    The choice is also written to the environment, as ``CULAUNCH_GRAPHS``, so that child processes
-    and C++ libraries of this process that open the driver later make the same one.
+    The choice is also written to the environment, as ``CULAUNCH_GRAPHS``, for child processes and
+    for C++ libraries of this process that open the driver later.
 
     Parameters
     ----------
     mode : bool or str
-        True or ``"1"``: from the first call on. False or ``"0"``: never, and the graphs that there
-        are go. ``"auto"``: after a few equal calls, where graphs were measured to gain.
+        True or ``"1"``: from the first call on. False or ``"0"``: never; existing graphs are
+        destroyed. ``"auto"``: after a few equal calls, where graphs were measured to gain.
     limit : int, optional
         How many graphs there may be, 256 without it. Each takes about 0.12 MB of the device's
         memory.
@@ -60,7 +60,7 @@ def set_graphs(mode: bool | str, *, limit: int | None = None) -> None:
     Raises
     ------
     ValueError
-        If the mode is none of these, or the limit is negative.
+        If the mode is anything else, or the limit is negative.
 
     Examples
     --------
