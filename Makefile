@@ -8,13 +8,14 @@ TESTS ?= tests
 # SEED=7 shuffles the files of tests, each time the same way: no file may need another before it.
 ORDER = $(if $(SEED),--random-order-bucket=module --random-order-seed=$(SEED))
 
-.PHONY: help demo check test suites sanitize lint docs clean
+.PHONY: help demo check test graphs suites sanitize lint docs clean
 .SILENT:
 
 help:
 	echo "make demo   compile, inspect and launch two kernels"
 	echo "make check  the quick loop: lint, and the tests that are not slow"
 	echo "make test   run the tests on the installed wheel"
+	echo "make graphs run the tests of launching with every launch as a graph, from the first call"
 	echo "make suites run what tests of others fit the emulator, for half an hour"
 	echo "make sanitize  run tests of the extension under AddressSanitizer and UBSan"
 	echo "make lint   ruff, mypy --strict, import-linter, clang-format, words, prose"
@@ -53,6 +54,11 @@ check:
 test:
 	$(PYTHON) tools/environment.py test --for-tests
 	$(PYTEST)
+
+# The same results, with graphs forced on: `CULAUNCH_GRAPHS=0 make graphs` is the other half.
+graphs: export CULAUNCH_GRAPHS ?= 1
+graphs: TESTS = tests/launch tests/function tests/triton tests/torch_operators
+graphs: test
 
 # Of Liger's and fla's own checks `make test` runs a sample: docs/dev/third_party.md.
 suites: export CULAUNCH_WHOLE_SUITES = 1

@@ -13,7 +13,7 @@
 /* clang-format off */
 #define FUNCTIONS(F)                                                                       \
   F(cuLaunchKernelEx) F(cuStreamSynchronize) F(cuGraphCreate) F(cuGraphAddKernelNode)      \
-  F(cuGraphInstantiate) F(cuGraphExecKernelNodeSetParams) F(cuGraphLaunch)
+  F(cuGraphInstantiateWithFlags) F(cuGraphExecKernelNodeSetParams) F(cuGraphLaunch)
 /* clang-format on */
 
 #define DECLARE(name) __typeof__(&name) name##_;
@@ -69,7 +69,8 @@ int graphs_make(struct row* row) {
     code = driver.cuGraphAddKernelNode_(&row->nodes[i], row->graph, i ? &row->nodes[i - 1] : NULL,
                                         i > 0, &params);
   }
-  return code ? (int)code : (int)driver.cuGraphInstantiate_(&row->executable, row->graph, 0);
+  return code ? (int)code
+              : (int)driver.cuGraphInstantiateWithFlags_(&row->executable, row->graph, 0);
 }
 
 int64_t graphs_plain(struct row* row, int waits, int64_t count) {
