@@ -14,7 +14,7 @@ VARIABLE = "CULAUNCH_GRAPHS"
 
 @dataclass(frozen=True)
 class GraphStatus:
-    """What :func:`graph_status` returns.
+    """Whether launches go as graphs, as :func:`culaunch.graph_status` returns it.
 
     Attributes
     ----------
