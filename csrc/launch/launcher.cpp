@@ -167,6 +167,20 @@ PyObject* GetCluster(PyObject* self, void*) {
   if (!Self(self)->config.HasCluster()) Py_RETURN_NONE;
   return DimsTuple(Self(self)->config.cluster);
 }
+PyObject* GetPreferredCluster(PyObject* self, void*) {
+  if (Self(self)->config.preferred_cluster.x == 0) Py_RETURN_NONE;
+  return DimsTuple(Self(self)->config.preferred_cluster);
+}
+PyObject* GetCooperative(PyObject* self, void*) {
+  return PyBool_FromLong(static_cast<long>(Self(self)->config.cooperative));
+}
+PyObject* GetProgrammatic(PyObject* self, void*) {
+  return PyBool_FromLong(static_cast<long>(Self(self)->config.programmatic));
+}
+PyObject* GetPriority(PyObject* self, void*) {
+  if (!Self(self)->config.has_priority) Py_RETURN_NONE;
+  return PyLong_FromLong(Self(self)->config.priority);
+}
 PyObject* GetSharedMemory(PyObject* self, void*) {
   return PyLong_FromUnsignedLong(Self(self)->config.shared_memory);
 }
@@ -286,6 +300,12 @@ int AddLauncherType(PyObject* module) {
           .Property("grid", GetGrid, "The grid in blocks, (x, y, z).")
           .Property("block", GetBlock, "The block in threads, (x, y, z).")
           .Property("cluster", GetCluster, "The cluster in blocks, (x, y, z), or None.")
+          .Property("preferred_cluster", GetPreferredCluster,
+                    "The preferred cluster in blocks, (x, y, z), or None.")
+          .Property("cooperative", GetCooperative, "Whether all blocks are resident at once.")
+          .Property("programmatic", GetProgrammatic,
+                    "Whether it may start before the kernel ahead of it in the stream ends.")
+          .Property("priority", GetPriority, "The priority as it was given, or None.")
           .Property("shared_memory", GetSharedMemory, "Dynamic shared memory of a block in bytes.")
           .Property("stream", GetStream, "The stream as it was given, or None.")
           .Property("_stream_device", GetStreamDevice)

@@ -156,6 +156,36 @@ def test_a_launcher_made_outside(kernels):
     assert both(scale, x).tolist() == (12 * x).tolist()
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"cluster": (2, 1, 1)},
+        {"cluster": 2, "preferred_cluster": (4, 1, 1)},
+        {"shared_memory": 1024},
+        {"cooperative": True},
+        {"programmatic": True},
+        {"priority": -1},
+    ],
+    ids=lambda option: list(option)[-1],
+)
+def test_a_launcher_made_outside_keeps_its_options(kernels, option):
+    fill, options = kernels["fill<float>"], {"grid": 4, "block": 32, **option}
+    outside = fill.configure(**options)
+    for name, value in option.items():
+        given = value if isinstance(value, tuple) or name != "cluster" else (value, 1, 1)
+        assert getattr(outside, name) == given
+
+    def launch(launcher):
+        @cl.function(mutates=["x"])
+        def filled(x):
+            (launcher or fill.configure(**options))(x, 1.0, x.size)
+
+        return filled.explain(np.zeros(3, np.float32)).partition("fill<float>")[2].splitlines()[0]
+
+    assert launch(outside).partition("#")[0] == launch(None).partition("#")[0]
+    assert list(option)[-1] in launch(outside) or "shared_memory" in option
+
+
 def test_closed_over_arrays_and_scalars(kernels):
     weights = np.arange(4, dtype=np.float32)
     count = np.int32(4)

@@ -76,19 +76,8 @@ def from_keywords(
 
 def of_launcher(launcher: Any) -> Configuration:
     """Read the configuration of a launcher that was made outside of the body."""
-    extra = {
-        name: getattr(launcher, name)
-        for name in ("preferred_cluster", "cooperative", "programmatic", "priority")
-        if hasattr(launcher, name)
-    }
-    return from_keywords(
-        grid=launcher.grid,
-        block=launcher.block,
-        cluster=launcher.cluster,
-        shared_memory=launcher.shared_memory,
-        stream=launcher.stream,
-        **extra,
-    )
+    names = (*Configuration._fields, "stream")
+    return from_keywords(**{name: getattr(launcher, name) for name in names})
 
 
 def _dims(name: str, given: Any) -> tuple[Any, ...]:
