@@ -80,7 +80,7 @@ def kernel(d: str, a: str, b: str, n: int, *, registers: bool, tail: str, op: st
     after = [f"st.global.b32 [%at+{4 * i}], %d{i};" for i in range(count)]
     given = [f"ld.global.b32 %a{i}, [%from+{4 * i}];" for i in range(4)]
     return f"""
-.version 8.0
+.version 8.4
 .target sm_90a
 .address_size 64
 .extern .shared .align 1024 .b8 box[];
