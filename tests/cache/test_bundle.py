@@ -89,7 +89,7 @@ def test_what_cannot_be_packed(tmp_path, image, key):
 def test_a_record_that_cannot_be_written_is_a_warning(tmp_path, image, key, monkeypatch):
     monkeypatch.setenv("CULAUNCH_CACHE_RECORD", str(tmp_path / "none" / "record"))
     cache = cl.Cache(tmp_path / "cache")
-    with pytest.warns(cl.CacheWarning, match="what is used is not noted"):
+    with pytest.warns(cl.CacheWarning, match="cannot record the use of the cache"):
         assert cache.get_or_make(key(1), lambda: image(1)) == image(1)
 
 

@@ -109,7 +109,11 @@ def python(content: str) -> Iterator[Text]:
 
 def docstring(content: str, line: int) -> Iterator[Text]:
     """Find the paragraphs of a docstring, without its examples and its headings."""
+    is_literal = False  # after a paragraph that ends with "::"
     for block in re.split(r"\n\s*\n", content):
+        if is_literal and block.startswith("    "):
+            continue
+        is_literal = block.rstrip().endswith("::")
         lines = [
             part
             for part in block.splitlines()

@@ -1,4 +1,4 @@
-"""What an array of any framework says of itself."""
+"""The properties that an array of any framework reports."""
 
 from __future__ import annotations
 

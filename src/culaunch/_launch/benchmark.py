@@ -38,11 +38,11 @@ def benchmark(
     peak_bandwidth: float | None = None,
     peak_flops: float | None = None,
 ) -> Timing:
-    """Time calls of a launcher, or of any function that launches in one stream.
+    """Time the calls of a launcher, or of any function that launches in one stream.
 
-    Each run is timed by two events in the stream, after all that was in it: what is between runs,
-    and the launch's cost on the host as long as it is below the time that the flush takes, is not
-    in it. A run of nothing takes one or two microseconds.
+    Two events in the stream enclose each run. The times exclude the work between the runs, and the
+    host's cost of the launch if it is shorter than the flush. An empty run takes one or two
+    microseconds.
 
     Parameters
     ----------
@@ -51,32 +51,33 @@ def benchmark(
     *args
         Its arguments.
     repeat : int, optional
-        How many runs are timed; by default about 0.2 seconds of them, at least 5 and at most 1000.
+        Number of timed runs. By default they take about 0.2 seconds together; at least 5 and at
+        most 1000.
     warmup : int, optional
-        How many are not timed, before.
+        Number of runs before the first timed one.
     flush : bool, optional
-        Whether the second-level cache is overwritten before each run, so that a run finds its
-        arguments in memory, as in a program that does other things too. Not on the emulator.
+        Whether to overwrite the second-level cache before each run. The run then finds its
+        arguments in memory, as it would in a larger program. Not available on the emulator.
     stream : int or object, optional
-        The stream that the function launches in. By default the launcher's own, or the current one
-        of the framework that owns the first array.
+        The stream that the function launches in. By default the launcher's own, or the current
+        stream of the framework that owns the first array.
     bytes, flops : float, optional
-        What one call reads and writes, and how many floating-point operations it makes: the timing
-        then tells how much of the device's limits that is.
+        Bytes that one call reads and writes, and its number of floating-point operations. The
+        result then also gives the fraction of the device's limits.
     peak_bandwidth, peak_flops : float, optional
-        The limits, each second. By default those of the device's memory, and of float32 without
-        tensor cores at the highest clock.
+        The limits per second. The defaults are the bandwidth of the device's memory, and the
+        float32 rate without tensor cores at the highest clock.
 
     Returns
     -------
     Timing
-        The times in milliseconds. On the emulator they are the wall clock of the emulation, which
-        says nothing of a GPU.
+        The times in milliseconds. On the emulator they are wall-clock times of the emulation, which
+        say nothing about a GPU.
 
     Raises
     ------
     TypeError, ValueError, OverflowError
-        If an argument is none of these, or the arguments of the call are wrong.
+        If an argument is invalid, or the call's arguments are wrong.
     DriverError
         If a launch fails.
     """
@@ -147,8 +148,8 @@ def _measure(
     for _ in range(repeat):
         if flush is not None:
             flush()
-        # After the flush and before the launch: both events are in the stream, so that what the
-        # host does in between is hidden as long as the flush takes.
+        # The event is recorded after the flush and before the launch. Both events are in the
+        # stream, so the flush hides the host's work between them.
         start = stream.record()
         function(*args)
         marks.append((start, stream.record()))

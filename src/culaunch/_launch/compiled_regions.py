@@ -57,13 +57,13 @@ class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find the one module as everybody would, with a loader that tells; no other one."""
+        """Find the one module like any import, with a loader that reports it; find no other."""
         if name != _TRACER:
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None:
-                # As it was found, but for the loader, which tells when the module is there.
+                # The spec is unchanged except for the loader, which reports the import.
                 if spec.loader is not None:
                     spec.loader = _Loader(spec.loader, self)  # type: ignore[assignment]
                 return spec

@@ -30,7 +30,7 @@ class Device:
     def __init__(self, ordinal: int | None = None) -> None:
         self._driver = current_driver()
         self.ordinal = device_ordinal(self._driver, ordinal)
-        # Asked so that a device that is not there is refused now.
+        # Ask now, to refuse a device that does not exist.
         self._driver.attribute(DeviceAttribute.MULTIPROCESSOR_COUNT, self.ordinal)
 
     @property

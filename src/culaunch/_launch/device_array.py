@@ -1,4 +1,4 @@
-"""Arrays on a device for whoever has only NumPy."""
+"""Arrays on a device for programs that use only NumPy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class DeviceArray(CoreDeviceArray):
         device: int | None,
         stream: object = None,
     ) -> DeviceArray:
-        """Allocate one, not initialised; :func:`empty` is the way to make one."""
+        """Allocate an uninitialized array; :func:`empty` is the public way to make one."""
         kind = checked_dtype(dtype)
         sizes = checked_shape(shape)
         driver = current_driver()
@@ -123,16 +123,16 @@ class DeviceArray(CoreDeviceArray):
 
         Parameters
         ----------
-        dtype : numpy.dtype or what makes one, optional
-            Its own by default.
+        dtype : numpy.dtype or dtype-like, optional
+            The array's own dtype by default.
         shape : int or tuple[int, ...], optional
-            In elements; one -1 stands for what is left. By default the array's own where an
-            element is as large as before, and one dimension where it is not.
+            In elements; one -1 is computed from the other dimensions. The default is the array's
+            own shape if the element size stays the same, otherwise one dimension.
 
         Raises
         ------
         ValueError
-            If the shape has not the bytes that the array has.
+            If the shape has a different number of bytes than the array.
         """
         kind = self.dtype if dtype is None else checked_dtype(dtype)
         if shape is None and kind.itemsize == self.dtype.itemsize:
@@ -165,18 +165,19 @@ class DeviceArray(CoreDeviceArray):
         Parameters
         ----------
         source : array
-            Of the same shape and element type, in C order where it is on a device: a DeviceArray,
-            what ``numpy.asarray`` takes, or a framework's array on any device of the driver.
+            An array of the same shape and element type, in C order if it is on a device. It may be
+            a DeviceArray, anything that ``numpy.asarray`` accepts, or a framework's array on any
+            device of the driver.
         stream : int or object, optional
-            The stream to copy in. With it the call does not wait for the copy: memory of
-            :func:`pinned` must stay as it is until the stream has come so far (other memory of the
-            host has been read when the call returns). Without it the copy is made in the current
-            stream, as in :meth:`numpy`, and is complete when the call returns.
+            The stream to copy in. With a stream, the call does not wait for the copy. Leave memory
+            from :func:`pinned` unchanged until the stream has done the copy; other host memory has
+            been read when the call returns. Without a stream, the copy runs in the current stream,
+            as in :meth:`numpy`, and is complete when the call returns.
 
         Raises
         ------
         TypeError, ValueError
-            If the shapes, the element types or the memory do not go together.
+            If the shapes, the element types or the kinds of memory do not match.
         DriverError
             If the copy fails.
         """
@@ -225,8 +226,8 @@ class DeviceArray(CoreDeviceArray):
         """
         if self._dlpack_device[0] not in (DeviceType.CUDA_MANAGED, DeviceType.CPU):
             raise ValueError(
-                "the host reaches managed memory alone: make the array with culaunch.managed, or "
-                "copy it with array.numpy()"
+                "the host can read only managed memory: allocate the array with "
+                "culaunch.managed, or copy it with array.numpy()"
             )
         # The NumPy array keeps this one, and so the memory, alive.
         return over_host(self.address, self.shape, self.dtype, self)

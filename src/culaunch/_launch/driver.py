@@ -32,11 +32,11 @@ open_drivers: dict[str, Driver] = {}
 
 
 def set_driver(name: str) -> None:
-    """Choose the driver for modules and arrays made from now on.
+    """Choose the driver for modules and arrays that are created from now on.
 
-    Modules and arrays that exist keep the driver they were made with. The choice is also written
-    to the environment, as ``CULAUNCH_DRIVER``, so that child processes and the C++ libraries of
-    this process that are built on culaunch's header make the same one.
+    Existing modules and arrays keep their driver. The choice is also written to the environment
+    variable ``CULAUNCH_DRIVER``. Child processes and the C++ libraries of this process that
+    are built on culaunch's header then make the same choice.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def set_driver(name: str) -> None:
     Raises
     ------
     DriverNotFoundError
-        If there is no such driver, or it is too old; the choice then stays as it was.
+        If the driver does not exist or is too old. The choice then stays as it was.
     ValueError
-        If the name is none of these.
+        If the name is not one of these.
     """
     _open(name)
     # Only after it was opened: a driver that is not there is no choice.
@@ -74,7 +74,7 @@ def choose_driver() -> Driver:
     :func:`current_driver` is what asks: it calls this where something has changed.
     """
     known, key, raw = _environment(VARIABLE)
-    # Of what is noted, not read again: another thread may change it meanwhile.
+    # Use the values that were recorded: another thread may change the environment meanwhile.
     name = (os.environ.get(VARIABLE) if known is None else _text(raw)) or "cuda"
     driver = open_drivers.get(name)
     if driver is None:
@@ -97,9 +97,9 @@ def choose_driver() -> Driver:
 
 
 def _environment(name: str) -> tuple[dict[Any, Any] | None, Any, Any]:
-    """Return the dict behind the environment, the key of a variable there, and what it has for it.
+    """Return the dict behind the environment, a variable's key in it, and the variable's value.
 
-    Without such a dict (it is CPython's own business) there is none to look into.
+    The dict is an implementation detail of CPython. Other interpreters may not have it.
     """
     data = getattr(os.environ, "_data", None)
     encode = getattr(os.environ, "encodekey", None)
@@ -120,8 +120,8 @@ def device_ordinal(driver: Driver, device: Any) -> int:
     Raises
     ------
     TypeError, OverflowError
-        If it is no int, or one that no driver takes. Whether there is such a device is for the
-        driver to say.
+        If it is not an int, or an int that no driver accepts. The driver decides whether the device
+        exists.
     """
     return driver.current_device() if device is None else fits(device, "device", 32)
 

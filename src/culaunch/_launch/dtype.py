@@ -14,17 +14,17 @@ from culaunch._launch.dlpack import TypeCode
 class DType:
     """An element type.
 
-    It is equal to its name and to the same type of a framework: ``x.dtype == "float32"``. As text
-    it is spelled as C++ does, so that ``kernels[f"scale<{x.dtype}>"]`` finds the kernel.
+    It compares equal to its name and to the same type of a framework: ``x.dtype == "float32"``. Its
+    text is the C++ spelling, so ``kernels[f"scale<{x.dtype}>"]`` finds the kernel.
 
     Attributes
     ----------
     name : str
-        NumPy's name of it, such as ``"float32"``.
+        NumPy's name, such as ``"float32"``.
     number : int
-        What programs and native calls know it by.
+        The number that programs and native calls use.
     code, bits : int
-        As DLPack has them.
+        DLPack's numbers.
     kind : str
         ``b``, ``i``, ``u``, ``f`` or ``c``: bool, signed, unsigned, real, complex.
     spelling : str

@@ -1,7 +1,8 @@
-"""What Dynamo is told of our types: functions become operators, all else breaks the graph, once.
+"""How Dynamo treats our types: functions become operators, everything else breaks the graph once.
 
-Dynamo has a table of what to do with a value by its type. It is no public part of torch: whatever
-of it is not as known here leaves Dynamo as it is, and then it breaks the graph with its own words.
+Dynamo has a table from a value's type to its treatment. The table is not a public part of torch. If
+any of it differs from what this module knows, Dynamo stays as it is, and breaks the graph with its
+own message.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ if TYPE_CHECKING:
 
 
 class Region(NamedTuple):
-    """What a compiled region does with an object.
+    """How a compiled region treats an object.
 
     Attributes
     ----------
     way : str
-        ``"operator"``: a call of it becomes an operator of torch. ``"overload"``: it has one.
-        ``"break"``: the graph is broken, once.
+        ``"operator"``: a call becomes an operator of torch. ``"overload"``: it already has one.
+        ``"break"``: it breaks the graph once.
     what : str
-        What the object is, for the message.
+        A description of the object for the message.
     """
 
     way: str
@@ -164,7 +165,7 @@ class _Variables:
 
 
 def _plain(text: str) -> Any:
-    """Make a function that is in no file of ours, which Dynamo leaves alone."""
+    """Make a function whose code is in none of our files, so Dynamo does not skip it."""
     return eval(compile(text, "<culaunch, in a compiled region>", "eval"))  # noqa: S307
 
 
@@ -190,12 +191,12 @@ def _call_function(
     except Exception as error:  # noqa: BLE001 - whatever it is, the graph is broken with its words
         return variables.stop(
             function, "a call of", f"which is no operator of torch: {error}",
-            "Write it so that it can be one, or call it outside of the region.",
+            "Change it as the message says, or call it outside of the region.",
         )  # fmt: skip
     values = [*given[0], *given[1].values()]
     result = _operator_call(variables, function, operator, values)(tx, args, keywords)
-    # The graph's operator returns arrays alone; what else a function returns is put together by
-    # Python that Dynamo traces.
+    # The graph's operator returns only arrays. Python code that Dynamo traces puts the function's
+    # other results together.
     if operator.rebuild is None:
         return result
     names = operator.function.declaration.names

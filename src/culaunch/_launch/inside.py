@@ -1,6 +1,6 @@
-"""What objects of the extension have for this package, and users do not see."""
+"""The private parts of the extension's objects that this package uses."""
 
-# ruff: noqa: SLF001 - their names begin with an underscore so that they are no part of the public face
+# ruff: noqa: SLF001 - these names start with an underscore because they are not public
 
 from __future__ import annotations
 

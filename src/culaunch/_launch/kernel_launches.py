@@ -1,4 +1,4 @@
-"""What kernels do by themselves: their launches, and what they use on a device."""
+"""The actions of a kernel: its launches, and the resources it uses on a device."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class KernelLaunches(CoreKernel):
     That class stands beside Module: modules make kernels, and each kernel knows its module.
     """
 
-    # Declared as a Module there. Its driver is what is asked for devices here.
+    # Modules declare it as a Module. Queries about devices go to its driver.
     module: Any
 
     def __call__(self, *args: Any, **_: Any) -> NoReturn:
@@ -112,7 +112,7 @@ class KernelLaunches(CoreKernel):
         Parameters
         ----------
         grid : int or tuple of up to 3 ints
-            Blocks in each dimension, x first; with clusters too it counts blocks.
+            Blocks in each dimension, x first. With clusters it still counts blocks.
         block : int or tuple of up to 3 ints
             Threads of a block in each dimension.
         cluster : int or tuple of up to 3 ints, optional
@@ -120,29 +120,29 @@ class KernelLaunches(CoreKernel):
         preferred_cluster : int or tuple of up to 3 ints, optional
             A larger cluster for the driver to use where it can (drivers for CUDA 12.8).
         shared_memory : int, optional
-            Dynamic shared memory of a block in bytes. Above 48 KiB it is opted in to.
+            Dynamic shared memory of a block in bytes. Above 48 KiB, the launcher opts in.
         stream : int or object, optional
             A handle, an object with ``__cuda_stream__``, or a PyTorch, CuPy or Numba stream. By
-            default each call uses the current stream of the framework that owns its first array,
-            and the default stream where there is none.
+            default each call uses the current stream of the framework that owns its first array, or
+            the default stream if there is no such array.
         cooperative : bool, optional
-            All blocks resident at once, for grid-wide synchronisation.
+            Makes all blocks resident at once, for grid-wide synchronization.
         programmatic : bool, optional
-            The kernel may start before the one ahead of it in the stream ends ("Programmatic
+            Lets the kernel start before the previous one in the stream ends ("Programmatic
             Dependent Launch and Synchronization" in the CUDA programming guide).
         priority : int, optional
-            Smaller is more urgent.
+            A lower number is more urgent.
 
         Returns
         -------
         Launcher
-            Call it with the kernel's arguments. It keeps the kernel and its module alive, and may
-            be called from many threads.
+            Call it with the kernel's arguments. It keeps the kernel and its module alive. Many
+            threads may call it.
 
         Raises
         ------
         TypeError, ValueError
-            If a value is of the wrong kind, a dimension is 0, or the grid is no multiple of the
+            If a value has the wrong type, a dimension is 0, or the grid is not a multiple of the
             cluster.
         """
         if unknown:

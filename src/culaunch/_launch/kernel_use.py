@@ -1,4 +1,4 @@
-"""What a kernel uses of a device, and how many of its blocks fit one."""
+"""The resources of a device that a kernel uses, and the number of its blocks that fit."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from culaunch._base.values import as_html, field_lines
 
 @dataclass(frozen=True)
 class KernelAttributes:
-    """What a kernel uses and allows on one device (driver API, ``cuKernelGetAttribute``).
+    """The resources and limits of a kernel on one device (driver API, ``cuKernelGetAttribute``).
 
     Attributes
     ----------
     max_threads_per_block : int
     registers : int
-        Registers a thread.
+        Registers per thread.
     static_shared, const_bytes, local_bytes : int
-        Static shared memory a block, user constants, and local memory a thread, in bytes.
+        Static shared memory per block, user constants, and local memory per thread, in bytes.
     max_dynamic_shared : int
-        The most dynamic shared memory that a launch may ask for, in bytes. Launchers opt in to it
-        by themselves.
+        The largest dynamic shared memory that a launch may request, in bytes. Launchers opt in to
+        it automatically.
     ptx_version, binary_version : int
-        The virtual and the real architecture it was compiled for, as 10 major + minor.
+        The virtual and the real architecture of the compiled code, as 10 major + minor.
     """
 
     max_threads_per_block: int

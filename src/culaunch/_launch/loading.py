@@ -49,7 +49,7 @@ class LoadedImage:
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What this process loaded into the driver, in order; ``print`` shows it as a table."""
+    """The images that this process loaded into the driver, in order; ``print`` shows a table."""
 
     images: tuple[LoadedImage, ...]
 
@@ -60,7 +60,7 @@ class LoadReport:
 
     @property
     def seconds(self) -> float:
-        """What all of it took."""
+        """Return the total time."""
         return sum(one.seconds for one in self.images)
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def load_image(driver: Driver, image: Image) -> CoreModule:
         raise ImageError(str(error), source=image.path) from None
     except DriverError as error:
         raise explained(error, image, driver) from None
-    # Of this thread alone: another one's calls load their images on use.
+    # Only for this thread: the calls of other threads load their images on first use.
     preloaded = getattr(_preloading, "found", None)
     one = LoadedImage(
         image.path or f"<{len(buffer)} bytes>",

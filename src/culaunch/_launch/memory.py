@@ -34,28 +34,29 @@ def empty(
     stream: object = None,
     like: Any = None,
 ) -> DeviceArray:
-    """Allocate an array on a device, not initialised.
+    """Allocate an uninitialized array on a device.
 
     Parameters
     ----------
     shape : int or tuple[int, ...], optional
-        In elements. It may be left out where ``like`` has one.
-    dtype : numpy.dtype or what makes one, optional
+        In elements. May be omitted if ``like`` has a shape.
+    dtype : numpy.dtype or dtype-like, optional
         A bool, an integer, a float (``ml_dtypes.bfloat16`` too) or complex; float32 by default.
     device : int, optional
         The device's ordinal; the current one by default.
     stream : int or object, optional
-        A stream to allocate in, so that memory that was freed in it is used again without
-        waiting; kernels and copies in other streams must be ordered after it.
+        A stream to allocate in. Memory that was freed in this stream is reused without waiting.
+        Order kernels and copies in other streams after it.
     like : array, optional
-        Whose shape, element type and device it has where they are not given.
+        An array that supplies the shape, the element type and the device if they are not given.
 
     Raises
     ------
     TypeError, ValueError, OverflowError
-        If the shape, the dtype or the device is none. A dtype must have the machine's byte order.
+        If the shape, the dtype or the device is invalid. A dtype must have the machine's byte
+        order.
     DriverError
-        If there is not that much memory.
+        If the device does not have enough memory.
     """
     if like is not None:
         shape, dtype, device = _as_like(like, shape, dtype, device)
@@ -96,20 +97,20 @@ def to_device(array: ArrayLike, device: int | None = None, stream: object = None
     Parameters
     ----------
     array : array_like
-        Anything that ``numpy.asarray`` takes; copied in C order.
+        Anything that ``numpy.asarray`` accepts. It is copied in C order.
     device : int, optional
         The device's ordinal; the current one by default.
     stream : int or object, optional
-        The stream to copy in; the current one by default, as :meth:`DeviceArray.numpy` says.
+        The stream to copy in. The default is the current stream, as in :meth:`DeviceArray.numpy`.
 
     Raises
     ------
     TypeError, ValueError
-        If its elements are none that kernels take, or in the other byte order.
+        If kernels cannot use the element type, or it has the other byte order.
     """
     np = optional("numpy", "to_device", "numpy")
     source = np.ascontiguousarray(array).reshape(np.shape(array))
-    # Before anything is allocated: what is no stream is refused first.
+    # Before any allocation: refuse an invalid stream first.
     if stream is not None:
         stream = stream_or_current(stream, 0)
     result = DeviceArray(source.shape, source.dtype, device)
@@ -120,7 +121,7 @@ def to_device(array: ArrayLike, device: int | None = None, stream: object = None
 def managed(
     shape: int | tuple[int, ...], dtype: DTypeLike = "float32", *, device: int | None = None
 ) -> DeviceArray:
-    """Allocate an array that kernels and the host both reach (CUDA's managed memory).
+    """Allocate an array that both kernels and the host can access (CUDA's managed memory).
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def managed(
     Returns
     -------
     DeviceArray
-        Not initialised; :meth:`DeviceArray.on_host` is the same memory as a NumPy array.
+        Uninitialized. :meth:`DeviceArray.on_host` returns the same memory as a NumPy array.
 
     Raises
     ------
@@ -154,11 +155,11 @@ def managed(
 
 
 def pinned(shape: int | tuple[int, ...], dtype: DTypeLike = "float32") -> np.ndarray[Any, Any]:
-    """Allocate a NumPy array that is locked in the host's memory.
+    """Allocate a NumPy array in page-locked host memory.
 
-    Copies between it and a device with ``stream=`` run while the program goes on
-    (:meth:`DeviceArray.copy_from`), and all copies are faster. The memory is freed with the last
-    array over it.
+    Copies to and from a device with ``stream=`` overlap with the program
+    (:meth:`DeviceArray.copy_from`), and all copies are faster. The memory is freed together with
+    the last array that uses it.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def pinned(shape: int | tuple[int, ...], dtype: DTypeLike = "float32") -> np.nda
     Returns
     -------
     numpy.ndarray
-        Not initialised.
+        Uninitialized.
 
     Raises
     ------
@@ -220,7 +221,7 @@ class _Allocation:
 
 
 def _as_like(like: Any, shape: Any, dtype: Any, device: int | None) -> tuple[Any, Any, int | None]:
-    """Return what is given, completed with what another array has."""
+    """Return the given values, with the missing ones from another array."""
     if is_on_device(like):
         _, sizes, _, code, bits, place = array_info(current_driver(), like)
         kind = unpacked(code, bits) if dtype is None else dtype

@@ -1,4 +1,4 @@
-"""What is wrong with an argument, in words. The native launcher calls this when it refuses one."""
+"""The messages for wrong arguments. The native launcher calls this when it refuses one."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def raise_argument(
     parameter = kernel.signature.parameters[index]
     start = f"argument {index} of {_title(kernel)}, {_describe(parameter)}"
     got = f"(got {show(value)})"
-    # One branch for each of the reasons that csrc/arguments/convert.h lists; what is left at the
-    # end is an object of a kind that the parameter does not take.
+    # One branch for each reason in csrc/arguments/convert.h. The last case is an object of a type
+    # that the parameter does not accept.
     if mismatch == "overflow":
         limits = "does not hold a number that large"
         raise OverflowError(
@@ -79,9 +79,9 @@ def raise_argument(
         _raise_device(launcher, start, value, detail, device)
     if mismatch == "read_only":
         raise TypeError(
-            f"{start}, is memory that the kernel may write, and the array is read-only {got}: pass "
-            "one that may be written, or declare the parameter a pointer to const (in the kernel, "
-            'or with module.kernel(name, signature="const float*, ..."))'
+            f"{start}, is read-only, and the kernel may write to it {got}. Pass a writable "
+            "array, or declare the parameter a pointer to const (in the kernel, or with "
+            'module.kernel(name, signature="const float*, ..."))'
         )
     raise TypeError(f"{start}, takes {_accepted(parameter)} {got}{_remedy(value, parameter.size)}")
 

@@ -76,7 +76,7 @@ class Module:
         ValueError
             If the module was unloaded.
         """
-        # What is no str may not be hashable.
+        # A key that is not a str may not be hashable.
         kernel = self._kernels.get(name) if isinstance(name, str) else None
         if kernel is None:
             kernel = self._kernels[name] = self._find(name, None)
@@ -182,9 +182,9 @@ class Module:
         return GlobalVariable(address, size, ordinal, lowered, self._core)
 
     def unload(self) -> None:
-        """Unload the image now. Kernels of it raise when they are called after this.
+        """Unload the image now. A later call of one of its kernels raises.
 
-        What it launched must have ended; variables of the module are gone.
+        Its launches must have ended. The module's variables no longer exist.
         """
         self._core.unload()
         # Not found again, as any other name.
@@ -240,10 +240,10 @@ class Module:
 class Kernel(KernelLaunches):
     """A ``__global__`` function of a module, found with ``module[name]``.
 
-    ``kernel[grid, block]``, ``kernel[grid, block, shared_memory]`` and
-    ``kernel[grid, block, shared_memory, stream]`` give a launcher, in the order of CUDA's
-    chevrons; the last few are kept, so that ``kernel[grid, block](x, y, n)`` costs little more
-    than a launcher at hand.
+    ``kernel[grid, block]``, ``kernel[grid, block, shared_memory]`` and ``kernel[grid, block,
+    shared_memory, stream]`` return a launcher. The order is the same as in CUDA's chevrons. The
+    last few launchers are cached, so ``kernel[grid, block](x, y, n)`` costs little more than a
+    launcher that you keep.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from culaunch._image import Image
 
     class Kernels(Protocol):
-        """What has kernels by name: an image in the driver, a library."""
+        """An object that finds kernels by name: an image in the driver, or a library."""
 
         def layout(self, name: str, /) -> object | None:
             """Return None where there is none of that name."""
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
             """Return every name."""
 
     class Expressions(Protocol):
-        """What knows the name expressions of a compile, and their names."""
+        """An object that knows the name expressions of a compilation, and their names."""
 
         @property
         def names(self) -> Mapping[str, str]: ...
@@ -141,8 +141,8 @@ def _normal(name: str) -> str:
     name = re.sub(r"\s+", " ", name.strip()).removeprefix("void ")
     name = re.sub(r"\s*([<>,()*&:])\s*", r"\1", name)
     while match := _CONST_FIRST.search(name):
-        # "const float", where demangling gives "float const".
-        # A zero byte marks what was moved, so that the search does not find it again.
+        # "const float", where demangling gives "float const". A zero byte marks a qualifier that
+        # was moved, so the search does not find it again.
         end = _end_of_type(name, match.end())
         name = f"{name[: match.start()]}{name[match.end() : end]} \0{name[end:]}"
     name = name.replace("\0", "const")

@@ -30,12 +30,12 @@ def explained(error: DriverError, image: Image, driver: Driver) -> DriverError:
     try:
         present = ", ".join(image.arch) or "nothing"
     except ImageError:
-        present = "what cannot be read"
+        present = "an unknown architecture"
     return DriverError(
-        f"{error}. {image.path or 'The image'} has code for {present}; device {device} is "
+        f"{error}. {image.path or 'The image'} has code for {present}. Device {device} is "
         f"sm_{major}{minor}: it runs cubins for sm_{major}0 to sm_{major}{minor} (one with the "
-        f"suffix a for sm_{major}{minor}a only), and PTX for compute_{major}{minor} or older that "
-        f"its driver's compiler knows. Compile for it, as in arch='sm_{major}{minor}'",
+        f"suffix a for sm_{major}{minor}a only), and PTX for compute_{major}{minor} or older. "
+        f"Compile for it, for example with arch='sm_{major}{minor}'",
         error.code,
         error.name,
     )

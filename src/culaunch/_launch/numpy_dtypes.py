@@ -47,7 +47,7 @@ def checked_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def as_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return what NumPy makes of a dtype; of what is none it says only what it is not."""
+    """Return NumPy's dtype for a dtype-like object; otherwise raise with a short message."""
     np = optional("numpy", "a DeviceArray's dtype", "numpy")
     try:
         return np.dtype(dtype)  # type: ignore[no-any-return]
@@ -95,7 +95,7 @@ def checked_shape(shape: Any) -> tuple[int, ...]:
 
 
 def filled_in(shape: Any, nbytes: int, dtype: np.dtype[Any]) -> tuple[int, ...]:
-    """Return the shape of so many bytes, where one -1 stands for what is left.
+    """Return the shape of a number of bytes; one -1 is computed from the other dimensions.
 
     Raises
     ------

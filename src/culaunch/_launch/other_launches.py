@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# What other libraries call what a launch takes.
+# The names that other libraries use for the options of a launch.
 OTHER_WORDS = {
     "args": "the arguments themselves, by position", "block_dim": "block", "block_size": "block",
     "blockdim": "block", "blockDim": "block", "blocks": "grid", "grid_dim": "grid",

@@ -14,7 +14,7 @@ _CLASSES = NUMBERS["TypeClass"]
 
 
 class TypeClass(enum.IntEnum):
-    """What may be given for a parameter: csrc/arguments/rules.cpp says what goes with each."""
+    """The class of a parameter's type: csrc/arguments/rules.cpp lists the arguments of each."""
 
     UNKNOWN = _CLASSES["UNKNOWN"]
     POINTER = _CLASSES["POINTER"]
@@ -24,7 +24,7 @@ class TypeClass(enum.IntEnum):
     BOOL = _CLASSES["BOOL"]
     STRUCTURE = _CLASSES["STRUCTURE"]
     NAMED = _CLASSES["NAMED"]
-    """Of the program's own: a structure or an enumeration, which the name does not say."""
+    """A type of the program: a structure or an enumeration, which the name does not tell apart."""
     ENUMERATION = _CLASSES["ENUMERATION"]
     FLOAT8 = _CLASSES["FLOAT8"]
 
@@ -61,15 +61,15 @@ UNKNOWN = ParameterType(TypeClass.UNKNOWN)
 
 
 def classify(spelling: str | None, names_are_types: bool = False) -> ParameterType:
-    """Say what a C++ type's spelling means for an argument.
+    """Return what a C++ type's spelling means for an argument.
 
     Parameters
     ----------
     spelling : str or None
-        The type; None where nothing is known of it.
+        The type; None if it is unknown.
     names_are_types : bool, optional
-        Whether a name of the program's own is known to be that of a structure or an enumeration:
-        in what a user wrote it may stand for a number or a pointer, too.
+        Whether a name from the program is known to be a structure or an enumeration. In a signature
+        that a user wrote, it may also stand for a number or a pointer.
     """
     if spelling is None:
         return UNKNOWN
@@ -111,8 +111,8 @@ def _pointer(text: str, spelling: str) -> ParameterType:
 
 def _points_to_const(spelling: str) -> bool:
     """Tell whether what a pointer points to is const: not so in ``const float**``."""
-    # First what stands behind the last star, which qualifies the pointer itself, then the star.
-    # What is left belongs to what is pointed to.
+    # First the part behind the last star, which qualifies the pointer itself, then the star. The
+    # rest describes the pointee.
     pointee = re.sub(r"(const|volatile|__restrict__|__restrict|restrict|\s)+$", "", spelling)
     pointee = re.sub(r"(\*|&&?|(\(&&?\))?\s*\[\d*\])$", "", pointee).rstrip()
     last = re.split(r"[*&]", pointee)[-1]

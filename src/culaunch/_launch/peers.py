@@ -15,36 +15,38 @@ _UNSUPPORTED = 217  # CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
 
 
 def peer(array: Any, device: int | None = None) -> DeviceArray:
-    """Return an array of another device as one that kernels on this device take.
+    """Return an array on another device as one that kernels on this device accept.
 
-    All arrays of a launch belong to one device, and the launch goes there. This says that an array
-    counts as this device's although its memory is another's, which kernels reach through the
-    connection between the two. The access is turned on if it is not, in the primary context.
-    Memory that torch's symmetric memory has mapped counts as what its tensor says; this is for
-    tensors that say the other device. Memory that another process has shared (CUDA's IPC, torch's
-    multiprocessing) is seen by the device that was current when this process opened it, and by no
-    other, whatever access is turned on: a kernel of another one ends in an illegal address. Open
-    its handle with the device current whose kernels shall take it.
+    All arrays of a launch must belong to one device, and the launch goes there. The result counts
+    as an array of this device, although its memory is on another. Kernels access it through the
+    connection between the two devices. The call enables this access in the primary context if
+    necessary.
+
+    Memory that torch's symmetric memory has mapped belongs to the device that its tensor reports;
+    use this function for tensors that report the other device. Memory that another process has
+    shared (CUDA's IPC, torch's multiprocessing) is visible only to the device that was current
+    when this process opened it. A kernel on any other device ends with an illegal address, even
+    with access enabled. Make the device of your kernels current before you open the handle.
 
     Parameters
     ----------
     array : array
-        Contiguous, on any device. It stays alive with the result, and work that writes to it is the
-        caller's to order: no stream of this device waits for it.
+        Contiguous, on any device. It stays alive with the result. You must order work that writes
+        to it: no stream of this device waits for that work.
     device : int, optional
-        The device whose kernels shall take it; the current one by default.
+        The device whose kernels use the array; the current one by default.
 
     Returns
     -------
     DeviceArray
-        Over the same memory.
+        An array over the same memory.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no array, or not contiguous.
+        If it is not an array, or not contiguous.
     DriverError
-        If the device cannot reach the memory of the other.
+        If the device cannot access the memory of the other.
     """
     driver = current_driver()
     ordinal = device_ordinal(driver, device)

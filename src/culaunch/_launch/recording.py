@@ -1,9 +1,9 @@
-"""What may stand in the body of a function, and who records it.
+"""The interface between a function's body and the packages that record launches in it.
 
-A package that launches in a way of its own (Triton kernels, fused functions) registers here how a
-body takes part in that; ``culaunch._function`` asks. A body is a :class:`RecordingBody`: its arrays
-(``shape``, ``strides``, ``dtype.name``, ``is_aligned(16)``) and numbers may be symbolic, and a
-recorder treats them as Python's: ``n % 16 == 0`` in an ``if`` is a guard.
+A package with its own way to launch (Triton kernels, fused functions) registers here, and
+``culaunch._function`` asks it. A body is a :class:`RecordingBody`. Its arrays (``shape``,
+``strides``, ``dtype.name``, ``is_aligned(16)``) and numbers may be symbolic. A recorder treats them
+like Python values: ``n % 16 == 0`` in an ``if`` is a guard.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ if TYPE_CHECKING:
 
 
 class RecordingBody(Protocol):
-    """What a recorder may ask of the body that runs.
+    """The interface of the running body for a recorder.
 
     Attributes
     ----------
     mode : str
-        ``"trace"``: record; ``"live"``: do it now, on ``real(value)``; ``"abstract"``: check, and
-        leave it out. The methods here do what the mode asks for.
+        ``"trace"``: record. ``"live"``: launch now, on ``real(value)``. ``"abstract"``: only check.
+        The methods here follow the mode.
     name : str
-        The function's.
+        The function's name.
     ordinal : int
-        The device of this call; of ``"abstract"``, 0.
+        The device of this call; 0 in ``"abstract"`` mode.
     device : object
-        ``device.attribute(name)`` is a number of the call's device, as any other one.
+        ``device.attribute(name)`` is a number that depends on the call's device, like any other
+        number.
     """
 
     mode: str
@@ -97,13 +98,14 @@ class LoopKernel(NamedTuple):
     Attributes
     ----------
     kernel : Kernel
-        Its parameters are pointers to the outputs and the arrays, the scalars, and then the number
-        of elements; of one for any strides then the dimensions from the innermost out, but for the
-        last, and the strides of each array that is read element by element, outputs first.
+        The parameters are pointers to the outputs and the arrays, then the scalars, then the number
+        of elements. A kernel for any strides then takes the dimensions from the innermost outward,
+        except for the last one. The strides of each array that is read element by element follow,
+        outputs first.
     block : int
-        Threads.
+        Threads per block.
     unroll, vector : int
-        A thread takes so many packs, of so many elements.
+        The number of packs per thread, and of elements per pack.
     """
 
     kernel: Any
@@ -113,16 +115,17 @@ class LoopKernel(NamedTuple):
 
 
 class CallKernels(NamedTuple):
-    """What a program needs of something that is called in a body, to launch its kernels itself.
+    """The parts of a callable in a body that a program needs to launch its kernels directly.
 
     Attributes
     ----------
     roles : bytes
-        Of each argument: ``ELEMENTWISE``, ``WHOLE``, or something else that the kernels do not get.
+        For each argument: ``ELEMENTWISE``, ``WHOLE``, or another value if the kernels do not
+        receive it.
     scalars : tuple of (int, int)
-        The arguments that are scalars, in the order of the kernels, and their element types.
+        The scalar arguments, in the order of the kernels' parameters, and their element types.
     dense : LoopKernel
-        For arrays that all lie in C order, at multiples of 16 bytes, with at most 2^31 elements.
+        For arrays in C order, aligned to 16 bytes, with at most 2^31 elements.
     general : LoopKernel
         For any strides.
     """

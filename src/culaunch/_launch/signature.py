@@ -63,7 +63,7 @@ class Parameter:
 
 
 def kind_of(parameter: Parameter) -> ParameterType:
-    """Return what is known of the arguments that go with a parameter."""
+    """Return the known facts about the arguments that a parameter accepts."""
     return parameter._kind  # noqa: SLF001 - not the user's to see: `type` is
 
 
@@ -78,11 +78,10 @@ def make_signature(
     source: str,
     is_template: bool = False,
 ) -> Signature:
-    """Join a layout with types; types that do not go with it are left out.
+    """Combine a layout with types; omit types that contradict it.
 
-    What told the types decides what they are trusted for. A template's ``Policy::Index`` may stand
-    for any type, and what a user calls ``real`` for a float; PTX and cubins do not say what is
-    const.
+    The source of the types decides how far they are trusted. A template's ``Policy::Index`` may
+    stand for any type, and a user's ``real`` for a float. PTX and cubins do not record const.
     """
     if types is None or len(types) != len(layout):
         types, source = [None] * len(layout), "layout"

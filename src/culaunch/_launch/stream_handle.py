@@ -20,7 +20,7 @@ def stream_handle(stream: object) -> int:
     Raises
     ------
     TypeError, OverflowError
-        If it is none of these, or no handle.
+        If it is not one of these, or not a valid handle.
     """
     # An int is taken as it is: whether it is a stream is the driver's to know.
     if isinstance(stream, int) and not isinstance(stream, bool):

@@ -17,21 +17,21 @@ from culaunch._launch.stream_handle import stream_handle
 class Stream:
     """A stream of a device: kernels and copies in it run in order.
 
-    It is destroyed with the object, once what was put into it has run. In a ``with stream:`` block
-    it is the *current* stream of its device on this thread: launches with culaunch's own arrays,
-    copies and memory for which no ``stream=`` is given use it. At the end of the block the stream
-    that was current before waits for it, on the device; the program does not.
+    It is destroyed together with the object, after its work has run. In a ``with stream:`` block it
+    is the *current* stream of its device on this thread. Launches with culaunch's own arrays,
+    copies and allocations use it if you give no ``stream=``. At the end of the block, the previous
+    current stream waits for it on the device; the program does not wait.
 
     Parameters
     ----------
     device : int, optional
         The device's ordinal; the current one by default.
     priority : int, optional
-        Smaller is more urgent; 0 is the usual one. A number outside of what the device has
+        A lower number is more urgent; 0 is the usual priority. A number outside the device's range
         (:meth:`priorities`) is refused.
     non_blocking : bool, optional
-        False for a stream that waits for the default stream, and that the default stream waits
-        for (driver API, ``CU_STREAM_NON_BLOCKING`` left out).
+        False makes the stream and the default stream wait for each other (driver API, without
+        ``CU_STREAM_NON_BLOCKING``).
 
     Attributes
     ----------
@@ -39,14 +39,14 @@ class Stream:
         The ``CUstream``.
     device : int
     priority : int or None
-        None for a stream that was made elsewhere.
+        None for a stream that was created elsewhere.
 
     Raises
     ------
     ValueError
-        If the device has no such priority.
+        If the device does not have this priority.
     DriverError
-        If the driver cannot make one.
+        If the driver cannot create a stream.
     """
 
     handle: int
@@ -89,7 +89,8 @@ class Stream:
         handle = stream_handle(stream)
         self = cls.__new__(cls)
         self._driver = current_driver()
-        # The default streams are handles that every device has; the driver cannot say of which.
+        # Every device has the default streams as handles. The driver cannot say which device is
+        # meant.
         if handle in _DEFAULT:
             self.device = device_ordinal(self._driver, device)
         else:
@@ -194,7 +195,7 @@ class Stream:
 
 
 class _Entered(threading.local):
-    """What was current before each `with` block that a thread is in."""
+    """The streams that were current before each ``with`` block that a thread is in."""
 
     def __init__(self) -> None:
         self.before: list[int] = []

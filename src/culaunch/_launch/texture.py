@@ -24,7 +24,7 @@ _READ_AS_INTEGER, _NORMALIZED_COORDINATES = 1, 2
 
 
 class TextureUnitObject(ctypes.c_uint64):
-    """What a texture and a surface have in common: the number that a kernel gets, and memory."""
+    """The common part of a texture and a surface: the kernel's handle, and the memory."""
 
     _memory: TextureMemory
 
@@ -47,14 +47,14 @@ class TextureUnitObject(ctypes.c_uint64):
 class Surface(TextureUnitObject):
     """An array that kernels read and write through a ``cudaSurfaceObject_t``.
 
-    It has memory of its own, into which the array is copied. Pass it to a kernel; a texture over
-    the same memory is made with ``Texture(surface)``.
+    The array is copied into new memory. Pass the surface to a kernel. ``Texture(surface)`` makes a
+    texture over the same memory.
 
     Parameters
     ----------
     array : array_like
-        ``(width)``, ``(height, width)`` or ``(depth, height, width)`` elements, with the channels
-        as one more dimension, the last one, where ``channels`` is not 1. 8, 16 or 32 bits each.
+        ``(width)``, ``(height, width)`` or ``(depth, height, width)`` elements of 8, 16 or 32 bits.
+        If ``channels`` is not 1, the channels are an additional last dimension.
     channels : int, optional
         1, 2 or 4.
     device : int, optional
@@ -63,16 +63,16 @@ class Surface(TextureUnitObject):
     Attributes
     ----------
     shape : tuple[int, ...]
-        The array's, channels included.
+        The array's shape, with channels.
     dtype : numpy.dtype
     device : int
 
     Raises
     ------
     TypeError, ValueError
-        If the elements, the dimensions or the channels are none that textures have.
+        If textures do not support the elements, the dimensions or the channels.
     DriverError
-        If the driver fails; on the emulator, which has neither textures nor surfaces.
+        If the driver fails. The emulator has no textures or surfaces.
     """
 
     def __init__(self, array: ArrayLike, *, channels: int = 1, device: int | None = None) -> None:
@@ -99,8 +99,8 @@ class Surface(TextureUnitObject):
         return f"<culaunch.Surface {self.shape} {self.dtype} on device {self.device}>"
 
     def __del__(self) -> None:
-        # The module of the driver may be gone at the end of a process: what was never made is not
-        # destroyed.
+        # The driver's module may no longer exist at the end of a process. Do not destroy a handle
+        # that was never created.
         if self.value:
             self._memory.driver.surface_destroy(self._memory.device, self.value)
             self.value = 0
@@ -112,17 +112,17 @@ class Texture(TextureUnitObject):
     Parameters
     ----------
     array : array_like or Surface
-        As in :class:`Surface`. An array is copied; a surface shares its memory, so that one kernel
-        writes what the next one samples.
+        As in :class:`Surface`. An array is copied. A surface shares its memory: one kernel writes
+        it, and the next one samples it.
     channels : int, optional
-        1, 2 or 4; a surface has its own.
+        1, 2 or 4; a surface has its own number.
     filter : {"point", "linear"}, optional
-        Whether a read gives the nearest element, or what is between its neighbours.
+        Whether a read returns the nearest element, or interpolates between the neighbors.
     address : {"clamp", "border", "wrap", "mirror"}, optional
-        What is outside: the nearest element, zero, or the array again; the last two go with
-        normalized coordinates.
+        Reads outside the array return the nearest element, zero, or the repeated array. ``"wrap"``
+        and ``"mirror"`` need normalized coordinates.
     normalized : bool, optional
-        Whether coordinates go from 0 to 1 instead of to the size.
+        Whether coordinates range from 0 to 1 instead of to the size.
     as_float : bool, optional
         Whether integers of 8 and 16 bits are read as floats from 0 (or -1) to 1.
     device : int, optional
@@ -131,17 +131,17 @@ class Texture(TextureUnitObject):
     Attributes
     ----------
     shape : tuple[int, ...]
-        The array's, channels included.
+        The array's shape, with channels.
     dtype : numpy.dtype
     device : int
 
     Raises
     ------
     TypeError, ValueError
-        If the elements, the dimensions or the channels are none that textures have, or the choices
-        do not go together.
+        If textures do not support the elements, the dimensions or the channels, or the options
+        contradict each other.
     DriverError
-        If the driver fails; on the emulator, which has neither textures nor surfaces.
+        If the driver fails. The emulator has no textures or surfaces.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ class TextureMemory:
     def __init__(
         self, driver: Driver, device: int, array: Any, channels: int, *, is_surface: bool
     ) -> None:
-        # Before anything is allocated: an array that is none leaves nothing behind.
+        # Before any allocation: an invalid array leaves nothing behind.
         source = array if isinstance(array, DeviceArray) else host_array(driver, array)
         self.driver = driver
         self.device = device

@@ -66,7 +66,7 @@ class Timing:
 
     @property
     def spread(self) -> float:
-        """What is between the quartiles, as a fraction of the median."""
+        """Return the interquartile range as a fraction of the median."""
         low, high = self.quartiles
         return (high - low) / self.median if self.median else 0.0
 

@@ -15,11 +15,12 @@ from culaunch._launch.torch_modes import watch, without_modes
 def find_bits() -> tuple[int, int, int, int, dict[str, Any]] | None:
     """Find where torch keeps the bits of a lazy conjugate and a lazy negative.
 
-    Return the offset in a tensor's Python object of the pointer to the C++ tensor, the offset
-    there of a word, the two bits in it, the offset there of a pointer that is null in a tensor
-    that does not require grad (0: not found), and the names of torch's module that tells whether
-    a level of forward-mode gradients is open. They are found by comparing tensors that differ in
-    nothing else, and hold for every one of a list of tensors of all kinds, or None is returned.
+    Return the offset in a tensor's Python object of the pointer to the C++ tensor, the offset of a
+    word in that tensor, and the two bits in the word. Return also the offset of a pointer that is
+    null in a tensor that does not require grad (0: not found). The last item is the names in
+    torch's module that tell whether a level of forward-mode gradients is open. The search compares
+    tensors that differ in nothing else. The result must hold for a list of tensors of all kinds;
+    otherwise return None.
     """
     watch()
     with without_modes(sys.modules["torch"]):

@@ -1,9 +1,9 @@
-"""Finding where a tensor of torch keeps what its exchange function tells.
+"""Finds where a tensor of torch stores the values that its exchange function returns.
 
-That function costs more than everything else of a launch: three of its calls are 125 of the 202 ns
-of a launch with three tensors (docs/benchmarks.md). What it tells are eight words of memory, and
-where they lie is found by looking for values that are known. csrc/arguments/torch_layout.h reads
-them, after it has compared every sample with what the exchange function says of it.
+The exchange function costs more than everything else in a launch: three calls take 125 of the 202
+ns of a launch with three tensors (docs/benchmarks.md). Its result is eight words of memory. A
+search for known values finds them. csrc/arguments/torch_layout.h reads them, after it has compared
+every sample with the result of the exchange function.
 """
 
 # ruff: noqa: SLF001 - what a tensor is in memory, torch tells in private words alone
@@ -25,7 +25,7 @@ _DTYPES = (
     "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
     "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
 )  # fmt: skip
-# What a launch needs of a tensor with more dimensions is read through the exchange function.
+# A tensor with more dimensions is read through the exchange function.
 _MOST_DIMENSIONS = 5
 
 
@@ -67,7 +67,7 @@ def _find() -> Layout:
     # A tensor of inference mode has other words, and must be told apart.
     with torch.inference_mode():
         inferred = torch.zeros(2, 3)
-    # Memory of somebody else, which begins elsewhere than torch's allocator would have it.
+    # Foreign memory, which starts at another alignment than memory from torch's allocator.
     borrowed = torch.frombuffer(bytearray(64), dtype=torch.float32)[3:]
     tensors = [*strided, *typed, inferred, borrowed]
     objects = ObjectMemory([tensor._cdata for tensor in tensors])

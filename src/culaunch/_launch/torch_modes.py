@@ -1,4 +1,4 @@
-"""What of torch wants to see each operation of a thread: modes, traces, transformations."""
+"""The parts of torch that intercept each operation of a thread: modes, traces, transformations."""
 
 # ruff: noqa: SLF001 - torch tells it in private words alone
 

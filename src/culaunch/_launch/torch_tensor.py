@@ -26,15 +26,15 @@ def check_gradient(what: str, tensor: Any) -> None:
     torch = sys.modules["torch"]
     if has_tangent(tensor):
         raise TypeError(
-            f"{what} has a tangent, and the function has no forward-mode derivative, so that its "
-            "result would be a constant to autograd: detach the tensor, or call it in a "
+            f"{what} has a tangent, and the function has no forward-mode derivative; autograd "
+            "would treat the result as a constant. Detach the tensor, or call it in a "
             "torch.autograd.Function that has a jvp (an operator, cl.torch_op, has reverse mode)"
         )
     if tensor.requires_grad and torch.is_grad_enabled():
         raise TypeError(
-            f"{what} requires grad, and the function has no derivative, so that its result "
-            "would be a constant to autograd: pass tensor.detach(), call it under "
-            "torch.no_grad(), or in a torch.autograd.Function that has the derivative"
+            f"{what} requires grad, and the function has no derivative; autograd would treat the "
+            "result as a constant. Pass tensor.detach(), call it under torch.no_grad(), or in a "
+            "torch.autograd.Function that has the derivative"
         )
 
 

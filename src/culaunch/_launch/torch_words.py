@@ -13,10 +13,10 @@ _HOST, _GPU = "CPU", "CUDA"
 
 
 def words_of(torch: Any, tensor: Any) -> tuple[int, int]:
-    """Return the word of a tensor in host memory, and what it is for such a tensor on a GPU.
+    """Return the word of a host tensor, and its value for the same tensor on a GPU.
 
-    No tensor of a GPU is made for this: that would open a context, which takes seconds and memory.
-    torch has a name for each bit, with the device's name in it.
+    No tensor is created on a GPU: that would open a context, which takes seconds and memory. torch
+    has a name for each bit, which contains the device's name.
     """
     keys = torch._C._dispatch_keys(tensor)
     names = str(keys).partition("(")[2].rstrip(")").split(", ")

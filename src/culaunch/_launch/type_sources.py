@@ -16,10 +16,9 @@ _TEMPLATE = re.compile(r"^_Z.*I.*Ev", re.DOTALL)
 
 
 def recorded_types(image: Image, name: str) -> tuple[tuple[str | None, ...] | None, str]:
-    """Return the types of a kernel's parameters and what told them.
+    """Return the types of a kernel's parameters, and their source.
 
-    The image is read only where the name says nothing: that is PTX alone, because a cubin holds
-    no types.
+    The image is read only if the name has no types. Only PTX then has types: a cubin has none.
     """
     types: tuple[str | None, ...] | None = mangled_param_types(name)
     if types is not None:
@@ -40,5 +39,5 @@ def recorded_types(image: Image, name: str) -> tuple[tuple[str | None, ...] | No
 
 
 def is_template(name: str) -> bool:
-    """Tell whether a mangled name is that of a template's instance: it says the result, too."""
+    """Tell whether a mangled name belongs to a template instance: it includes the result type."""
     return _TEMPLATE.search(name) is not None

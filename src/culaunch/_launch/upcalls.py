@@ -1,4 +1,4 @@
-"""What the extension calls of this package: ``_core.LaunchUpcalls`` has the types."""
+"""The functions of this package that the extension calls: ``_core.LaunchUpcalls`` has the types."""
 
 from culaunch._base.values import spell
 from culaunch._launch.allocate import allocate_like, finish_allocation, view_of

@@ -79,24 +79,23 @@ class GlobalVariable:
         return self.as_array().numpy(stream).view(kind)
 
     def write(self, value: Any, stream: object = None) -> None:
-        """Set it to what an array holds.
+        """Set the variable to the contents of an array.
 
         Parameters
         ----------
         value : array
-            With as many bytes as the variable, in C order: an array or a scalar of NumPy, bytes, a
-            ``ctypes`` structure, or an array on a device. A part is written through
-            :meth:`as_array`. An image does not tell the variable's type, so that a list or a
-            number of Python, which has no type of its own, is refused.
+            As many bytes as the variable, in C order. It may be a NumPy array or scalar, bytes, a
+            ``ctypes`` structure, or an array on a device. :meth:`as_array` can write a part. An
+            image does not record the variable's type, so a Python list or number is refused.
         stream : int or object, optional
-            As in :meth:`DeviceArray.copy_from`: with it the call does not wait.
+            As in :meth:`DeviceArray.copy_from`: with a stream, the call does not wait.
 
         Raises
         ------
         TypeError
-            If it is a number or a list of Python, or has objects.
+            If it is a number or a list of Python, or contains objects.
         ValueError
-            If it has another number of bytes, or the module was unloaded.
+            If it has another number of bytes, or the module is unloaded.
         DriverError
             If the copy fails.
         """
@@ -138,20 +137,20 @@ class GlobalVariable:
     def as_array(
         self, shape: int | tuple[int, ...] | None = None, dtype: DTypeLike = "uint8"
     ) -> DeviceArray:
-        """Return an array over it, for copies, for other frameworks (DLPack) and for kernels.
+        """Return an array over the variable, for copies, other frameworks (DLPack) and kernels.
 
         Parameters
         ----------
         shape : int or tuple[int, ...], optional
-            In elements, of as many bytes as the variable; one -1 stands for what is left. One
+            In elements, with as many bytes as the variable; one -1 is computed from the others. One
             dimension by default.
-        dtype : numpy.dtype or what makes one, optional
-            Of its elements, which an image does not tell.
+        dtype : numpy.dtype or dtype-like, optional
+            The type of the elements, which an image does not record.
 
         Raises
         ------
         ValueError
-            If the shape has not the variable's bytes, or the module was unloaded.
+            If the shape does not have the variable's bytes, or the module is unloaded.
         """
         kind = checked_dtype(dtype)
         sizes = filled_in(shape, self.size, kind)
@@ -176,14 +175,14 @@ class GlobalVariable:
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """Its memory, of which no type is known, where it is the host's: an emulated device's."""
+        """The variable's memory, as untyped bytes, if the host can access it (emulated devices)."""
         if self._loaded().driver.device_types[0] != 1:
             raise AttributeError("the variable is in the memory of a device")
         return self._interface()
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Its memory, of which no type is known."""
+        """The variable's memory, as untyped bytes."""
         if self._loaded().driver.device_types[0] == 1:
             raise AttributeError("the variable is in the memory of an emulated device")
         return self._interface()
