@@ -1,4 +1,4 @@
-"""A body that runs on shapes alone: what it would give, for a framework's shape inference."""
+"""A body that runs on shapes only, for a framework's shape inference."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ class AbstractBody(Body):
     ) -> None:
         """Raise unless a condition holds.
 
-        One of a framework's symbols is a guard; where nothing is known of the size yet, as of how
-        many elements are not zero, it is checked as the graph runs.
+        A condition on a framework's symbol becomes a guard. If nothing is known about the size yet,
+        for example for the number of nonzero elements, the check happens when the graph runs.
         """
         if foreign_kind(condition) is bool:
             place = here()
-            # torch's own way to say that a condition holds: it is a guard of the graph, or, where
-            # the number is known when the graph runs only, a check in the graph.
+            # torch's own way to state a condition. It becomes a guard of the graph, or a check in
+            # the graph if the number is known only at run time.
             condition = condition.node.expect_true(place.file, place.line)
         super().check(condition, message, exception)
 
@@ -108,7 +108,7 @@ class AbstractBody(Body):
         return Pointer(array)
 
     def enqueue(self, kernel: Any, _: object, __: object, args: tuple[Any, ...]) -> None:
-        """Check what is known of a launch, and leave it out."""
+        """Check the known facts about a launch, without the launch."""
         place = here()
         for index, value in enumerate(args):
             # A framework's symbol has no value to check.

@@ -68,8 +68,7 @@ def _check_array(
                 f"{start} must have at least {len(dims) - 1} dimensions, {spelled} (got "
                 f"{len(shape)})"
             )
-        # What the dots stand for is compared with nothing: the dimensions before and behind are
-        # left.
+        # The dimensions that the dots stand for are not checked: the ones before and behind remain.
         after = len(dims) - at - 1
         shape = (*shape[:at], *shape[len(shape) - after :])
         dims = (*dims[:at], *dims[at + 1 :])
@@ -80,8 +79,8 @@ def _check_array(
             message = _wrong_size(start, size, spelled, dim)
             body.check(size == dim, message, ValueError)
         elif dim != "_":
-            # The first argument with a name says how many elements it means, and the others are
-            # compared with that one, so that the error names both.
+            # The first argument that uses a name defines its size. The others are compared with
+            # that argument, and the error names both.
             if dim in bound:
                 owner, known = bound[dim]
                 body.check(size == known, _differ(name, size, dim, owner, known), ValueError)

@@ -42,18 +42,18 @@ def same(name: str) -> Same:
 class Array:
     """An array argument: its element types and its dimensions, as an annotation.
 
-    ``x: cl.Array("float32 | bfloat16", "b n")`` takes an array of one of these types, of two
-    dimensions. A name of a dimension stands for one size wherever it appears in the annotations of
-    a function; a number is that size; ``_`` is any size, and ``...`` any number of dimensions.
-    ``cl.Array`` alone is any array, and ``cl.Array(...) | None`` may be None. Where a type checker
-    reads the annotations: ``x: Annotated[torch.Tensor, cl.Array("float32", "n")]``.
+    ``x: cl.Array("float32 | bfloat16", "b n")`` accepts a two-dimensional array of one of these
+    types. A dimension's name stands for the same size everywhere in a function's annotations. A
+    number is that size, ``_`` is any size, and ``...`` any number of dimensions. A bare
+    ``cl.Array`` accepts any array, and ``cl.Array(...) | None`` also accepts None. For type
+    checkers, write ``x: Annotated[torch.Tensor, cl.Array("float32", "n")]``.
 
     Parameters
     ----------
     dtype : str, dtype or same, optional
-        Element types, with ``|`` between them; any by default.
+        Element types, separated by ``|``; any type by default.
     dims : str, optional
-        Dimensions, with spaces between them; any by default.
+        Dimensions, separated by spaces; any number by default.
     """
 
     def __init__(self, dtype: Any = None, dims: str | None = None) -> None:
@@ -97,14 +97,14 @@ class Array:
 
 
 class Wanted:
-    """What a parameter takes, as its annotation says.
+    """The values that a parameter accepts according to its annotation.
 
     Attributes
     ----------
     array : Array or None
-        Where it takes an array.
+        Set if it accepts an array.
     plain : tuple of types
-        Of Python's own that it takes: int, float, bool, str.
+        The Python types that it accepts: int, float, bool, str.
     is_optional : bool
         Whether it may be None.
     """

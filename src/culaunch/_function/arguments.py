@@ -140,8 +140,8 @@ class RecordedArgument(Argument):
                 self.refuse("overflow")
             # The register has the bits.
             return self.body.register(value - (1 << 64) if value >= 1 << 63 else value)
-        # Of a launch that does not happen no argument is checked: zero, which fits everything,
-        # stands in.
+        # The arguments of a launch that does not happen are not checked. Zero, which fits every
+        # parameter, stands in.
         guarded = self.body.where(self.predicate, value, 0)
         # A number of the trace has 64 bits with a sign: a parameter like that holds all of them.
         if not (size == 8 and is_signed != 0):
@@ -157,7 +157,7 @@ class RecordedArgument(Argument):
             self.refuse("ambiguous")
         # A type that nobody told is told by its size: 4 bytes are a float, 8 a double.
         code, bits = (kind.code, kind.bits) if kind.bits else (2, 8 * size)
-        # float() of such an int raises on its own, without the name of the parameter.
+        # float() of a huge int raises on its own, without the name of the parameter.
         if type(self.value) is int and self.value.bit_length() > 1024:  # more than any double
             self.refuse("overflow")
         return oc.P_FLOAT, (self._checked_float(self.value, code, bits), code, bits)
@@ -253,8 +253,8 @@ def _access(kernel: Kernel, index: int) -> str:
         return "unknown"
     if kind.may_write:
         return "write"
-    # `const` is believed where somebody wrote it: a mangled name, the user, or an image that has
-    # more than "void*" to say. Otherwise a pointer may be written through.
+    # `const` is trusted if it comes from a mangled name, the user, or an image that says more than
+    # "void*". Otherwise the kernel may write through the pointer.
     is_told = signature.source in ("name", "user") or (
         signature.source == "image" and parameter.type != "void*"
     )
@@ -282,7 +282,7 @@ def _is_signed(value: Any) -> bool:
 
 
 class OfKernel:
-    """What a message needs of a launcher: its kernel."""
+    """The part of a launcher that a message needs: its kernel."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel

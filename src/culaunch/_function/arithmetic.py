@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def binary(name: str, x: Any, y: Any) -> Any:
-    """Apply a binary operator of Python to numbers, one of which at least is symbolic."""
+    """Apply a binary operator of Python to numbers, at least one of them symbolic."""
     x, y = settled(x), settled(y)
     left, right = kind_of(x), kind_of(y)
     if left is None or right is None:

@@ -75,17 +75,17 @@ class Layout:
 
 
 class StandIn(Refusals):
-    """What a body sees of an array.
+    """An array as the body of a function sees it.
 
-    ``shape``, ``ndim``, ``size``, ``dtype`` and ``device`` are those of the array API standard;
-    ``strides`` counts elements. Views are made by indexing with ints, slices, None and ``...``, by
-    ``reshape``, ``permute``, ``transpose`` and ``T``.
+    ``shape``, ``ndim``, ``size``, ``dtype`` and ``device`` follow the array API standard;
+    ``strides`` counts elements. Indexing with ints, slices, None and ``...`` returns views, and so
+    can ``reshape``, ``permute``, ``transpose`` and ``T``.
     """
 
     _is_stand_in = True  # by which bodies know it
     __slots__ = ("_body", "_dtype", "_is_whole", "_layout", "_offset", "_root")
 
-    # NumPy's operators then leave it alone.
+    # NumPy's operators then return NotImplemented.
     __array_ufunc__ = None
 
     _body: Any
@@ -180,9 +180,9 @@ class StandIn(Refusals):
         return views.is_dense(layout.shape, layout.strides)
 
     def is_aligned(self, bytes: int) -> Any:  # noqa: A002
-        """Tell whether its address is a multiple of so many bytes.
+        """Tell whether its address is a multiple of a number of bytes.
 
-        What a function allocates is known to be aligned to 16 bytes and its elements' size.
+        Arrays that a function allocates are always aligned to 16 bytes and to their elements' size.
         """
         if type(bytes) is not int or bytes < 1:
             raise TypeError(f"bytes must be an int from 1 on (got {spell(bytes)})")

@@ -136,8 +136,8 @@ def running(body: Body | None) -> Generator[None, None, None]:
 def reads_data(what: str, how: str, instead: str) -> TypeError:
     """Make the error of a body that asks for what is in an array."""
     return TypeError(
-        f"at {here().text()}: {what} {how}, which depends on its data: a body is recorded once for "
-        f"each kind of arguments and sees shapes and numbers alone; {instead}"
+        f"at {here().text()}: {what} {how}, which depends on its data. A body is recorded once for "
+        f"each kind of arguments, and sees only shapes and numbers; {instead}"
     )
 
 

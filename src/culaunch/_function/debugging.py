@@ -23,8 +23,8 @@ def function_debugging() -> Generator[None, None, None]:
     """
     depth = getattr(_local, "depth", 0)
     _local.depth = depth + 1
-    # The extension asks Python to take part in launches only while some thread has a body, or
-    # debugs: without one a launch costs a test of this counter and nothing more.
+    # The extension involves Python in launches only while some thread runs a body or debugs.
+    # Otherwise a launch only tests this counter.
     count_bodies(1)
     try:
         yield

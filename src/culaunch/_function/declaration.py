@@ -1,4 +1,4 @@
-"""What a function declares: its parameters, their defaults and annotations."""
+"""The declaration of a function: its parameters, their defaults and annotations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Declared(Protocol):
-    """What is known of a function's parameters, whether there is a body or not."""
+    """The known facts about a function's parameters, with or without a body."""
 
     @property
     def name(self) -> str:
@@ -39,7 +39,7 @@ class Declared(Protocol):
 
     @property
     def wanted(self) -> dict[int, Wanted]:
-        """What the parameters with a checkable annotation take."""
+        """The accepted values of each parameter with a checkable annotation."""
 
 
 class Declaration:
@@ -97,7 +97,7 @@ class Declaration:
 
     @functools.cached_property
     def wanted(self) -> dict[int, Wanted]:
-        """What the parameters with a checkable annotation take."""
+        """The accepted values of each parameter with a checkable annotation."""
         found = {}
         for index, name in enumerate(self.names):
             if name not in self.annotations:
@@ -117,8 +117,8 @@ class Declaration:
         return found
 
     def _evaluated(self, name: str, text: str) -> Any:
-        # With ``from __future__ import annotations`` they are text. What they name may be a
-        # variable around the function, which `typing` would not find.
+        # With ``from __future__ import annotations`` they are text. They may name a variable of an
+        # enclosing function, which `typing` would not find.
         scope = dict(self.body.__globals__)
         for free, cell in zip(
             self.body.__code__.co_freevars, self.body.__closure__ or (), strict=True

@@ -43,23 +43,23 @@ def function(
     debug: bool = False,
     mutates: Sequence[str] | None = None,
 ) -> Any:
-    """Make the host side of kernels of a Python function: checks, allocations, launches.
+    """Turn a Python function into the host side of kernels: checks, allocations, launches.
 
-    The first call of a kind of arguments (which are arrays, their element types and ranks; which
-    are Python numbers; the values of everything else) runs the body on stand-ins and records what
-    it does. Later calls of that kind run the record natively. Branches on shapes and numbers just
-    work: a call that decides otherwise is recorded, too.
+    The kind of a call's arguments says which are arrays, with their element types and ranks, and
+    which are Python numbers. It also contains the values of all other arguments. The first call of
+    a kind runs the body on stand-ins and records it. Later calls of that kind run the record
+    natively. Branches on shapes and numbers work: a call that takes another branch is recorded,
+    too.
 
     Parameters
     ----------
     body : function
-        It takes arrays, numbers, None, strings and other hashable values, and lists and tuples of
-        arrays; it returns arrays, numbers, None, or tuples, lists and dicts of these.
+        It may take arrays, numbers, None, strings and other hashable values, and lists and tuples
+        of arrays. It may return arrays, numbers, None, or tuples, lists and dicts of these.
     debug : bool, optional
-        Run the body as plain Python, always: a debugger steps through it.
+        Always run the body as plain Python, so you can step through it in a debugger.
     mutates : sequence of str, optional
-        The parameters whose arrays are written. Without it that is known from the kernels'
-        signatures.
+        The parameters whose arrays are written. By default the kernels' signatures decide.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def function(
     Raises
     ------
     TypeError
-        If the body has ``*args``, or is no Python function.
+        If the body has ``*args``, or is not a Python function.
     """
     checked_flag("debug", debug)
     kind = DebugFunction if debug else Function

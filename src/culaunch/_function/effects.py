@@ -1,4 +1,4 @@
-"""What a body does at the end of a path, in its order. Registers and arrays are numbers."""
+"""The effects of a body at the end of a path, in order. Registers and arrays are numbers."""
 
 from __future__ import annotations
 

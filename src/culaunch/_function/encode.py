@@ -186,8 +186,8 @@ class _Encoder:
         return array
 
     def defined(self, register: Register) -> int:
-        # Registers are numbered anew, in the order in which they are defined: those that were left
-        # out have no number, and every use comes after its definition.
+        # Registers are renumbered in the order of their definitions. Omitted registers have no
+        # number, and every use comes after its definition.
         return self._numbers.setdefault(register, len(self._numbers))
 
     def register(self, register: Register) -> int:
@@ -203,8 +203,8 @@ class _Encoder:
         return -1 if text is None else self.texts.setdefault(str(text), len(self.texts))
 
     def constant(self, constant: Constant) -> int:
-        # By identity: what is equal may still behave in another way. Bytes cannot, and are made
-        # anew for each launch.
+        # By identity: equal objects may still behave differently. Bytes cannot, and each launch
+        # creates new ones.
         value = constant.value
         key = value if type(value) is bytes else id(value)
         found = self._by_identity.get(key)
@@ -215,8 +215,8 @@ class _Encoder:
 
 
 def _put(words: list[int], number: int, operands: list[int]) -> None:
-    # Every instruction begins with its length, so that a reader can go over the program without
-    # knowing each.
+    # Every instruction begins with its length, so a reader can skip instructions that it does not
+    # know.
     words.append(number | (len(operands) + 1) << 32)
     words.extend(operands)
 
@@ -238,7 +238,8 @@ def needed(tree: Tree) -> set[int]:
             needed.add(node.guard.condition)
         if node.leaf is not None:
             mark(node.leaf.effects)
-    # What follows a guard comes later in the list: backwards, a use is seen before its definition.
+    # The code behind a guard comes later in the list: backwards, a use is seen before its
+    # definition.
     for node in reversed(nodes):
         for step in reversed(node.steps):
             if step.result is None or step.result in needed or not step.op.can_be_left_out:

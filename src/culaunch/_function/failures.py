@@ -1,4 +1,4 @@
-"""What failed in a program, in words. The extension calls this where a plan cannot go on."""
+"""The messages for failures in a program. The extension calls this if a plan cannot continue."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def _arithmetic(name: str, symbol: str, where: str, values: tuple[Any, ...]) -> 
     """Return what Python raises for the operation, or an OverflowError past 64 bits."""
     written_out = " and ".join(map(str, values))
     what = f"{where}{symbol} of {written_out}"
-    # What the native code found is only that it cannot go on; the operands tell what Python would
-    # have raised.
+    # The native code only reports that it cannot continue. The operands tell which exception Python
+    # would have raised.
     if name in _DIVIDING and values[1] == 0:
         return ZeroDivisionError(f"{what}: division by zero")
     if name in ("SHL", "SHR") and values[1] < 0:

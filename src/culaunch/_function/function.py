@@ -114,7 +114,7 @@ class Function(CoreFunction, Generic[P, R]):
 
     @property
     def may_mutate(self) -> tuple[str, ...]:
-        """The parameters of which the kernels' signatures do not say whether they are written."""
+        """The parameters that may be written: the kernels' signatures do not decide."""
         if self._declared is not None:
             return ()
         return tuple(name for name in self._used("unknown") if name not in self.mutates)
@@ -145,28 +145,29 @@ class Function(CoreFunction, Generic[P, R]):
         progress: bool | Callable[[Progress], object] = False,
         **parameters: Any,
     ) -> tuple[Kind, ...]:
-        """Trace a kind of arguments without a call, as saving and exporting need it.
+        """Trace a kind of arguments without a call, for saving and exporting.
 
         Parameters
         ----------
         both_sides : bool, optional
-            Whether every guard is followed to both sides; else to the side of large, contiguous and
-            aligned arrays.
+            Whether to follow every guard to both sides. Otherwise only the side of large,
+            contiguous and aligned arrays is traced.
         executor : concurrent.futures.Executor, optional
-            Whose workers trace each kind first, as for :func:`culaunch.compile_many`, so that what
-            that compiles (Triton kernels in the body) is in the caches which they share with this
-            process. They import the function by its name.
+            An executor whose workers trace each kind first, as for :func:`culaunch.compile_many`.
+            This fills the caches that they share with this process, for example for Triton kernels
+            in the body. The workers import the function by its name.
         progress : bool or callable, optional
-            With an executor: True draws a bar, a callable gets a :class:`culaunch.Progress`.
+            With an executor: True draws a progress bar, and a callable receives a
+            :class:`culaunch.Progress`.
         **parameters
-            What each parameter is: ``cl.Array("float32 | float16", "b n")``, the types ``int`` and
-            ``float``, None, a list or tuple of these, or a value. What is left out is as its
-            annotation or its default says.
+            The type of each parameter: ``cl.Array("float32 | float16", "b n")``, the types ``int``
+            and ``float``, None, a list or tuple of these, or a value. The annotation or the default
+            supplies a parameter that you omit.
 
         Returns
         -------
         tuple
-            The kinds that were traced, one for each element type.
+            The traced kinds, one for each element type.
 
         Raises
         ------
@@ -183,7 +184,7 @@ class Function(CoreFunction, Generic[P, R]):
         return found
 
     def source(self, language: str = "c++") -> str:
-        """Return the programs that there are as text of another language: what export compiles.
+        """Return the recorded programs as text of another language; export compiles this text.
 
         Parameters
         ----------
@@ -196,10 +197,10 @@ class Function(CoreFunction, Generic[P, R]):
         Raises
         ------
         TypeError
-            If a program does what only Python can: it calls a fused function, closes over an array,
-            returns an argument.
+            If a program does something that only Python can do: it calls a fused function, closes
+            over an array, or returns an argument.
         ValueError
-            If nothing was traced yet, or the language is none of these.
+            If nothing was traced yet, or the language is not supported.
         """
         if language != "c++":
             raise ValueError(f'language must be "c++" (got {spell(language)})')
@@ -210,12 +211,12 @@ class Function(CoreFunction, Generic[P, R]):
         return run_abstract(self.declaration, self._bind(args, keywords))
 
     def backward(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Say how gradients are computed: by another function.
+        """Set the function that computes the gradients.
 
-        Its parameters say by their names what it needs: ``grad`` (or ``grad_0``, ... for
-        several outputs), ``out`` (``out_0``, ...), and the names of this function's parameters. It
-        returns the gradients of the array parameters, in their order, with None for those that have
-        none.
+        Its parameter names select what it receives: ``grad`` (or ``grad_0``, ... for several
+        outputs), ``out`` (``out_0``, ...), and the names of this function's parameters. It returns
+        the gradients of the array parameters, in order, with None for a parameter without a
+        gradient.
 
         Parameters
         ----------
@@ -224,12 +225,12 @@ class Function(CoreFunction, Generic[P, R]):
         Returns
         -------
         callable
-            The same, so that it can be a decorator.
+            The same object, so you can use this method as a decorator.
 
         Raises
         ------
         TypeError, ValueError
-            If it is no function, or has a parameter of another name.
+            If it is not a function, or has a parameter with another name.
         """
         self._gradient = Backward(self.declaration, function)
         for door in self._doors:
@@ -315,8 +316,8 @@ class Function(CoreFunction, Generic[P, R]):
         tree.array_names = run.array_names
         for parameter, accesses in run.uses.items():
             tree.uses.setdefault(parameter, set()).update(accesses)
-        # The whole program anew. Paths are few, and a program that is running keeps the one that it
-        # began with.
+        # Encode the whole program again. It has few paths, and a running program keeps the version
+        # that it started with.
         encoded = encode(tree)
         self._reads |= {(id(one[0]), one[1]): one for one in run.reads}
         program = Program(encoded.words, encoded.constants, encoded.texts)

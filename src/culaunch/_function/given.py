@@ -1,4 +1,4 @@
-"""What is given for a parameter: which row of a launch's rules an object of a body is of."""
+"""Classifies an argument in a body: selects the row of a launch's rules that applies to it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def given_of(value: Any) -> str | None:
     code = getattr(kind, "_type_", None)
     if isinstance(code, str):
         return _CTYPES.get(code)
-    # Whoever passes a NumPy scalar has imported it: nothing is imported for a question.
+    # A caller that passes a NumPy scalar has already imported NumPy. Do not import it just to ask.
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         if value.dtype.names or value.dtype.kind != "V":

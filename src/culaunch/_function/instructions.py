@@ -84,7 +84,7 @@ def next_power_of_2(x: Any) -> Any:
 
 
 def math_function(name: str, *operands: Any) -> Any:
-    """Apply a function of ``math`` to numbers, one of which at least is symbolic."""
+    """Apply a function of ``math`` to numbers, at least one of them symbolic."""
     values = [as_float(value) for value in operands]
     function: Callable[..., Any] = getattr(math, name)
     if not any(is_symbolic(value) for value in values):

@@ -126,8 +126,8 @@ def trace_launch(
         | oc.PREFERRED_CLUSTER * (preferred is not None)
         | oc.SHARED_MEMORY * has_shared
     )
-    # The arguments before the dimensions: the first mistake that is told is that of a launch
-    # outside of a body.
+    # Check the arguments before the dimensions, in the same order as a launch outside of a body.
+    # Both then report the same first mistake.
     parameters = tuple(
         RecordedArgument(body, kernel, index, value, predicate, place).recorded()
         for index, value in enumerate(args)

@@ -1,4 +1,4 @@
-"""What a number must be within, for the instructions of a plan that check it."""
+"""The limits of numbers that instructions of a plan check."""
 
 from __future__ import annotations
 

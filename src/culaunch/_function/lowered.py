@@ -1,8 +1,8 @@
-"""Calls of fused functions as launches of their kernels: what a library can hold of them.
+"""Calls of fused functions as launches of their kernels, as far as a library can hold them.
 
-A call of a fused function chooses its kernel as it runs, by how the arrays lie in memory. In a
-program that is saved or exported, the plan chooses: between a kernel for arrays that are dense, and
-one for whatever strides they have. What such a program says is checked as that of any launch.
+A fused function chooses its kernel at the call, by the memory layout of the arrays. In a saved or
+exported program, the plan chooses between a kernel for dense arrays and one for any strides. The
+launch checks its arguments like any other launch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def lowered(tree: Tree, kind: Kind) -> Tree:
     TypeError
         If one takes what no program holds.
     """
-    # Most functions launch kernels alone, and are returned as they are.
+    # Most functions only launch kernels, and are returned unchanged.
     leaves = [node.leaf for node in tree.nodes() if node.leaf is not None]
     if not any(isinstance(one, Call) for leaf in leaves for one in leaf.effects):
         return tree
@@ -98,7 +98,7 @@ class _LeafLowering:
             strides = self._dense(effect.shape)
             self.arrays[effect.array] = _Array(effect.dtype, effect.shape, strides, None)
             return
-        # What matters of a view's address is whether packs of 16 bytes are aligned: remainders add
+        # Only the alignment of a view's address to packs of 16 bytes matters, and remainders add
         # up.
         base = self._array(effect.source)
         remainder = self._emit("MOD", effect.offset, self._int(16))
@@ -152,8 +152,8 @@ class _LeafLowering:
         is_any = self._emit("GT", size, self._int(0))
         is_dense = self._is_dense(looped, strides, sizes, size)
         packed, general = kernels.dense, kernels.general
-        # Two launches, of which one happens: a program has no branches but its guards, and those
-        # are the body's.
+        # Two launches, but only one happens: a program has no branches except its guards, and those
+        # belong to the body.
         is_packed = self._emit("AND_B", is_dense, is_any)
         others = self._emit("AND_B", self._emit("NOT", is_dense), is_any)
         packs = self._emit("FLOORDIV", size, self._int(packed.vector))
@@ -232,7 +232,7 @@ class _LeafLowering:
         return FIRST_SCALAR + dtype.number
 
     def _scalar(self, call: Call, index: int, number: int) -> tuple[int, tuple[Any, ...]]:
-        """Return what becomes of a number: its conversion is that of a call."""
+        """Return the effect on a number: it is converted as in a call."""
         kind, value = call.arguments[index]
         if kind not in _WEAK:
             number_given = _number(value)
@@ -332,6 +332,6 @@ _PYTHONS = (bool, int, float, complex)
 
 
 def _number(value: Any) -> Any:
-    """Return Python's number of a constant; what is none stays as it is."""
+    """Return the Python number of a constant, and any other value unchanged."""
     value = value.value if isinstance(value, Constant) else value
     return value.item() if hasattr(value, "item") else value

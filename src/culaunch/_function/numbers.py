@@ -26,7 +26,7 @@ class Operators(Number):
 
     __slots__ = ()
 
-    # What has __eq__ loses __hash__.
+    # A class with __eq__ loses __hash__.
     __hash__ = Number.__hash__
 
     # fmt: off

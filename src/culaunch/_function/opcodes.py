@@ -99,7 +99,7 @@ CLUSTER = _FLAGS["cluster"]
 PREFERRED_CLUSTER = _FLAGS["preferred_cluster"]
 SHARED_MEMORY = _FLAGS["shared_memory"]
 
-# What a parameter is made of.
+# The possible sources of a parameter's value.
 _SOURCES: dict[str, int] = _FORMAT["sources"]
 P_ARRAY = _SOURCES["array"]
 P_INT = _SOURCES["int"]

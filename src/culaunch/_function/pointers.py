@@ -31,7 +31,7 @@ class Pointer:
         body, root = self.array._body, self.array._root
         address = body.address(root)
         if address is None:
-            # What a function allocates is known to be aligned to 16 bytes and its elements' size.
+            # Arrays that a function allocates are aligned to 16 bytes and to their elements' size.
             if type(other) is not int or other < 1 or max(16, self.array.itemsize) % other:
                 raise TypeError(
                     f"at {here().text()}: {root.name} is allocated after this is computed: ask "

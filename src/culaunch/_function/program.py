@@ -116,8 +116,8 @@ class Tree:
             raise self._unstable(None)
         effects = tuple(renumbered(one, lambda r: numbers[r]) for one in record.effects)
         self.version += 1
-        # A path that was known is recorded again where a global was replaced by an equal one: its
-        # effects are the newer ones.
+        # A known path is recorded again if a global was replaced by an equal one. The newer effects
+        # count.
         if node.leaf is None:
             self.paths += 1
         node.leaf = Leaf(effects)

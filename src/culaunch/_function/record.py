@@ -1,4 +1,4 @@
-"""What one run of a body recorded: instructions, guards, effects."""
+"""The record of one run of a body: instructions, guards, effects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Mapping
     from types import CodeType
 
-# Of the private use area: what stands for a number in a text.
+# A character of the private use area stands for a number in a text.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 
 
@@ -82,8 +82,8 @@ class Record:
         self.pinned: dict[int, int | float | bool] = {}
         self.names: dict[int, str] = {}
         self.is_open = True
-        # Where a text of numbers is made for a check's message: a token stands for a number there,
-        # so that the message needs no path for each value.
+        # The places that format numbers for a check's message. A token stands for the number there,
+        # so the message does not need a path for each value.
         self.sites = sites if sites is not None else set()
         self.must_repeat = False
         # Texts that were made of numbers, with the place in the body: `template` looks for them in
@@ -107,9 +107,9 @@ class Record:
     ) -> Register:
         """Record an instruction with a result; the same one again is the same register."""
         self.require_open()
-        # Instructions of a plan have no effect but their result, so that the same one of the same
-        # registers need not be there twice. This holds for reads of shapes, too: they cannot change
-        # while a call runs.
+        # Instructions of a plan have no effect except their result, so the same one of the same
+        # registers need not appear twice. This holds for reads of shapes, too: shapes cannot change
+        # during a call.
         key = (name, operands)
         found = self._known.get(key)
         if found is None:
@@ -172,9 +172,9 @@ class Record:
                 f"{self.names.get(register, 'a number')} itself, which makes a path for each value,"
                 " and no call is traced: call the function, or give specialize() the number"
             )
-        # A path that is known asks for other values first.
-        # The order of the guards has to be that of the tree. A path that asks `n == 3` first is
-        # asked so, though this call has n = 5: then the second question is this call's own.
+        # A known path asks for other values first. The guards must have the order of the tree. If
+        # the path asks `n == 3` first, ask that first, although this call has n = 5. The call's own
+        # question comes second.
         while self._at is not None and self._at.guard is not None:
             asked = self._at.guard.pinned
             if asked is None or _is_same(asked, value):
@@ -280,7 +280,8 @@ def escaped() -> NoReturn:
     """Raise for a stand-in that outlived the run of its body."""
     raise TypeError(
         f"at {here().text()}: this value stood in for an argument while a function was traced, and "
-        "is used after that: a body must not keep arrays or numbers outside of it; return them"
+        "is used after the trace ended. A body must not keep arrays or numbers outside of it; "
+        "return them"
     )
 
 

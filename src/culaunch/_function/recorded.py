@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RecordedFunction(CoreFunction):
-    """What frameworks ask of a function that cannot be traced.
+    """The interface for frameworks of a function that cannot be traced.
 
     Attributes
     ----------
@@ -53,5 +53,5 @@ class RecordedFunction(CoreFunction):
 
 
 if TYPE_CHECKING:
-    # What a framework makes an operator of.
+    # The frameworks' operators are made from this.
     AnyFunction = Function[..., Any] | RecordedFunction

@@ -1,4 +1,4 @@
-"""What an array in a body cannot do, and what to use instead."""
+"""The operations that an array in a body refuses, with the replacement for each."""
 
 from __future__ import annotations
 

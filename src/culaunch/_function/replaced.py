@@ -1,4 +1,4 @@
-"""What a traced body finds under the names of Python's own functions of numbers."""
+"""The replacements that a traced body sees for Python's own functions of numbers."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _import(name: str, *args: Any, **keywords: Any) -> Any:
 
 
 BUILTINS = {**vars(builtins), **_BUILTINS, "__import__": _import}
-# What a global or a closure holds, and what a body sees in its place.
+# The replacement of an object that a global or a closure holds, by the object's identity.
 _BY_IDENTITY: dict[int, Any] = {
     id(math): MATH,
     **{id(getattr(builtins, name)): value for name, value in _BUILTINS.items()},

@@ -1,4 +1,4 @@
-"""What a body returns, as the end of a program."""
+"""The return values of a body, as the end of a program."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Sites = set[tuple[types.CodeType, int]]
 
 
 class Run(NamedTuple):
-    """What a run gave: its path, what is done to arguments, what the body read, how it ended."""
+    """The result of a run: its path, the uses of arguments, the values it read, how it ended."""
 
     record: Record
     uses: dict[int, set[str]]
@@ -71,8 +71,8 @@ def trace(
     TypeError, ValueError, and what the body raises
         If the body does what no program can do, or the call fails a check of it.
     """
-    # A check's message may turn out to hold text that was made of a number: the place where it was
-    # made is one of `sites` from then on, and the body runs again, with a token for the number.
+    # A check's message may turn out to contain a formatted number. Then the place that formatted it
+    # is added to `sites`, and the body runs again, with a token for the number.
     while True:
         run = _run(declaration, kind, values, sites, decide, tree)
         if not run.record.must_repeat:

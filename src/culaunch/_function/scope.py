@@ -1,4 +1,4 @@
-"""What a body sees of the globals and closures that it reads: a copy, compared afterwards."""
+"""The globals and closures that a body reads: a copy, which is compared afterwards."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class Scope:
             self.reads.append((real, name, value))
             copy[name] = seen[name] = None  # a function may name itself
             copy[name] = seen[name] = self._seen(value)
-        # ``module.name`` reads the module's dict when the body runs: it is noted as well, so that a
-        # setting that is changed there is seen.
+        # ``module.name`` reads the module's dict when the body runs. Record the read as well, to
+        # notice a changed setting.
         for name, attribute in attributes:
             module = real.get(name)
             if type(module) is types.ModuleType and _is_watched(module):

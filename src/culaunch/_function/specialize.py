@@ -59,9 +59,9 @@ def explore(
                     "loop whose end depends on a size cannot be followed without a call; trace "
                     "with both_sides=False, or call the function"
                 )
-            # Up to where the path leaves one that was run, its decisions are given; from there on
-            # it goes where that is likely, and the other side of each decision is a path for later.
-            # So every path is run once.
+            # As long as the path follows one that was run, its decisions are given. From there on
+            # it takes the likely side, and the other side of each decision becomes a later path.
+            # This runs every path once.
             answer = start[at] if at < len(start) else likely
             if at >= len(start):
                 others.append((*decisions, not answer))
@@ -91,14 +91,14 @@ def explore_elsewhere(
     *,
     return_exceptions: bool = False,
 ) -> None:
-    """Have the workers of an executor, if there is one, trace kinds: what that compiles is cached.
+    """Let the workers of an executor, if any, trace kinds, to fill the caches that they share.
 
-    What tracing raises there is raised, or is of no account with `return_exceptions`.
+    Exceptions of the workers are raised, or ignored with `return_exceptions`.
 
     Raises
     ------
     TypeError, ValueError
-        What tracing raised there; or if workers could not find the function.
+        If tracing raised it, or a worker could not find the function.
     """
     checked_progress(progress)
     if executor is None:

@@ -12,7 +12,7 @@ from culaunch._function.array import StandIn
 from culaunch._function.pointers import Pointer
 from culaunch._function.symbols import is_symbolic
 
-# What stands at a ctypes type's ``_type_``: the kind of number that it holds.
+# The kind of number for each value of a ctypes type's ``_type_``.
 _INTEGERS = {
     "b": True, "h": True, "i": True, "l": True, "q": True,
     "B": False, "H": False, "I": False, "L": False, "Q": False,
@@ -46,7 +46,7 @@ def shadow(structure: type[ctypes.Structure]) -> type[ctypes.Structure]:
     inner = {name for name, kind in fields.items() if issubclass(kind, ctypes.Structure)}
 
     def put(self: Any, name: str, value: Any) -> None:
-        # What was written before is overwritten, be it a number or an expression.
+        # Overwrite the previous content, whether it was a number or an expression.
         _patches(self).pop(name, None)
         if name in fields and _is_open(value):
             kind, field = fields[name], getattr(structure, name)

@@ -1,4 +1,4 @@
-"""What symbolic numbers are: registers of a record, with the values of the call as hints."""
+"""Symbolic numbers: registers of a record, with the values of the call as hints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Number:
     kind = ""  # "i", "f" or "b"
     words = ""
 
-    # NumPy's operators then leave it alone.
+    # NumPy's operators then return NotImplemented.
     __array_ufunc__ = None
 
     def __init__(self, record: Record, register: Register) -> None:
@@ -95,9 +95,9 @@ def is_symbolic(value: object) -> bool:
 
 
 def foreign_kind(value: object) -> type | None:
-    """Return what a framework's symbolic number stands for; None: it is none.
+    """Return the value behind a framework's symbolic number, or None if it is not one.
 
-    Of torch: they come where a body runs on shapes alone.
+    These numbers come from torch, when a body runs on shapes only.
     """
     return _FOREIGN.get(type(value).__name__) if hasattr(value, "node") else None
 

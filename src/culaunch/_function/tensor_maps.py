@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 class TensorMapStandIn(NamedTuple):
-    """What ``TensorMap.tiled`` gives of an array in a body.
+    """The result of ``TensorMap.tiled`` for an array in a body.
 
-    ``numbers`` are those of the element type, interleave, swizzle, promotion and fill in cuda.h.
+    ``numbers`` are cuda.h's numbers of the element type, interleave, swizzle, promotion and fill.
     """
 
     array: StandIn

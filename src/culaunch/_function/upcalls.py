@@ -1,4 +1,4 @@
-"""What the extension calls of this package: ``_core.FunctionUpcalls`` has the types."""
+"""The functions here that the extension calls: ``_core.FunctionUpcalls`` has the types."""
 
 from culaunch._function.recorders import record
 

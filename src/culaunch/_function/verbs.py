@@ -1,4 +1,4 @@
-"""What a body calls: checks, allocations, arithmetic. They work outside of a body, too."""
+"""The functions for bodies: checks, allocations, arithmetic. They work elsewhere, too."""
 
 from __future__ import annotations
 
@@ -73,32 +73,34 @@ def empty(
     stream: object = None,
     like: Any = None,
 ) -> Any:
-    """Allocate an array, not initialised.
+    """Allocate an uninitialized array.
 
-    In the body of a function it comes from the framework of the call's arrays, on their device and
-    in stream order; what the body does not return is freed in stream order, too. Elsewhere it is a
-    :class:`DeviceArray`.
+    In the body of a function, the framework of the call's arrays allocates it, on their device and
+    in stream order. Arrays that the body does not return are freed in stream order, too. Outside of
+    a body, the result is a :class:`DeviceArray`.
 
     Parameters
     ----------
     shape : int or tuple[int, ...], optional
-        In elements. It may be left out where ``like`` has one.
+        In elements. May be omitted if ``like`` has a shape.
     dtype : dtype, optional
-        A name, a type of a framework, or ``x.dtype``; that of ``like``, or else float32.
+        A name, a type of a framework, or ``x.dtype``. The default is the element type of ``like``,
+        or else float32.
     device : int, optional
-        The device's ordinal; the current one by default. Not in a body.
+        The device's ordinal; the current one by default. Not allowed in a body.
     stream : int or object, optional
-        A stream to allocate in, so that memory that was freed in it is used again without waiting;
-        kernels and copies in other streams must be ordered after it. Not in a body.
+        A stream to allocate in. Memory that was freed in this stream is reused without waiting.
+        Order kernels and copies in other streams after it. Not allowed in a body.
     like : array, optional
-        Whose shape, element type and device it has where they are not given.
+        An array that supplies the shape, the element type and the device if they are not given.
 
     Raises
     ------
     TypeError, ValueError, OverflowError
-        If the shape, the dtype or the device is none. A dtype must have the machine's byte order.
+        If the shape, the dtype or the device is invalid. A dtype must have the machine's byte
+        order.
     DriverError
-        If there is not that much memory.
+        If the device does not have enough memory.
     """
     body = current()
     if body is None:
@@ -122,13 +124,13 @@ def zeros(
 
 
 def empty_like(x: Any, dtype: Any = None, shape: Any = None) -> Any:
-    """Allocate an array as the framework of another does, not initialised.
+    """Allocate an uninitialized array with the framework of another array.
 
     Parameters
     ----------
     x : array
-        Of which it has the framework, the device, and where they are not given the shape and the
-        element type.
+        The array that supplies the framework and the device. It also supplies the shape and the
+        element type if they are not given.
     dtype : dtype, optional
         Another element type.
     shape : int or tuple[int, ...], optional
@@ -213,8 +215,8 @@ def _in_body(
     else:
         kind = as_dtype(dtype)
     for size in sizes:
-        # A symbolic size is checked by the program when it allocates; here it is told for this
-        # call, with the line.
+        # The program checks a symbolic size when it allocates. This check reports it for this call,
+        # with the line.
         if is_symbolic(size) and isinstance(size, int) and not isinstance(size, bool):
             is_bad = is_negative(size)
         elif hasattr(size, "node"):  # a framework's

@@ -140,7 +140,7 @@ def _number(value: Any) -> Any:
 
 
 def reshaped(name: str, given: Shape, shape: Shape, check: Check) -> Shape:
-    """Return the whole shape of a reshape, one size of which may be -1."""
+    """Return the whole shape of a reshape; one of its sizes may be -1."""
     sizes = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
     sizes = tuple(sizes)
     open_axes = [axis for axis, size in enumerate(sizes) if type(size) is int and size == -1]

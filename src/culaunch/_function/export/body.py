@@ -55,8 +55,8 @@ class BodyWriter:
         self.texts: dict[int, str] = {}
         self._constants: dict[int, int] = {}
         self._needed = needed(tree)
-        # Counted before anything is written: an expression that is used once may stand where it is
-        # used.
+        # Count the uses before writing anything: an expression with a single use may stand at that
+        # use.
         self._uses = _uses(tree, self._needed)
         self._shown: Place | None = None
         self.effects = EffectWriter(self, images)
@@ -83,7 +83,7 @@ class BodyWriter:
         if not isinstance(place, Place) or place == self._shown:
             return
         self._shown = place
-        # Of a program from a library the place is a text, and no file that is opened.
+        # In a program from a library the place is a text. No file is opened for it.
         line = linecache.getline(place.file, place.line) if self.variables.file else ""
         self.put(depth, comment([f"{os.path.basename(place.file)}:{place.line}:", line]))
 
@@ -110,8 +110,8 @@ class BodyWriter:
     def _branches(self, node: Node, guard: Guard, depth: int) -> None:
         condition = self.value(guard.condition)
         self.show(depth, guard.place)
-        # The other branch was never taken when the function was recorded. What it would do is not
-        # known here, so that a call that takes it is an error.
+        # The other branch was never taken when the function was recorded. Its effects are unknown,
+        # so a call that takes it is an error.
         if len(node.branches) == 1:
             ((side, following),) = node.branches.items()
             where = f"{self.at(guard.place)}, {text_literal(_bare(condition))}"
@@ -122,7 +122,7 @@ class BodyWriter:
             self.put(depth, "}")
             self.node(following, depth)
             return
-        # What ends sooner stands in the block: the way on is not indented.
+        # The branch that ends sooner goes into the block, and the other one is not indented.
         inner = min((True, False), key=lambda side: (_size(node.branches[side]), not side))
         self.put(depth, f"if ({_bare(condition) if inner else _bare(_not(condition))}) {{")
         with self.names.block():
@@ -152,7 +152,8 @@ class BodyWriter:
             self.texts[result] = self.numbers[operands[0]]
             return
         written, variable = self._written(step)
-        # What may raise stays in its place, as Python would have raised there and not later.
+        # An expression that may raise stays in its place: Python would have raised there, not
+        # later.
         is_short = len(written) <= _LONGEST and (self._uses[result] <= 1 or variable is None)
         if is_short and not ex.may_raise(step) and self._may_stand_at_its_use(step, result):
             self.texts[result] = written
@@ -215,7 +216,7 @@ class BodyWriter:
         def value(index: int) -> str:
             register = shown[index]
             written = self.value(register)
-            # A literal alone is an int in C++, of which fn::Text has no form.
+            # A bare literal is an int in C++, and fn::Text has no constructor for int.
             return f"int64_t{{{written}}}" if written.lstrip("-").isdigit() else written
 
         return ", ".join(ex.message_parts(text, value))

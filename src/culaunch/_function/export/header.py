@@ -73,9 +73,9 @@ def library_header(functions: Sequence[Exported], name: str, file: str) -> str:
     ----------
     functions : sequence of Exported
     name : str
-        Of the namespace.
+        Name of the namespace.
     file : str
-        Of the library, for whoever reads it.
+        Name of the library's file, for readers of the header.
     """
     texts = [_Function(one) for one in functions]
     exports = [export for one in texts for export in one.exports]

@@ -283,8 +283,8 @@ class EffectWriter:
             return self._constant(rest[0].value)
         raise refusal(
             self.name,
-            "it returns one of its arguments, which the library does not own: the caller has it "
-            "already; return what is new",
+            "it returns one of its arguments, which the library does not own and the caller "
+            "already has; return only new arrays",
         )
 
     def _array_result(self, array: int) -> str:

@@ -107,8 +107,9 @@ class _FunctionWriter:
         programs = _distinct(function.programs)
         if not programs:
             raise ValueError(
-                f"{self.name} was neither called nor specialized, so that there is nothing to "
-                f"export: {self.name}.specialize(x=cl.Array('float32', 'n'), factor=float)"
+                f"{self.name} was neither called nor specialized, so it has nothing to export. "
+                f"Specialize it, for example {self.name}.specialize(x=cl.Array('float32', 'n'), "
+                "factor=float)"
             )
         self._names = Names()
         title = self._names.new(self.name.title().replace("_", ""))
@@ -267,7 +268,7 @@ def _distinct(programs: Sequence[tuple[Kind, Tree]]) -> list[tuple[Kind, Tree]]:
         # Whether an array is read-only is not said: what is recorded of the others is stricter.
         if known is None or _read_only(known[0]) > _read_only(kind):
             chosen[key] = (kind, tree)
-    # An int is asked for first: where a float is declared, an int would be taken for it.
+    # Test for int first: a declared float would also accept an int.
     return sorted(chosen.values(), key=lambda one: [entry is not int for entry in one[0]])
 
 

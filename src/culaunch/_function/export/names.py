@@ -60,7 +60,7 @@ class Names:
 
 
 class Variables:
-    """What the body of a function assigns, by line and by text."""
+    """The assignments in the body of a function, by line and by text."""
 
     def __init__(self, body: types.FunctionType | None) -> None:
         self.file = "" if body is None else body.__code__.co_filename

@@ -22,7 +22,7 @@ def outputs_of(tree: Tree) -> int | None:
 
 
 def output_index(leaf: Leaf) -> dict[int, int]:
-    """Return the place of each array among the results, where those are new arrays alone."""
+    """Return the place of each array among the results, if all of them are new arrays."""
     if not _outputs(leaf):
         return {}
     return {array: index for index, array in enumerate(_returned_arrays(leaf))}

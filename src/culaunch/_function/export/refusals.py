@@ -1,4 +1,4 @@
-"""What cannot be exported, by its name."""
+"""The refusals of export, by name."""
 
 from __future__ import annotations
 
