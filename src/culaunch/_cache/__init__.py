@@ -1,4 +1,4 @@
-"""What was made is kept by what it depends on: images, and libraries of ``load_inline``."""
+"""The cache of compiled images, and of libraries from ``load_inline``, by their inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program used, as a directory to ship with it."""
+"""The cache entries that a program used, as a directory to ship with it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 def write_bundle(
     output: str, record: str, find: Callable[[str], Image | None], places: Sequence[str]
 ) -> int:
-    """Write the entries of a record to a directory; return how many there are.
+    """Write the entries of a record to a directory; return their number.
 
-    The directory is made, or added to. Everybody may read it, since whoever runs the program is
-    rarely who built it; nobody but its owner may write to it. `places` are the cache's directory
-    and those that were shipped, which have the libraries.
+    The directory is created if necessary. Everyone may read it, because the users of a program
+    rarely built it. Only its owner may write to it. The libraries come from `places`: the cache's
+    directory and the shipped ones.
 
     Raises
     ------
     ValueError
-        If the record is none, or an entry is not there any more.
+        If the record is invalid, or an entry no longer exists.
     OSError
-        If something cannot be read or written, or others may write to the directory.
+        If reading or writing fails, or others may write to the directory.
     """
     keys = read_record(record)
     if not keys:
@@ -50,8 +50,8 @@ def write_bundle(
         for key, image in images.items():
             assert image is not None
             directory.publish(IMAGES.name(key), IMAGES.pack(key, image))
-            # Published files are their owner's alone, as everywhere in a cache: this one is to be
-            # read by others.
+            # Published files are private to their owner, as everywhere in a cache. Others must be
+            # able to read this one.
             os.chmod(os.path.join(output, IMAGES.name(key)), 0o644)
         for key, library in libraries.items():
             assert library is not None

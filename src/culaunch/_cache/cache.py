@@ -38,32 +38,32 @@ if TYPE_CHECKING:
 class Cache:
     """A directory of compiled images.
 
-    Every entry is checked against its SHA-256 when it is read; one that does not match is dropped
-    and compiled again, with a :class:`CacheWarning`. No failure of the cache fails a compile.
+    Each read checks the entry against its SHA-256. A damaged entry is dropped and compiled again,
+    with a :class:`CacheWarning`. A failure of the cache never fails a compilation.
 
     Parameters
     ----------
     path : str or os.PathLike, optional
-        The directory: it must belong to the user or to root, and nobody else may write to it. By
-        default ``$CULAUNCH_CACHE_DIR``, else ``culaunch`` in ``$XDG_CACHE_HOME``, else in
+        The directory. It must belong to you or to root, and must not be group- or world-writable.
+        The default is ``$CULAUNCH_CACHE_DIR``, else ``culaunch`` in ``$XDG_CACHE_HOME``, else in
         ``~/.cache``.
     max_bytes : int, optional
-        Above this, the entries not used longest are removed. By default
+        The least recently used entries are evicted above this size. The default is
         ``$CULAUNCH_CACHE_MAX_SIZE`` (such as ``512M``), else 2 GiB.
     shipped : str, os.PathLike, or iterable of them, optional
-        Directories of the same form that an application ships; they are looked in when the
-        directory itself has no entry, and never written to. They are used under the same rule as
-        `path`. By default those in ``$CULAUNCH_CACHE_SHIPPED``, separated as in ``$PATH``.
+        Directories in the same format that an application ships. They are searched if the directory
+        itself has no entry, and never written to. The same ownership rule as for `path` applies.
+        The default is ``$CULAUNCH_CACHE_SHIPPED``, separated as in ``$PATH``.
     lock_timeout : float, optional
-        Seconds to wait for another process that compiles the same thing.
+        Seconds to wait for another process that compiles the same image.
     remote : str, RemoteCache or False, optional
-        A cache on a server behind this one. By default the one that ``$CULAUNCH_CACHE_REMOTE``
-        and the variables beside it describe; False is none.
+        A cache on a server, which is asked after this one. The default is the server that
+        ``$CULAUNCH_CACHE_REMOTE`` and its companion variables describe. False disables it.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not what it should be.
+        If an argument is invalid.
     """
 
     def __init__(
@@ -86,22 +86,22 @@ class Cache:
         self._local = LocalEntries(self._store, self.shipped)
 
     def get_or_make(self, key: str, make: Callable[[], Image]) -> Image:
-        """Return the image of a key; make and keep it when it is not there.
+        """Return the image for a key; make and cache it if it is missing.
 
-        Among all threads and processes that ask for a key at the same time, one makes it, or gets
-        it from the remote cache.
+        Many threads and processes may ask for a key at the same time. Only one of them makes it, or
+        fetches it from the remote cache.
 
         Parameters
         ----------
         key : str
-            64 hexadecimal digits that stand for everything that the image depends on.
+            64 hexadecimal digits, a digest of everything that the image depends on.
         make : callable
-            Makes the image. What it raises is raised; nothing is kept then.
+            Makes the image. Its exceptions propagate, and nothing is cached then.
 
         Raises
         ------
         TypeError, ValueError
-            If `key` is no such text, or `make` returns no image.
+            If `key` is not 64 hexadecimal digits, or `make` does not return an image.
         """
         if not callable(make):
             raise TypeError(f"make must be callable (got {spell(make)})")
@@ -113,12 +113,11 @@ class Cache:
         if directory is None:
             return self._fetch(key) or checked_image("make() must return", make())
         directory.close()
-        # The look before the lock, which most calls end with, needs no file to be written to. The
-        # lock is held until the image is in place: whoever waits finds it there.
+        # Most calls end with this look before the lock, which writes no file. The lock is held
+        # until the image is in place, so a process that waits finds it there.
         with self._store.lock(key, self.lock_timeout):
-            # Another may have made it while this one waited for the lock.
-            # The remote cache is asked by whoever holds the lock: of many processes of a machine,
-            # one.
+            # Another process may have made it while this one waited for the lock. Only the holder
+            # of the lock asks the remote cache: one of many processes on a machine.
             image = self._local.read_own(key) or self._fetch(key)
             if image is None:
                 image = checked_image("make() must return", make())
@@ -252,22 +251,22 @@ class Cache:
         return pull(self._store, self._server, fetch)
 
     def bundle(self, output: str | os.PathLike[str], record: str | os.PathLike[str]) -> int:
-        """Write what a program used to a directory, to be shipped; return how many entries.
+        """Write the entries that a program used to a directory to ship; return their number.
 
         Parameters
         ----------
         output : str or os.PathLike
-            A directory, to be named in ``shipped`` or ``$CULAUNCH_CACHE_SHIPPED``; it is made, or
-            added to.
+            A directory to name in ``shipped`` or ``$CULAUNCH_CACHE_SHIPPED``. It is created if
+            necessary.
         record : str or os.PathLike
-            What a program wrote that ran with ``$CULAUNCH_CACHE_RECORD`` naming it.
+            The file that the program wrote while ``$CULAUNCH_CACHE_RECORD`` named it.
 
         Raises
         ------
         ValueError
-            If the record is none, or an entry is not in the cache any more.
+            If the record is invalid, or an entry is no longer in the cache.
         OSError
-            If something cannot be read or written.
+            If reading or writing fails.
         """
         from culaunch._cache.bundle import write_bundle
 
@@ -332,7 +331,7 @@ class Cache:
 
 
 def _rebuild(*state: Any) -> Cache:
-    # What a parent has locked is locked for ever in its child: each process has its own.
+    # A lock that a parent holds stays locked forever in its child: each process has its own.
     return _known(os.getpid(), *state)
 
 

@@ -13,7 +13,7 @@ from culaunch._image import Image
 
 
 def checked_key(key: object) -> str:
-    """Return a key, which becomes a part of a path; TypeError or ValueError if it is none."""
+    """Return a valid key, which becomes part of a path; otherwise raise TypeError or ValueError."""
     if not isinstance(key, str):
         raise TypeError(f"key must be a str (got {type(key).__name__})")
     if KEY.fullmatch(key) is None:
@@ -32,7 +32,7 @@ def checked_shipped(given: object) -> tuple[str, ...]:
     """Return the directories that are shipped, by default those of the environment."""
     if given is None:
         given = default_shipped()
-    # A str is iterable, too: it would be taken for directories of one letter each.
+    # A str is iterable, too, and would become directories with one-letter names.
     if isinstance(given, (str, os.PathLike)):
         given = [given]
     if not isinstance(given, Iterable) or isinstance(given, bytes):
@@ -41,7 +41,7 @@ def checked_shipped(given: object) -> tuple[str, ...]:
 
 
 def checked_max_bytes(given: object) -> int:
-    """Return the cap on the size, by default that of the environment."""
+    """Return the size limit; the environment has the default."""
     if given is None:
         return default_max_bytes()
     # True is an int, and as a size it is a mistake.
@@ -56,7 +56,7 @@ def checked_lock_timeout(given: object) -> float:
     """Return how long another process is waited for, in seconds."""
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         raise TypeError(f"lock_timeout must be a number of seconds (got {spell(given)})")
-    # Written so that NaN, which is neither, is refused.
+    # Written this way to refuse NaN, for which both comparisons are false.
     if not given >= 0:
         raise ValueError(f"lock_timeout must not be negative (got {given!r})")
     return given

@@ -13,8 +13,8 @@ from culaunch._cache.remote.environment import VARIABLES
 
 def default_cache() -> Cache:
     """Return the cache that the environment describes, one object while that stays the same."""
-    # The values are part of the key, so that a test or a notebook that changes one gets another
-    # cache. So is the process: a child that was forked must not share a parent's locks and threads.
+    # The values are part of the key, so a test or a notebook that changes one gets another cache.
+    # The process is part of it, too: a forked child must not share its parent's locks and threads.
     others = tuple(os.environ.get(name) for name in _OTHERS)
     return _cache_of(default_path(), others, os.getpid())
 
@@ -33,5 +33,5 @@ def _cache_of(path: str, others: tuple[str | None, ...], process: int) -> Cache:
     return Cache(path)
 
 
-# What a cache reads of the environment besides its path.
+# The environment variables of a cache besides its path.
 _OTHERS = ("CULAUNCH_CACHE_MAX_SIZE", "CULAUNCH_CACHE_SHIPPED", *VARIABLES)

@@ -1,4 +1,4 @@
-"""The bytes of one entry, of whatever kind.
+"""The byte format of one entry of any kind.
 
 Little-endian::
 
@@ -10,8 +10,8 @@ Little-endian::
     56  n bytes   the metadata, JSON: each kind has its own
     56+n m bytes  the data
 
-The key is in the digest, so that an entry under another name is detected too. A reader MUST refuse
-a file whose length is not 56 + n + m.
+The digest includes the key, which detects an entry under another name. A reader MUST refuse a file
+whose length is not 56 + n + m.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def unpack_entry(key: str, entry: bytes) -> tuple[Any, bytes]:
     BadEntryError
         If it is not what was written for this key.
     """
-    # The lengths before the digest: what has no room for a digest has none. The digest before the
-    # metadata: no parser is given what a broken disk, or somebody else, made up.
+    # Check the lengths before the digest: a short file has no digest. Check the digest before the
+    # metadata: no parser gets bytes from a broken disk or an attacker.
     if len(entry) < _BODY:
         raise BadEntryError(f"is truncated to {len(entry)} bytes")
     magic, version, metadata_size, data_size = _HEAD.unpack_from(entry)
@@ -77,7 +77,7 @@ def unpack_entry(key: str, entry: bytes) -> tuple[Any, bytes]:
     try:
         metadata = json.loads(entry[_BODY : _BODY + metadata_size])
     except (ValueError, RecursionError) as error:
-        # The digest is right: whoever wrote it had another idea of what an entry is.
+        # The digest is right: the writer used another definition of an entry.
         raise meaningless(error) from error
     return metadata, entry[_BODY + metadata_size :]
 

@@ -1,4 +1,4 @@
-"""What is said of a cache."""
+"""Information about a cache."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """What a cache holds."""
+    """The contents of a cache."""
 
     path: str
     usable: bool

@@ -1,4 +1,4 @@
-"""What kinds of entries have in common, and the kind whose entries are one file each."""
+"""The common part of all kinds of entries, and the kind with one file per entry."""
 
 from __future__ import annotations
 
@@ -86,21 +86,22 @@ class FileKind(Generic[T]):
         return key + self.suffix
 
     def read(self, directory: TrustedDirectory, key: str, *, own: bool = True) -> T | None:
-        """Return what is kept for a key, or None.
+        """Return the cached value of a key, or None.
 
         Parameters
         ----------
         directory : TrustedDirectory
-            Where it is looked for.
+            The directory to search.
         key : str
             The key.
         own : bool, optional
-            Whether the directory may be written to: a use is noted, and what is bad is removed.
+            Whether the directory may be written to. Then a use is recorded, and a bad entry is
+            removed.
 
         Raises
         ------
         BadEntryError
-            If it is there, and is not what was written.
+            If the entry exists and is damaged.
         """
         name = self.name(key)
         found = directory.read(name)
@@ -113,7 +114,7 @@ class FileKind(Generic[T]):
             if own:
                 drop_file(directory, name, status)
             raise
-        # Only what was found whole was used: a bad entry must not look as if it were wanted.
+        # Record a use only of an intact entry: a bad one must not look wanted.
         if own:
             touch_file(directory, name, status)
         return value
@@ -121,7 +122,7 @@ class FileKind(Generic[T]):
     def list_in(self, directory: TrustedDirectory) -> Iterator[Stored]:
         """Find the files of this kind."""
         for name, status in directory.files():
-            # Whatever else is in the directory is not ours to count, and never to remove.
+            # Foreign files in the directory are not counted, and never removed.
             if name.endswith(self.suffix) and KEY.fullmatch(name.removesuffix(self.suffix)):
                 yield Stored(self, "", (name,), status.st_size, status.st_mtime)
 
@@ -152,11 +153,11 @@ def touch_file(directory: TrustedDirectory, name: str, status: os.stat_result) -
 
 
 def drop_file(directory: TrustedDirectory, name: str, status: os.stat_result) -> None:
-    """Remove the file that was read, but not one that was put in its place since.
+    """Remove the file that was read, but not a newer one in its place.
 
     Another process may have found the same file bad, dropped it and published a good one. The
-    kernel has no "remove if it is still this one", so that a moment is left between the look and
-    the removal: what is lost then is a good entry, which is made again.
+    kernel has no atomic "remove this file if it is unchanged". Between the check and the removal, a
+    good entry may therefore be lost. It is made again.
     """
     with contextlib.suppress(OSError):
         now = directory.status(name)

@@ -1,4 +1,4 @@
-"""What writers left behind: files that were never given their names."""
+"""Temporary files of writers that were never renamed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class Leftovers(NamedTuple):
-    """What there is of such files, and what there was."""
+    """The number and size of these files, now and before."""
 
     files: int
-    """How many are left."""
+    """Number of files that are left."""
     size: int
-    """Their bytes."""
+    """Their size in bytes."""
     removed: int
 
 
 def sweep(directory: TrustedDirectory, *, older: float) -> Leftovers:
-    """Remove what dead writers left; return what that was and what there is besides.
+    """Remove the files of dead writers; return those, and the files that are left.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def sweep(directory: TrustedDirectory, *, older: float) -> Leftovers:
 
 
 def _has_only_sources(folder: TrustedDirectory, older: float) -> bool:
-    """Tell whether whoever published a library's sources died before the library was there."""
+    """Tell whether the publisher of a library's sources died before it published the library."""
     now = time.time()
     return all(
         is_source(name) and abs(now - status.st_mtime) >= older for name, status in folder.files()

@@ -1,4 +1,4 @@
-"""What ``load_inline`` built for one key: found again, or built by one process for all."""
+"""The library that ``load_inline`` builds for a key: found, or built by one process for all."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Libraries:
     shipped: tuple[str, ...] = ()
     """Directories that are looked in when the store has none, and never written to."""
     server: Server | None = None
-    """Of a remote cache: it is asked for what is signed, and gets that."""
+    """The remote cache. It supplies and receives only signed libraries."""
 
     @classmethod
     def at(
@@ -63,7 +63,7 @@ class Libraries:
             server = None if remote is None else remote._server  # noqa: SLF001
             shipped = tuple(map(os.path.abspath, default_shipped()))
             return cls(store, (INLINE, folder), name, key, reads_of, shipped, server)
-        # What the caller named is the caller's: nothing there is removed for its size.
+        # A directory that the caller named is the caller's: nothing there is evicted.
         store = Store(os.path.abspath(os.fsdecode(build_directory)), None)
         return cls(store, (folder,), name, key, reads_of)
 
@@ -86,17 +86,17 @@ class Libraries:
         return found
 
     def build(self, builder: Callable[[str], tuple[str, Reads]]) -> Library:
-        """Build a library, while other processes that want the same wait for it.
+        """Build a library, while other processes with the same key wait for it.
 
-        It is built in a temporary directory and then brought here: nobody else can put something
-        among the compiler's files, and what is built can be loaded from there if it does not fit.
+        The build uses a temporary directory, so nobody can add files between the compiler's. Then
+        the result is moved here. If it does not fit, it can be loaded from the temporary directory.
         """
         scratch = Scratch()
         place = os.path.realpath(scratch.path)
         built = None
         try:
             with self._locked():
-                # Whoever held the lock before may have built it.
+                # The previous holder of the lock may have built it.
                 if (found := self.find()) is not None:
                     return found
                 fetched = self._fetch(place)
@@ -127,7 +127,7 @@ class Libraries:
         try:
             self.store.open().close()
         except OSError:
-            # Nothing will be found there, and whoever can write there could hold a lock for ever.
+            # Nothing will be found there, and anyone with write access could hold a lock forever.
             return contextlib.nullcontext()
         return self.store.lock(self.key, _LONGEST_BUILD)
 
@@ -168,7 +168,7 @@ class Libraries:
         self.server.send_signed(digits_of(folder) + SHARED, shared.packed())
 
     def _record(self, found: Library) -> None:
-        """Note that it is used, if that is asked for, for whoever packs what a program used."""
+        """Record the use, if recording is on, for the bundle of a program."""
         if self.folders[0] == INLINE:
             record_use("/".join([*self.folders, self._stem(found.reads)]))
 
@@ -231,8 +231,8 @@ class Libraries:
         if isinstance(error.filename, str):
             why = f"{error.filename}: {why}"
         warnings.warn(
-            f"what is compiled cannot be kept in {self.directory} ({why}): it is compiled again "
-            "by the next process; CULAUNCH_CACHE_DIR or build_directory= names another directory",
+            f"the compiled library cannot be cached in {self.directory} ({why}). The next process "
+            "compiles it again; CULAUNCH_CACHE_DIR or build_directory= selects another directory",
             CacheWarning,
             stacklevel=4,
         )
@@ -254,11 +254,11 @@ class Library:
 
 
 class Reads(Protocol):
-    """What a build read of the disk, as the room that follows headers knows it."""
+    """The files that a build read, in the representation of the room that follows headers."""
 
     @property
     def state(self) -> str:
-        """What tells the contents that were read from other contents of the same headers."""
+        """A name for the contents that were read, among other contents of the same headers."""
 
     def is_current(self) -> bool:
         """Tell whether a compiler would read the same now as it did."""

@@ -38,8 +38,8 @@ class LibraryKind:
 
     def read(self, folder: TrustedDirectory, stem: str, *, is_use: bool = True) -> Note | None:
         """Return the note of a library if both are what was written; note that it is used."""
-        # The library is read whole before it is loaded by its path: what was checked is what is in
-        # the file, as nobody but the user can change it, and publishing puts another file there.
+        # The file is read and checked as a whole, then loaded by its path. It cannot change in
+        # between: only the user can write to it, and publishing replaces it with another file.
         library = folder.read(stem + SUFFIX)
         found = folder.read(NOTES.name(stem))
         if library is None or found is None:
@@ -60,10 +60,11 @@ class LibraryKind:
         Raises
         ------
         OSError
-            If one could not be written. Neither is there then.
+            If one could not be written. Then both are missing.
         """
         packed = NOTES.pack(note_key(folder, stem), note)
-        # The note last: a library without one is not found, so nobody loads what is not there yet.
+        # The note comes last: a library without a note is ignored, so nobody loads an incomplete
+        # one.
         folder.publish(stem + SUFFIX, library)
         try:
             folder.publish(NOTES.name(stem), packed)
@@ -83,7 +84,7 @@ class LibraryKind:
             for name in sorted(names, key=lambda name: files[name].st_mtime, reverse=True):
                 status = files[name]
                 stem = name.removesuffix(SUFFIX)
-                # What an older version called its record, too: it goes with the library.
+                # Older versions gave their record this name, too. It is removed with the library.
                 beside = [one for one in (NOTES.name(stem), f"{stem}.json") if one in files]
                 together = (name, *beside)
                 size = sources + sum(files[one].st_size for one in together)

@@ -57,7 +57,7 @@ class LocalEntries:
         directory = self.open()
         if directory is None:
             return False
-        # It was opened to say why it cannot be used, if it cannot; publishing opens it anew.
+        # It may have been opened only to report why it is unusable. Publishing opens it again.
         directory.close()
         try:
             self.store.publish(IMAGES.name(key), entry)

@@ -1,9 +1,9 @@
-"""One compile at a time for each key, among threads and processes of a machine.
+"""One compilation at a time for each key, among threads and processes of a machine.
 
-A lock is one byte of one file, at an offset taken from the key: open-file-description locks of
-Linux, which a process's death releases, which threads see as well, and which leave no file behind
-for each key. Where the file system has none (some network mounts), there is no lock: two processes
-may then compile the same key, and both are right.
+A lock is one byte of one file, at an offset computed from the key. It uses the
+open-file-description locks of Linux. They end with the process, work between threads, and need no
+file for each key. Some network mounts do not support them. Then nothing is locked: two processes
+may compile the same key, and both get a correct result.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def lock_key(path: str, key: str, timeout: float) -> Iterator[bool]:
     if _SET is not None:
         with contextlib.suppress(OSError):
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            # O_NOFOLLOW: a link in its place would have the lock put on a file of somebody else's
-            # choice.
+            # O_NOFOLLOW: otherwise a link in its place could make this process lock a file of
+            # another user's choice.
             descriptor = os.open(path, flags, 0o600)
     try:
         if descriptor >= 0:
@@ -91,6 +91,5 @@ def _set(descriptor: int, kind: int, offset: int) -> None:
 
 
 def _offset(key: str) -> int:
-    # 60 bits, so that the offset is positive. Two keys with one offset wait for each other, and
-    # nothing worse comes of it.
+    # 60 bits keep the offset positive. Two keys with the same offset only wait for each other.
     return int(key[:15], 16)

@@ -21,7 +21,7 @@ class Note:
     result: str
     """The digest of what was found or made."""
     reads: Any
-    """What JSON can hold; the room that follows headers knows what it says."""
+    """A JSON value; the room that follows headers defines its meaning."""
 
 
 def pack_note(key: str, note: Note) -> bytes:

@@ -1,4 +1,4 @@
-"""What the environment says about the user's cache."""
+"""The environment variables of the user's cache."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _max_bytes(given: str) -> int:
         return _DEFAULT_MAX_BYTES
     unit = text[-1] if text[-1] in "KMGT" else ""
     number = text.removesuffix(unit)
-    # Not isdigit() alone, which takes a superscript two.
+    # isdigit() would also accept a superscript two.
     if not (number.isascii() and number.isdigit()) or len(number) > 15 or int(number) == 0:
         warnings.warn(
             f"CULAUNCH_CACHE_MAX_SIZE must be a size such as 512M or 2G (got {given!r}); "

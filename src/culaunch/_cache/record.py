@@ -46,7 +46,7 @@ def record_use(key: str) -> None:
             return
         _failed.add((path, reason))
         warnings.warn(
-            f"what is used is not noted in {VARIABLE}={path!r}: {reason}",
+            f"cannot record the use of the cache in {VARIABLE}={path!r}: {reason}",
             CacheWarning,
             stacklevel=4,
         )

@@ -1,13 +1,13 @@
-"""The directory that holds what was made: entries of every kind, and what dead writers left.
+"""The directory of a cache: entries of every kind, and the temporary files of dead writers.
 
 ::
 
     <key>.entry   a compiled image
-    <key>.note    what the headers of a source came to, and how to tell
+    <key>.note    the contents of a source's headers, and how to check them
     inline/...    libraries of load_inline (see ``library``)
     headers/...   headers of a compiler, unpacked
-    .lock         one byte of it for each key (see ``lock``)
-    .tmp-*        files of writers, in any of these directories
+    .lock         one byte for each key (see ``lock``)
+    .tmp-*        temporary files of writers, in any of these directories
 """
 
 from __future__ import annotations
@@ -40,24 +40,23 @@ _STALE_SECONDS = 3600.0
 
 
 class Store:
-    """A directory of entries, under a cap on its size.
+    """A directory of entries with a limit on its size.
 
-    It is opened anew, and looked at anew, for every use: while a program runs, somebody may put
-    another directory in its place. What cannot be used raises OSError; whoever asks decides what
-    is said of it.
+    Every use opens and checks it again: another directory may take its place while a program runs.
+    An unusable directory raises OSError; the caller decides how to report that.
 
     Parameters
     ----------
     path : str
         The directory.
     max_bytes : int or None
-        The cap; None where nothing is ever removed.
+        The limit; None to remove nothing.
     """
 
     def __init__(self, path: str, max_bytes: int | None) -> None:
         self.path = path
         self.max_bytes = max_bytes
-        # Not known until something is published: whoever only reads never lists the directory.
+        # Unknown until the first publication: a process that only reads never lists the directory.
         self._size: int | None = None
         self._stored = 0
         self._counted_at = 0.0
@@ -87,29 +86,29 @@ class Store:
             try:
                 directory.publish(name, entry)
             except FileNotFoundError:
-                # Somebody removed the whole directory since it was opened.
+                # The whole directory was removed after it was opened.
                 with self.open() as again:
                     again.publish(name, entry)
         self.count(name, len(entry))
 
     def count(self, path: str, size: int) -> None:
-        """Keep a running total, so that the directory is read only when it may be too full.
+        """Keep a running total, to read the directory only if it may be too full.
 
         Parameters
         ----------
         path : str
-            What was just published, by its path in the directory: it is not what is removed.
+            The path in the directory of the new entry, which must not be evicted.
         size : int
-            Its bytes.
+            The size of the entry in bytes.
         """
         if self.max_bytes is None:
             return
         with self._size_lock:
-            # What this process adds is counted by adding; only what others add has to be looked
-            # for.
+            # Add the entries of this process to the total. Only entries of other processes need a
+            # look at the directory.
             self._size = None if self._size is None else self._size + size
             self._stored += 1
-            # Other processes store as well, so the total is taken anew now and then.
+            # Other processes store entries as well, so compute the total again now and then.
             is_old = (
                 self._stored % _RECOUNT == 0
                 or time.monotonic() >= self._counted_at + _RECOUNT_SECONDS
@@ -137,7 +136,7 @@ class Store:
         """Remove all there is; return how many entries there were that count."""
         removed = 0
         with self.open(make=False) as directory:
-            # What writers left goes first: a directory with such a file in it cannot be removed.
+            # Temporary files go first: a directory that contains one cannot be removed.
             sweep(directory, older=0.0)
             for stored in _entries(directory):
                 removed += stored.kind.remove(directory, stored) and stored.kind.counts
@@ -155,12 +154,12 @@ def _entries(directory: TrustedDirectory) -> list[Stored]:
 
 
 def _evict(directory: TrustedDirectory, max_bytes: int, keep: str) -> int:
-    """Remove what was not used longest until the rest fits; return the size of the rest.
+    """Evict the least recently used entries until the rest fits; return the size of the rest.
 
-    A cap that is passed is undershot by a tenth, so that the next call has room. What was just
-    published (`keep`) stays whatever the clock says.
+    Eviction goes a tenth below the limit, to make room for the next calls. The entry that was just
+    published (`keep`) stays in any case.
     """
-    # What dead writers left goes first: nobody misses it. What live ones write takes room, too.
+    # Files of dead writers go first: nobody needs them. Files of live writers count, too.
     left = sweep(directory, older=_STALE_SECONDS)
     entries = _entries(directory)
     total = left.size + sum(entry.size for entry in entries)

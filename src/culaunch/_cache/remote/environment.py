@@ -1,4 +1,4 @@
-"""What the environment says about a remote cache."""
+"""The environment variables of a remote cache."""
 
 from __future__ import annotations
 

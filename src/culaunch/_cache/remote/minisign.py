@@ -31,7 +31,7 @@ class SignatureError(Exception):
 
 @dataclass(frozen=True)
 class PublicKey:
-    """What signatures are checked with."""
+    """A public key, which checks signatures."""
 
     number: bytes
     """Which key it is, 8 bytes."""
@@ -65,8 +65,8 @@ class PublicKey:
         ed25519 = _ed25519()
         key = ed25519.Ed25519PublicKey.from_public_bytes(self.point)
         try:
-            # Two signatures: of the bytes, and of the first signature with the comment, so that
-            # neither can be put beside another.
+            # Two signatures: one of the bytes, one of the first signature together with the
+            # comment. Therefore neither can be combined with another.
             key.verify(head[2], hashlib.blake2b(data).digest())
             key.verify(sealed, head[2] + comment)
         except optional("cryptography.exceptions", *_WHY).InvalidSignature:
@@ -75,21 +75,21 @@ class PublicKey:
 
 @dataclass(frozen=True, repr=False)
 class SecretKey:
-    """What signatures are made with."""
+    """A secret key, which makes signatures."""
 
     number: bytes
     seed: bytes
 
     @classmethod
     def open(cls, path: str) -> SecretKey:
-        """Read a key file of minisign that has no password (``minisign -G -W``).
+        """Read a key file of minisign without a password (``minisign -G -W``).
 
         Raises
         ------
         ValueError
-            If it is none, is damaged, or is encrypted.
+            If it is not a key file, or is damaged or encrypted.
         OSError
-            If it cannot be read.
+            If reading fails.
         """
         try:
             fields = _SECRET_KEY.unpack(base64.b64decode(_second_line(path), validate=True))
@@ -138,12 +138,12 @@ def verify_any(keys: tuple[PublicKey, ...], data: bytes, signature: bytes) -> No
 def _taken_apart(signature: bytes) -> tuple[tuple[bytes, bytes, bytes], bytes, bytes]:
     lines = signature.split(b"\n")
     if len(signature) > 4096 or len(lines) < 4 or not lines[2].startswith(b"trusted comment: "):
-        raise SignatureError("has a signature that is none of minisign's")
+        raise SignatureError("does not have a minisign signature")
     try:
         head = _SIGNATURE.unpack(base64.b64decode(lines[1], validate=True))
         sealed = base64.b64decode(lines[3], validate=True)
     except (binascii.Error, struct.error):
-        raise SignatureError("has a signature that is none of minisign's") from None
+        raise SignatureError("does not have a minisign signature") from None
     # "Ed" signs the bytes themselves, "ED" their digest; minisign writes the second one since
     # version 0.8.
     if head[0] != b"ED":

@@ -40,7 +40,7 @@ class Place:
         fsspec = optional("fsspec", "a remote cache", "fsspec")
         self.is_local = url.startswith(("file://", "local://"))
         try:
-            # Found anew in each process: fsspec's own clients do not survive a fork.
+            # Created again in each process: fsspec's own clients do not survive a fork.
             self._files, self._root = fsspec.url_to_fs(
                 url, **({"auto_mkdir": True} if self.is_local else {})
             )
@@ -84,9 +84,9 @@ class Place:
         return {key for key in keys if KEY.fullmatch(key)}
 
     def _share(self, folder: str, file: str) -> None:
-        """Let whoever may use the directory of the cache use what was made in it just now.
+        """Give all users of the cache's directory access to the directories that were just created.
 
-        By their umask alone, users of one directory would lock each other out of what is below it.
+        With only their umask, users of a shared directory would lock each other out of its folders.
         """
         with contextlib.suppress(OSError):  # the folder is another's, or the disk knows no modes
             mode = stat.S_IMODE(os.stat(self._root).st_mode)
@@ -109,7 +109,7 @@ def _remove_stale(folder: str) -> None:
 
 
 def checked_url(url: object) -> str:
-    """Return a URL; TypeError or ValueError if it is none."""
+    """Return a valid URL; otherwise raise TypeError or ValueError."""
     if not isinstance(url, str):
         raise TypeError(f"url must be a str such as 's3://bucket/folder' (got {spell(url)})")
     if _SCHEME.fullmatch(url) is None or "\0" in url or not url.isprintable():

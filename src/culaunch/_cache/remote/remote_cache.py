@@ -14,25 +14,25 @@ from culaunch._cache.remote.server import Server
 
 
 class RemoteCache:
-    """Compiled images on a server that many machines reach, behind their own caches.
+    """Compiled images on a server that many machines share, behind their own caches.
 
-    It is read when a machine's own cache has no entry, and what is compiled then is written to it
-    while the program goes on. An entry has to match its SHA-256 and, where keys are given, has to
-    be signed by one of them. The first thing that fails, or takes longer than the time-out, is a
-    :class:`CacheWarning`, and the server is not asked any more by this process.
+    It is read if a machine's own cache has no entry. New images are written to it in the
+    background. An entry must match its SHA-256. If keys are given, one of them must have signed it.
+    At the first failure or time-out, this process issues a :class:`CacheWarning` and stops using
+    the server.
 
     Parameters
     ----------
     url : str
-        What `fsspec <https://filesystem-spec.readthedocs.io>`_ takes: ``s3://bucket/folder``,
-        ``gs://bucket/folder``, ``file:///shared/cache``; from ``https://...`` it is only read.
-        Credentials and endpoints are fsspec's configuration.
+        A URL for `fsspec <https://filesystem-spec.readthedocs.io>`_: ``s3://bucket/folder``,
+        ``gs://bucket/folder`` or ``file:///shared/cache``. A URL with ``https://`` is read-only.
+        Configure credentials and endpoints in fsspec.
     keys : str or iterable of str, optional
-        Public keys of minisign, as text (``RW...``) or as paths of their files. With them, an entry
-        is used only if it has a signature by one.
+        Public keys of minisign, as text (``RW...``) or as paths of key files. Then an entry is used
+        only with a signature by one of them.
     signing_key : str or os.PathLike, optional
-        The file of a secret key without a password (``minisign -G -W``): what is written is signed
-        with it.
+        The file of a secret key without a password (``minisign -G -W``). It signs the entries that
+        are written.
     timeout : float, optional
         Seconds that one read or write may take.
     write : bool, optional
@@ -41,7 +41,7 @@ class RemoteCache:
     Raises
     ------
     TypeError, ValueError, OSError
-        If an argument is not what it should be, or the file of a key cannot be read.
+        If an argument is invalid, or a key file cannot be read.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class RemoteCache:
         if not 0 < self.timeout < math.inf:
             raise ValueError(f"timeout must be a positive number of seconds (got {timeout!r})")
         self.write = checked_flag("write", write)
-        # Read now, so that a mistake is found where it was made, and kept by their text, so that
-        # the object can be pickled.
+        # Read the files now, to report a mistake where it was made. Keep their text, to make the
+        # object picklable.
         public = tuple(PublicKey.read(one) for one in self.keys)
         secret = None if self.signing_key is None else SecretKey.open(self.signing_key)
         self._server = Server(self.url, public, secret, self.timeout, is_written=self.write)

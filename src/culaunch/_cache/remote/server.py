@@ -1,4 +1,4 @@
-"""What a cache asks behind itself: reads and writes that never raise, and end in time."""
+"""The remote cache as the local one uses it: reads and writes never raise, and end in time."""
 
 from __future__ import annotations
 
@@ -46,8 +46,7 @@ class Server:
         is_written: bool,
     ) -> None:
         self.shown = shown(url)  # as messages show it: without a password
-        # Through HTTP nothing is written; and where only what is signed is believed, there is no
-        # use for anything else.
+        # HTTP is read-only. And if only signed entries are trusted, unsigned ones are useless.
         self.is_written = (
             is_written
             and not url.startswith(("http://", "https://"))
@@ -65,9 +64,9 @@ class Server:
         self.failure: Exception | None = None  # why it is not asked any more
 
     def fetch(self, name: str) -> bytes | None:
-        """Return the bytes of an entry, or None; it is never an error.
+        """Return the bytes of an entry, or None. This never raises.
 
-        They are what a trusted key signed, where there are keys. Whoever asks checks the digest.
+        With keys, a trusted key has signed the bytes. The caller checks the digest.
         """
         data = self._asked(lambda: self._read(name))
         return data if isinstance(data, bytes) else None
@@ -154,8 +153,7 @@ class Server:
         if self.is_stopped:
             return None
         try:
-            # Whatever client fsspec has for the server, none of them keeps to a limit in all of its
-            # steps.
+            # No client of fsspec keeps a time limit in all of its steps.
             return within(self._timeout * patience, operation)
         except FileNotFoundError:
             return None

@@ -1,11 +1,10 @@
 """Libraries of ``load_inline`` on a remote cache.
 
-They are code that this process runs. So one is taken only if it is signed by a key that is trusted
-here, and written only where there is a key to sign it with; a digest alone is not enough.
-
-There is one file, ``<64 digits>.library``, for each directory of libraries and each platform. It
-has the library that was written last, with its note: whoever reads it has to find the headers as
-that says, and builds its own otherwise.
+Libraries are code that this process runs. Therefore a library is used only if a key that is trusted
+here has signed it, and written only if there is a key to sign it. A digest is not enough. There is
+one file, ``<64 digits>.library``, for each directory of libraries and each platform. It contains
+the library that was written last, with its note. A reader must find the same headers as in the
+note. Otherwise it builds its own library.
 """
 
 from __future__ import annotations
@@ -102,5 +101,5 @@ def platform() -> str:
 
 
 def _key(digits: str) -> str:
-    # Not the digits alone: what was signed as an image is no library.
+    # More than the digits: a signed image must not pass as a library.
     return f"library {digits}"

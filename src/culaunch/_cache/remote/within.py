@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def within(seconds: float, operation: Callable[[], Any]) -> Any:
-    """Run an operation in a thread; return or raise what it does.
+    """Run an operation in a thread; return its result or raise its exception.
 
-    What has not ended in time goes on, and nobody waits for it: not at the end of the process
-    either, since the thread is a daemon.
+    An operation that takes too long continues, and nobody waits for it. The end of the process does
+    not wait either, because the thread is a daemon.
 
     Raises
     ------

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Bytes that wait for a slow server; what comes on top is not sent.
 _MOST_WAITING = 256 << 20
-# Seconds that the end of a process waits for what is not sent yet.
+# Seconds that the end of a process waits for unsent entries.
 _AT_EXIT = 30.0
 
 
