@@ -39,9 +39,8 @@ def make_driver() -> Driver:
         raise ValueError(f"CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got {arch!r})")
     options = options_from_text(os.environ.get("CULAUNCH_EMULATOR_OPTIONS", ""))
     driver = EmulatedDriver(Device(arch, options))
-    # The callbacks of ctypes are freed with the objects that Python has of them, while the table
-    # that C++ keeps goes on calling them: so they are kept with the driver, which is never given
-    # up.
+    # ctypes frees a callback together with its Python object, but the table in C++ keeps calling
+    # it. Therefore the driver, which is never freed, keeps the callbacks.
     functions = driver.table()
     _drivers.append((driver, functions))
     addresses = {

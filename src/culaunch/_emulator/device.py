@@ -143,18 +143,18 @@ class Device:
         kernel : str
             The kernel's name in the PTX.
         params : bytes
-            The parameters as the kernel's layout has them.
+            The parameters in the kernel's layout.
         grid, block : sequence of int
             Up to three extents.
         shared_bytes : int
-            Dynamic shared memory.
+            Dynamic shared memory in bytes.
         cluster : sequence of int
-            Up to three extents: the blocks that can reach each other's shared memory.
+            Up to three extents: these blocks can access each other's shared memory.
         cooperative : bool
-            Run all blocks at the same time, so that they can wait for each other.
+            Run all blocks at the same time, so they can wait for each other.
         ranges : iterable of (int, int)
-            Address and size of host memory that the kernel may touch, besides what the device
-            and the module have allocated.
+            Address and size of host memory that the kernel may access, in addition to the
+            allocations of the device and the module.
         read_only : sequence of ReadOnlyArray
             Host memory that the kernel may only read.
 
@@ -162,10 +162,10 @@ class Device:
         ------
         Fault
             If the launch is refused (``INVALID_VALUE``, ``LAUNCH_OUT_OF_RESOURCES``: nothing ran,
-            the device is still good) or the kernel failed (sticky).
+            the device is still good), or the kernel failed (sticky).
         """
-        # The order is that of the driver: a sticky fault first, then what the launch itself can be
-        # refused for, so that nothing has run when it is.
+        # The driver checks in the same order: a sticky fault first, then the reasons to refuse the
+        # launch. A refused launch has therefore run nothing.
         self.require_no_fault()
         grid3, block3 = _extents(grid, "grid", kernel), _extents(block, "block", kernel)
         info = module.image.kernel(kernel)
@@ -193,8 +193,8 @@ class Device:
         if any(extent % size for extent, size in zip(grid3, shape, strict=True)):
             reason = f"the grid {grid3} is not a multiple of the cluster {tuple(shape)}"
             _refuse(INVALID_CLUSTER_SIZE, kernel, reason)
-        # What a kernel may touch is found anew for each launch: allocations come and go in between,
-        # and arrays of the host are known for this launch alone.
+        # The memory that a kernel may access is determined for each launch: allocations come and
+        # go, and host arrays are known only for one launch.
         writable = [*self.ranges, *self.heap.ranges, *ranges]
         everything = [*writable, *((base, size) for base, size, _ in read_only)]
         self._launches += 1
@@ -215,8 +215,8 @@ class Device:
             launch.read_only = ReadOnlyMemory(read_only, writable)
         try:
             launch.run(cooperative=cooperative)
-        # Only a fault of the kernel's is sticky. What was refused above has left the device as it
-        # was. A copy is kept, since the one that is raised holds the frames of the launch.
+        # Only a fault of the kernel is sticky. A refusal above left the device unchanged. Keep a
+        # copy, because the raised fault holds the frames of the launch.
         except Fault as fault:
             self.fault = fault.copy()
             raise

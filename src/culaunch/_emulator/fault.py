@@ -1,4 +1,4 @@
-"""What a kernel did wrong: a CUDA error code with the place where it happened."""
+"""A kernel's error: a CUDA error code with the place where it happened."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
     "Position",
 ]
 
-# What an emulated kernel can end with.
+# The errors that an emulated kernel can end with.
 INVALID_VALUE = Result.INVALID_VALUE
 INVALID_PTX = Result.INVALID_PTX
 NOT_FOUND = Result.NOT_FOUND
@@ -49,19 +49,20 @@ INVALID_CLUSTER_SIZE = Result.INVALID_CLUSTER_SIZE
 class Fault(Exception):  # noqa: N818 - CUDA's word: an error is what the driver returns
     """An error of an emulated launch.
 
-    The parts that the raising code does not know (kernel, block, thread, position) are filled in
-    on the way up: an instruction knows the lane, the scheduler the position, the launch the kernel.
+    The raising code does not know all parts (kernel, block, thread, position). Its callers fill
+    them in: an instruction knows the lane, the scheduler the position, the launch the kernel.
 
     Parameters
     ----------
     code : int
         The ``CUresult``.
     reason : str
-        What was wrong, such as ``"4-byte read of global address 0x10: outside every allocation"``.
+        The error in words, such as ``"4-byte read of global address 0x10: outside every
+        allocation"``.
     lane : int, optional
-        The lane of the chunk that did it.
+        The lane of the chunk that caused it.
     distance : int, optional
-        For an address outside every allocation: the bytes between it and the nearest one.
+        For an address outside every allocation, its distance in bytes to the nearest one.
     """
 
     code: int

@@ -67,8 +67,8 @@ class KernelCode:
         found = self._codes.get(name)
         if found is None:
             function = self.syntax.functions[name]
-            # Decoding comes when a call first reaches the function. Kernels link against much that
-            # they never call, and what is not emulated there does no harm.
+            # A function is decoded when a call first reaches it. Kernels link many functions that
+            # they never call, and unsupported instructions there are harmless.
             found = self._codes[name] = build_code(self, function, self._next_base)
             # One more than there are blocks: a group whose frame returns behind the last block has
             # a place, too.
@@ -97,7 +97,7 @@ class KernelCode:
     def address_of(self, name: str, function: Function) -> int:
         """Return the address of a symbol used in `function`, in its own state space."""
         name = self.syntax.aliases.get(name, name)
-        # The order is that of the scopes: a kernel's own parameters hide what the module declares.
+        # The order follows the scopes: a kernel's own parameters hide the module's declarations.
         for param in function.params if function.is_kernel else ():
             if param.name == name:
                 return param.offset

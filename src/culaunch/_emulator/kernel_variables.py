@@ -70,8 +70,8 @@ class KernelVariables:
             if variable is not None:
                 if variable.space == "shared":
                     self._place("", variable)
-                # A variable may be initialised with addresses, of functions in a table for one: a
-                # kernel that reads the table may call all of them.
+                # A variable may be initialized with addresses, for example of functions in a table.
+                # A kernel that reads the table may call all of them.
                 to_do.append(v.name for v in variable.values if isinstance(v, Symbol))
             function = syntax.functions.get(name)
             if function is not None and name not in functions:
@@ -91,8 +91,8 @@ class KernelVariables:
             yield from _symbols(instruction)
 
     def _place(self, owner: str, variable: Variable) -> None:
-        # An .extern array without a size is the dynamic shared memory, of which all such names are
-        # views: they begin at one place, aligned as the strictest of them asks.
+        # An .extern array without a size is the dynamic shared memory. All of these names are views
+        # of it: they begin at the same place, with the strictest of their alignments.
         if variable.external or not variable.size:
             self._dynamic.add(variable.name)
             self.dynamic_align = max(self.dynamic_align, variable.align)

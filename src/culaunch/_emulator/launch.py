@@ -91,7 +91,7 @@ class Launch:
                     f"emulator runs at most {_MAX_COOPERATIVE_LANES} threads at once",
                     kernel=self.kernel.entry.name,
                 )
-            # A grid barrier waits for every block of the grid, so that all of them must be there.
+            # A grid barrier waits for every block of the grid, so all of them must exist.
             step = total
             # Its own words are at a multiple of the size of two.
             self._workspace = np.zeros(2 * _WORKSPACE_BYTES, np.uint8)
@@ -126,8 +126,8 @@ class Launch:
     def _run_chunk(self, first: int, blocks: int) -> None:
         chunk = Chunk(self, first, blocks)
         options = self.options
-        # Without shared memory nothing can race or be uninitialised that is looked for here. The
-        # shadow of local memory comes when an undefined value is first stored there.
+        # Without shared memory, none of these checks can find a race or uninitialized memory. The
+        # shadow of local memory is created when an undefined value is first stored there.
         if self.shared_bytes and (options.check_uninitialized or options.check_races):
             chunk.shared.shadow = Shadow(
                 chunk,

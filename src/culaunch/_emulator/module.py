@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LoadedModule"]
 
-# Between variables, so that running off the end of one is noticed.
+# A gap between variables, to notice an access past the end of one.
 _GAP = 64
 # Distance of the addresses that stand for functions, which are no memory: a pointer that was
 # computed, or misread, mostly falls between two and is told as what it is.
@@ -94,8 +94,8 @@ class LoadedModule:
         for name, variable in self.image.globals.items():
             size = size_of(variable.type)
             at = self._addresses[name] - start
-            # The usual initialiser, numbers alone, goes at once: tables of a hundred thousand
-            # values are common.
+            # The usual initializer, which contains only numbers, is processed at once: tables of a
+            # hundred thousand values are common.
             if size in BITS and not any(isinstance(v, Symbol) for v in variable.values):
                 raw = np.array(variable.values, BITS[size]).view(np.uint8)
                 self._memory[at : at + len(raw)] = raw

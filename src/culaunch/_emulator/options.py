@@ -1,4 +1,4 @@
-"""What an emulated device checks, and how it runs."""
+"""The checks of an emulated device, and how it runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _to_stdout(text: str) -> None:
         print(text, end="")  # noqa: T201 - where there is no standard output, nothing is written
     except (OSError, ValueError) as error:  # it is full, closed, or has no such characters
         # As on a GPU, no launch fails for what it prints.
-        warnings.warn(f"what kernels print is lost: {error}", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"output of kernels is lost: {error}", RuntimeWarning, stacklevel=2)
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Options:
 
 
 def options_from_text(text: str) -> Options:
-    """Read options as ``CULAUNCH_EMULATOR_OPTIONS`` has them: ``"check_races,time_limit=10"``.
+    """Read options in the form of ``CULAUNCH_EMULATOR_OPTIONS``: ``"check_races,time_limit=10"``.
 
     Raises
     ------
     ValueError
-        If an option is unknown, or its value is none.
+        If an option is unknown, or its value is invalid.
     """
     # Nothing is ignored: a misspelt check that stays off would be believed to have passed.
     found: dict[str, Any] = {}

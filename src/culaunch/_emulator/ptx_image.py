@@ -81,8 +81,8 @@ class PtxImage:
         directives = function.directives
         threads = _MOST_THREADS
         required = directives.get("reqntid")
-        # .reqntid gives the block itself and .maxntid its extents at most, of which only the
-        # product counts. No device has more, whatever they say.
+        # .reqntid gives the exact block. .maxntid gives upper limits of its extents, and only their
+        # product counts. No device allows more, whatever they say.
         limit = required or directives.get("maxntid")
         if limit:
             threads = min(threads, int(np.prod(limit, dtype=np.int64)))

@@ -63,8 +63,8 @@ class Decoder:
         if isinstance(operand, Special):
             return self._read_special(operand, kind)
         if isinstance(operand, Symbol):
-            # What depends on the frame is computed when it runs; every other symbol is a number by
-            # now.
+            # A symbol that depends on the frame is computed at run time. Every other symbol is a
+            # number by now.
             local = self.code.function.variables.get(operand.name)
             if local is not None and local.space == "local":
                 return _local_address(local.offset + operand.offset, unsigned(kind))
@@ -168,7 +168,7 @@ class Decoder:
 
 
 class Symbols(Protocol):
-    """What the names of a function mean in the kernel that runs it."""
+    """The meaning of a function's names in the kernel that runs it."""
 
     def address_of(self, name: str, function: Function) -> int:
         """Return the address of a symbol used in `function`, in its own state space."""

@@ -37,9 +37,9 @@ def build_code(symbols: Symbols, function: Function, base: int) -> Code:
     """Decode `function`; the program counters of its blocks start at `base`."""
     code = Code(function, base)
     decoder = Decoder(symbols, code)
-    # Blocks come in the order of the text: the scheduler takes the lowest program counter for the
-    # place where paths of a branch have not joined yet, and relies on compilers to write the join
-    # behind.
+    # Blocks come in the order of the text. The scheduler assumes that the place with the lowest
+    # program counter is one where the paths of a branch have not joined yet. It relies on compilers
+    # to write the join after the branch.
     starts = _leaders(function)
     index_of = {start: i for i, start in enumerate(starts)}
     instructions = function.instructions

@@ -1,8 +1,9 @@
-"""What an instruction is: how it is decoded, and all that the emulator must know of it besides.
+"""The definition of an instruction: its decoder, and all other facts that the emulator needs.
 
-A decoder stands under one of three decorators, which say the rest: `computes` for an instruction
-that makes a result out of registers, `decodes` for one that does more, `ends_block` for one after
-which a thread may go on elsewhere. What they ask for has no default, so that it is not forgotten.
+Each decoder has one of three decorators, which take the other facts. `computes` is for an
+instruction that computes a result from registers, `decodes` for one that does more, and
+`ends_block` for one that may continue elsewhere. Their parameters have no defaults, so none can be
+forgotten.
 """
 
 from __future__ import annotations
@@ -34,41 +35,40 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Definition:
-    """An instruction of PTX, in all its forms; most facts depend on the form.
+    """An instruction of PTX in all its forms; most facts depend on the form.
 
     Attributes
     ----------
     results : callable
-        Returns how many operands, from the first one, it writes; it reads the others.
+        Returns the number of leading operands that it writes; it reads the others.
     effects : bool
-        Whether it touches memory or other lanes. If so, it runs under a guard for the lanes whose
-        guard is true only. If not, it runs for all, and the guard chooses the result.
+        Whether it accesses memory or other lanes. If so, a guarded form runs only for the lanes
+        whose guard is true. If not, it runs for all lanes, and the guard selects the result.
     updates : callable
-        Tells whether a form reads its first operand, too, besides writing it.
+        Tells whether a form reads its first operand as well as writing it.
     undefined : callable
-        Returns how undefined bits of the operands go through it: a `Flow`, or `Moves`. An end of
-        a block has none: what it depends on are the end's `uses`.
+        Returns how undefined bits of the operands propagate: a `Flow`, or `Moves`. An end of a
+        block has none: it depends on its `uses`.
     waits : callable
-        Tells whether a thread may execute a form again and again until another thread has done
-        something. A loop with such an instruction lets other threads run in between.
+        Tells whether a thread may repeat a form until another thread has acted. A loop with this
+        kind of form lets other threads run in between.
     decode : callable, optional
-        Makes an operation of it.
+        Makes an operation from it.
     end : callable, optional
-        Makes the end of a block of it.
+        Makes the end of a block from it.
     ends : callable
         Tells whether a form ends a block.
     alone : callable
-        Tells whether a form is a block of its own. When a group splits to run it, the parts take
-        the registers that are live where the block starts: it must not start earlier.
+        Tells whether a form must be a block of its own. When a group splits to run it, the parts
+        keep the registers that are live at the start of the block, which must not be earlier.
     changes : int, optional
-        The operand of which it writes a part, if that is a parameter of a function.
+        The operand that it writes a part of, if the operand is a parameter of a function.
     reads_carry : bool
         Whether it reads the condition code.
     returns : bool
-        Whether the results of the function are read when it runs.
+        Whether it reads the results of the function.
     warp_mask : callable
-        Returns the operand with the lanes that wait for each other before it runs, None if none
-        do.
+        Returns the operand with the lanes that wait for each other before it runs, or None.
     """
 
     results: Callable[[Instruction], int]
@@ -119,7 +119,7 @@ def every_lane(_: Instruction) -> Operand:
 
 
 def definition(instruction: Instruction) -> Definition:
-    """Return what is known of an instruction; one that is not emulated has no decoder."""
+    """Return the known facts about an instruction; one that is not emulated has no decoder."""
     return INSTRUCTIONS.get(instruction.name, _NOT_EMULATED)
 
 
@@ -129,8 +129,8 @@ def computes(
     """Define instructions whose first operand is a function of the registers that they read."""
     return decodes(
         *names,
-        # What only computes cannot wait, end a block or touch memory: this is all there is to say
-        # of it.
+        # A pure computation cannot wait, end a block or access memory: these are all facts about
+        # it.
         results=1,
         effects=False,
         waits=False,
@@ -195,7 +195,7 @@ def ends_block(
             # the others.
             effects=True,
             waits=_each(waits),
-            # What an end depends on stands in its `uses`, which `Watch.check_end` looks at.
+            # The `uses` of an end list its inputs, and `Watch.check_end` examines them.
             undefined=None,
         )
         INSTRUCTIONS.update(dict.fromkeys(names, record))
@@ -209,6 +209,6 @@ def _each(answer: _T | Callable[[Instruction], _T]) -> Callable[[Instruction], _
     return answer if callable(answer) else lambda _: answer
 
 
-# It writes its first operand, as most do. Reaching it is a fault, so that no more depends on it
-# than which registers are kept until then.
+# It writes its first operand, as most instructions do. Reaching it is a fault, so this only decides
+# which registers are kept until then.
 _NOT_EMULATED = Definition(results=_each(1), effects=False, waits=_each(False), undefined=None)

@@ -63,21 +63,21 @@ def read_slots(operands: Iterable[Operand]) -> tuple[int, ...]:
 def find_live(code: Code) -> None:
     """Fill in ``live_in`` and ``dead`` of every block.
 
-    A register is live where some way on from there reads it before it is written. Sets of registers
-    are integers with a bit for each slot: functions have thousands of registers, and the sets of
-    all blocks are joined again and again until they no longer grow.
+    A register is live at a place if some path from there reads it before writing it. Sets of
+    registers are integers with a bit for each slot. Functions have thousands of registers, and the
+    sets of all blocks are joined repeatedly until they no longer grow.
     """
     uses, kills, outs = [], [], []
     results = _mask(range(len(code.function.returns)))
     for block in code.blocks:
-        # Within a block: what is read before it is written there is needed on entry (used), and
-        # what is written for all lanes is not needed from before (killed).
+        # In a block, registers that are read before they are written are live on entry (used).
+        # Registers that the block writes for all lanes do not need their earlier values (killed).
         used = killed = 0
         for instruction in block.instructions:
             reads, writes = reads_and_writes(instruction, code.carry)
             # Reads come first: an instruction may read the register that it writes.
             used |= _mask(reads) & ~killed
-            # Who called the function reads its results, which no instruction here does.
+            # The caller reads the function's results; no instruction here does.
             if definition(instruction).returns:
                 used |= results & ~killed
             if instruction.guard is None:
@@ -107,7 +107,7 @@ def find_live(code: Code) -> None:
         code.blocks, live, uses, kills, outs, strict=True
     ):
         block.live_in = _slots(entering)
-        # What came in or was touched here, and nothing behind reads.
+        # Registers that were live on entry or touched here, and that nothing after the block reads.
         block.dead = _slots((entering | used | killed) & ~leaving)
 
 

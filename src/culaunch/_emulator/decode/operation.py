@@ -41,13 +41,14 @@ def bind(decoder: Decoder, instruction: Instruction) -> Op:
 def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
     """Return an operation that takes effect in the lanes whose guard is true.
 
-    An instruction with effects runs in a group of those lanes alone. One that only computes runs
-    in all, and its results are kept where the guard is true: that costs less than to make a group.
+    An instruction with effects runs in a group of only those lanes. A pure computation runs in all
+    lanes, and its results are kept where the guard is true: that is cheaper than making a group.
     Nothing goes wrong in the other lanes, since no computation can fail.
     """
     assert instruction.guard is not None
     guard = decoder.read(instruction.guard, "pred")
-    # What it reads and writes when its guard is true, without what liveness adds for the guard.
+    # The registers that it reads and writes when its guard is true, without liveness's additions
+    # for the guard.
     plain = Instruction(instruction.name, instruction.mods, instruction.operands, instruction.line)
     reads, writes = reads_and_writes(plain, decoder.code.carry)
     # A narrowed group has only these registers; a parameter is changed in place, so read.
@@ -61,7 +62,7 @@ def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
             if chosen[0]:
                 op(group)
             return
-        # Memory must see the chosen lanes alone, and an address of another lane may be nonsense.
+        # Memory must see only the selected lanes: another lane's address may be nonsense.
         if effects:
             index = np.flatnonzero(chosen)
             if index.shape[0] == group.n:
@@ -72,7 +73,7 @@ def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
                 # instruction.
                 op(part)
                 for slot in writes:
-                    # The old array may be shared with other groups: it is left alone.
+                    # Other groups may share the old array: leave it unchanged.
                     old = group.regs[slot]
                     new: Any = np.empty((group.n, *old.shape[1:]), old.dtype)
                     new[...] = old
@@ -89,10 +90,11 @@ def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
 
 
 def refuse(instruction: Instruction, error: Exception) -> Op:
-    """Return an operation that says that `instruction` is not emulated, when it is reached.
+    """Return an operation that reports, when it is reached, that `instruction` is not emulated.
 
-    An `error` that is not `Unsupported` is a form that the decoder does not know, which it
-    stumbled over, or a defect of the decoder: the message has it, and it is the fault's cause.
+    An `error` other than `Unsupported` means that the decoder does not know this form and failed on
+    it, or that the decoder has a defect. The message contains the error, which is also the fault's
+    cause.
     """
     what = f"the instruction {instruction.opcode} is not emulated"
     if isinstance(error, Unsupported):

@@ -13,12 +13,12 @@ __all__ = ["MOVES", "BitFlow", "Flow", "Moves"]
 
 
 class Flow(enum.Enum):
-    """What an instruction does with undefined bits, unless it only moves them."""
+    """How an instruction propagates undefined bits, unless it only moves them."""
 
     COMPUTES = enum.auto()
     """One undefined bit of an operand makes every bit of the results undefined."""
     BITWISE = enum.auto()
-    """A bit of the result depends on the same bit of the operands alone."""
+    """A bit of the result depends only on the same bit of the operands."""
     SELECTS = enum.auto()
     """The last operand chooses one of the two before it."""
     COMPARES = enum.auto()
@@ -30,9 +30,9 @@ class Flow(enum.Enum):
     MULTIPLIES = enum.auto()
     """A matrix product: a row and a column of the factors decide an element of it."""
     LOADS = enum.auto()
-    """What is undefined in memory goes to the result, byte for byte."""
+    """Undefined bytes in memory become undefined bytes of the result."""
     LOADS_MATRIX = enum.auto()
-    """What is undefined in memory goes to the elements of a fragment, in several lanes."""
+    """Undefined bytes in memory become undefined elements of a fragment, in several lanes."""
     STORES = enum.auto()
     """The second operand goes to memory."""
     STORES_MATRIX = enum.auto()

@@ -1,4 +1,4 @@
-"""What the emulated device and its kernels say of themselves."""
+"""The attributes that the emulated device and its kernels report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Few, because a cooperative grid is emulated as a whole.
 MULTIPROCESSORS = 16
-# What devices of compute capability 8.0 and 9.0 have; occupancy is counted by these.
+# The limits of devices with compute capability 8.0 and 9.0; occupancy is computed from these.
 _THREADS_PER_MULTIPROCESSOR = 2048
 _BLOCKS_PER_MULTIPROCESSOR = 32
 _REGISTERS = 32
@@ -32,7 +32,7 @@ SETTABLE = (
     FunctionAttribute.CLUSTER_SCHEDULING_POLICY_PREFERENCE,
 )
 
-# What is not here is 0, as for a feature that is absent.
+# Attributes that are not listed are 0, like an absent feature.
 _DEVICE: dict[int, int] = {
     DeviceAttribute.MAX_THREADS_PER_BLOCK: 1024,
     DeviceAttribute.MAX_BLOCK_DIM_X: 1024,
@@ -57,7 +57,7 @@ _DEVICE: dict[int, int] = {
 
 
 def device_attribute(device: Device, attribute: int) -> int | None:
-    """Return a device attribute by its number; None if that is none."""
+    """Return a device attribute by its number, or None if there is no such attribute."""
     if not 1 <= attribute <= _LAST_DEVICE_ATTRIBUTE:
         return None
     computed: dict[int, int] = {
@@ -73,7 +73,7 @@ def device_attribute(device: Device, attribute: int) -> int | None:
 
 
 def kernel_attribute(device: Device, kernel: Kernel, attribute: int) -> int | None:
-    """Return a kernel attribute by its number; None if that is none.
+    """Return a kernel attribute by its number, or None if it does not exist.
 
     PTX has no register count: 32 is reported.
     """

@@ -11,7 +11,7 @@ from culaunch._core import NUMBERS, Driver
 # CUDA 13.0, as cuDriverGetVersion has it.
 DRIVER_VERSION = 13000
 
-# What the driver says of each result.
+# The driver's text for each result.
 ERRORS: dict[int, str] = {
     Result.SUCCESS: "no error",
     Result.INVALID_VALUE: "invalid argument",
@@ -89,7 +89,7 @@ PROTOTYPES = {
     for name, words in Driver.prototypes().items()
 }
 
-# What note_array is told.
+# The arguments of note_array.
 NOTE_ARRAY, NOTE_READ_ONLY = NUMBERS["Note"]["ARRAY"], NUMBERS["Note"]["READ_ONLY_ARRAY"]
 NOTE_LAUNCH, NOTE_FUNCTION = NUMBERS["Note"]["LAUNCH"], NUMBERS["Note"]["FUNCTION"]
 NoteArray = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint)

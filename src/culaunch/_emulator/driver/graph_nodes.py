@@ -93,8 +93,8 @@ class Node:
         self.kind = kind
         self.dependencies = dependencies
         self.is_enabled = True
-        # Of a copy, a fill, a host function: its structure; of an event: its handle; of a graph:
-        # the handle, and what of it runs.
+        # For a copy, a fill or a host function: its structure. For an event: its handle. For a
+        # graph: the handle, and the executable part.
         self.params = params
 
     def copied(self) -> Node:

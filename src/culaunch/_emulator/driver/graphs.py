@@ -266,7 +266,7 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
 
     def _run_node(self, node: Node, stream: int) -> None:
         if isinstance(node, KernelNode):
-            # Not by its handle alone: that of an unloaded module is invalid.
+            # The handle is not enough: the handle of an unloaded module is invalid.
             kernel: Kernel = self.get(node.handle, Kernel)
             self.launch_kernel(node.config(), kernel, node.values, node.arrays)
         elif node.kind == GraphNodeType.MEMCPY:

@@ -1,4 +1,4 @@
-"""From what cuLibraryLoadData gets, a pointer, to the PTX that the emulated device executes."""
+"""Extracts the PTX that the emulated device executes from the pointer in cuLibraryLoadData."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def _texts(address: int) -> tuple[str, ...]:
     if magic == MAGIC:
         return ()
     if magic == FATBIN_MAGIC:
-        # The header says how long it is itself, and what follows it: all that is known of the size,
-        # since the driver is given an address alone.
+        # The header contains its own size and the size of the data after it. The driver gets only
+        # an address, so nothing else tells the size.
         header = ctypes.c_uint16.from_address(address + 6).value
         size = ctypes.c_uint64.from_address(address + 8).value
         return embedded_ptx(Image(ctypes.string_at(address, header + size)))
@@ -111,7 +111,7 @@ def _target(text: str) -> str:
 
 
 def _runs_on(target: str, arch: str) -> bool:
-    # PTX ISA, ".target": sm_90a runs on sm_90 alone, sm_100f on newer ones of its major version.
+    # PTX ISA, ".target": sm_90a runs only on sm_90, sm_100f on newer ones of its major version.
     wanted, have = _number(target), _number(arch)
     if target.endswith("a"):
         return wanted == have

@@ -30,7 +30,7 @@ def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict
     """Read a launch configuration, and refuse what the real driver would."""
     own = kernel.info.cluster
     cluster, cooperative = own or (1, 1, 1), False
-    # Priorities and programmatic serialisation change nothing where kernels run one after another.
+    # Priorities and programmatic serialization change nothing if kernels run one after another.
     for i in range(config.attribute_count):
         attribute = config.attributes[i]
         if attribute.id == LaunchAttribute.COOPERATIVE:
@@ -91,8 +91,8 @@ def read_only_arrays(
     """Find the argument that each array came in: the one that points into it."""
     if not arrays:
         return []
-    # The driver was told of the arrays before the launch, and of the arguments by their bytes
-    # alone: what connects the two is the address.
+    # The driver learned of the arrays before the launch, and gets only the bytes of the arguments.
+    # The address connects the two.
     pointers = [
         int.from_bytes(values[p.offset : p.offset + p.size], "little") if p.size == 8 else 0
         for p in kernel.info.params
@@ -109,7 +109,7 @@ def explain(fault: Fault) -> None:
     """Add to a fault what only a user of the driver can get wrong."""
     if fault.distance is not None and fault.distance >= _NEAR and not fault.notes:
         fault.notes.append(
-            "if this is memory of the host: known is only what the launch was given as an array, "
-            "not by its address in an int, a structure or another array; memory of cl.empty and "
-            "cl.to_device is known always"
+            "if this is host memory: the emulator knows only the arrays among the launch's "
+            "arguments, not addresses in an int, a structure or another array. It always knows the "
+            "memory of cl.empty and cl.to_device"
         )

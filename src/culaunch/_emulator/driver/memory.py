@@ -50,7 +50,7 @@ class MemoryFunctions(DriverState):
             raise Refusal(Result.OUT_OF_MEMORY, f"{size} bytes") from None
 
     def cuMemFree(self, address: int) -> None:
-        # A caller that frees in a destructor cannot try again, so that the memory would be lost.
+        # A caller that frees in a destructor cannot try again: the memory would leak.
         refused = None
         try:
             self.require_context()

@@ -1,4 +1,4 @@
-"""What the functions of the emulated driver share: handles, contexts of threads, error texts."""
+"""The state that the emulated driver's functions share: handles, contexts, error texts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class DriverState:
 
     @property
     def lock(self) -> threading.RLock:
-        """What is held during a call of the driver; a fork may renew it."""
+        """The lock that a call of the driver holds; a fork may renew it."""
         return self._lock.current
 
     def reset(self) -> None:
@@ -152,7 +152,7 @@ class Kernel:
     def __init__(self, module: LoadedModule, info: PtxKernel) -> None:
         self.module = module
         self.info = info
-        # What cuKernelSetAttribute opted in to.
+        # The shared memory that cuKernelSetAttribute opted in to.
         self.max_dynamic_shared: int | None = None
         self.allows_large_clusters = False
 

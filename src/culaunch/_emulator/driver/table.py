@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# What may take long: an interrupt ends it. Everything else is done again after one.
+# Functions that may take long: an interrupt ends them. All others are called again after one.
 _LONG = {
     "cuLibraryLoadData",
     "cuLibraryGetKernel",
@@ -62,9 +62,9 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
         return DriverFunction(self, method, self._code_of, is_repeated)
 
     def _code_of(self, method: Callable[..., None], error: BaseException) -> int | BaseException:
-        """Turn what a method raised into a CUresult; return what is not of the driver's making."""
-        # A refusal is an answer of the driver's and a fault the kernel's: both have their code and
-        # their text, which cuGetErrorString gives to whoever asks in this thread.
+        """Turn an exception of a method into a CUresult; return foreign exceptions unchanged."""
+        # A refusal comes from the driver, and a fault from the kernel. Both have a code and a text,
+        # which cuGetErrorString returns in this thread.
         if isinstance(error, Refusal):
             self.set_detail(error.code, error.reason)
             return error.code
@@ -89,7 +89,7 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
     # -- the driver, the device ------------------------------------------------------------------
 
     def cuInit(self, flags: int) -> None:
-        """Nothing to initialise."""
+        """Do nothing: there is nothing to initialize."""
         if flags != 0:
             raise Refusal(INVALID_VALUE, "the flags of cuInit must be 0")
 

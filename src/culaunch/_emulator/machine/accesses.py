@@ -1,4 +1,4 @@
-"""Who accessed each unit of a memory, as far as a later access may race with it."""
+"""The threads that accessed each unit of a memory, as far as a later access may race with them."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Accesses:
         """Return for each unit a lane that an access races with, `MANY` or `NOBODY`."""
         warp = self.warp[access.at]
         others = np.where(warp == MANY, MANY, NOBODY)
-        # Lanes of another warp are ordered by barriers alone, and those have made the units forget
-        # them: whoever is still named here raced.
+        # Only barriers order lanes of another warp, and a barrier clears the units. A thread that
+        # is still recorded here raced.
         foreign = np.flatnonzero((warp >= 0) & (warp != access.lanes // 32))
         others[foreign] = warp[foreign] * 32 + _lowest(self._mask[access.at[foreign]])
         own, left = self._unordered(access)
@@ -63,12 +63,12 @@ class Accesses:
         # Of two times the earlier: a race may be missed so, and none is made up.
         kept = own[left != 0]
         time[kept] = np.minimum(time[kept], self._time[at[kept]])
-        # Once two warps have been at a unit, none of them is remembered: a barrier or a write ends
-        # that, and every access of a third warp would race with one of the two anyway.
+        # After accesses by two warps, a unit remembers neither of them: a barrier or a write ends
+        # that. Any access by a third warp would race with one of the two anyway.
         many = at[(warp == MANY) | ((warp >= 0) & (warp != lanes // 32))]
-        # Several lanes of the access may be at one unit, and be of several warps.
-        # First what was known goes, then every lane of the access adds its bit; `at` may name a
-        # unit many times, which plain assignment would count once.
+        # Several lanes of the access, also of several warps, may access one unit. First the old
+        # record is removed, then every lane of the access adds its bit. `at` may name a unit many
+        # times, and a plain assignment would count it once.
         self._mask[at] = 0
         np.bitwise_or.at(self._mask, at, mask)
         self._time[at] = time

@@ -26,8 +26,8 @@ class AsyncCopies:
     """
 
     def __init__(self, chunk: Chunk) -> None:
-        # Units begin as words of four bytes, as those of `Races`, which refines both together. Zero
-        # is nobody, so that one test over a whole access finds out that no copy is in its way.
+        # Units start as words of four bytes, like those of `Races`, which refines both together.
+        # Zero means no thread, so one test of a whole access shows that no copy is in its way.
         self.owner: Lanes = np.zeros(chunk.shared.array.shape[0] // 4, np.int32)
         self._groups: Lanes = np.zeros(chunk.size, np.int64)
         self._copies: list[_Copy] = []
@@ -65,8 +65,8 @@ class AsyncCopies:
         # A copy belongs to the group that its lane will commit next: the lane's count of commits.
         waits = np.zeros(self._groups.shape, bool)
         waits[lanes] = True
-        # Copies that another lane of the same instruction has started stay: one thread waits for
-        # its own copies alone, and only a barrier makes them visible to the others.
+        # Copies that another lane of the same instruction has started stay: a thread waits only for
+        # its own copies, and only a barrier makes them visible to the others.
         ended, left = [], []
         for copy in self._copies:
             done = waits[copy.lanes]

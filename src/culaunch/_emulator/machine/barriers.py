@@ -28,9 +28,9 @@ class Barriers:
     def arrive(self, group: Group, arrival: Arrival) -> int | None:
         """Bring `group` to a barrier; return the block to go on at if it need not wait."""
         chunk = self.chunk
-        # Threads may have exited before the others come here: that order is no excuse.
-        # A barrier with a count of its own (bar.sync a, b) says how many threads take part: whoever
-        # is not among them may leave.
+        # Threads may have exited before the others arrive here: the order does not excuse them. A
+        # barrier with an explicit count (bar.sync a, b) defines how many threads take part; all
+        # others may leave.
         if self.exits and arrival.count is None:
             for known in self.exits.values():
                 self._check_exit(known, group, arrival)
@@ -45,7 +45,7 @@ class Barriers:
         blocks = np.broadcast_to(group.block_index, (group.n,))
         counts = np.bincount(blocks, minlength=chunk.blocks)
         here = counts > 0
-        # A group may have threads of several blocks, each of which has a barrier of its own.
+        # A group may have threads of several blocks, and each block has its own barrier.
         barrier.arrived += counts
         barrier.expected[here] = -1 if arrival.count is None else arrival.count
         if arrival.predicate is not None:
@@ -62,18 +62,18 @@ class Barriers:
         return arrival.following
 
     def release(self) -> None:
-        """Let go whoever no longer waits for threads that have exited."""
+        """Release the groups that no longer wait for threads that have exited."""
         for barrier in self.barriers.values():
             if barrier.waiters:
                 self._release(barrier)
 
     def check_exit(self, group: Group) -> None:
-        """Report threads that exit without coming to a barrier where others of their block wait.
+        """Report threads that exit without reaching a barrier where others of their block wait.
 
-        A thread that returned early is excused, as it is by the hardware; one that exits in code
-        that lies behind the barrier should have come to it. What a bare ``ret`` is behind cannot
-        be told, since compilers make one of all: it is an early return. Whether the others come
-        to the barrier before the exit or after it makes no difference.
+        A thread that returned early is excused, as by the hardware. A thread that exits in code
+        behind the barrier should have reached it. The position of a bare ``ret`` is unknown,
+        because compilers merge all of them: it counts as an early return. It does not matter
+        whether the others reach the barrier before the exit or after it.
         """
         bare = len(group.code.blocks[group.block].instructions) < 2
         if bare or group.n == self.chunk.alive_total:
@@ -114,8 +114,7 @@ class Barriers:
 
     def _missing(self, block: int, groups: list[Group]) -> str:
         chunk = self.chunk
-        # Of those that are alive, whoever is not among the waiters is missing; the first one is
-        # named.
+        # A live thread that is not among the waiters is missing; name the first one.
         alive = chunk.alive[block * chunk.width : (block + 1) * chunk.width].copy()
         for group in groups:
             lanes = group.lanes[group.lanes // chunk.width == block] - block * chunk.width
@@ -125,13 +124,13 @@ class Barriers:
         return f"; thread {chunk.place(int(np.flatnonzero(alive)[0]))[1]} did not"
 
     def _release(self, barrier: _Barrier) -> None:
-        # Whoever has exited is not waited for: so many must come as are alive now.
+        # Do not wait for exited threads: the number of live threads must arrive.
         need = np.where(barrier.expected < 0, self.chunk.alive_in_block, barrier.expected)
         done = (barrier.arrived > 0) & (barrier.arrived >= need)
         if not done.any():
             return
-        # The barrier is free for its next use before anybody goes on; the result of a reduction is
-        # that of the use which has just ended.
+        # Free the barrier for its next use before any thread continues. The result of a reduction
+        # belongs to the use that has just ended.
         arrived, true = barrier.arrived.copy(), barrier.true.copy()
         barrier.arrived[done] = 0
         barrier.true[done] = 0
@@ -189,9 +188,9 @@ class Barriers:
             for block in np.unique(waiter.group.block_index):
                 if not done[block]:
                     continue
-                # `bar` is what compilers make of __syncthreads, which all threads of a block must
-                # come to at the same place (CUDA C++ Programming Guide, "Synchronization
-                # Functions"); `barrier` may stand at several.
+                # Compilers emit `bar` for __syncthreads, which all threads of a block must reach at
+                # the same place (CUDA C++ Programming Guide, "Synchronization Functions").
+                # `barrier` may stand at several places.
                 known = first.setdefault(int(block), waiter)
                 if known.arrival.instruction is waiter.arrival.instruction:
                     continue
@@ -218,10 +217,10 @@ class _Barrier:
     Attributes
     ----------
     arrived, expected, true : numpy.ndarray
-        For each block, how many threads came, how many must come (-1: all that are alive), and
-        how many of them brought a predicate that is true.
+        For each block: how many threads arrived, how many must arrive (-1: all live threads), and
+        how many brought a true predicate.
     waiters : list
-        The groups that wait; one may have threads of several blocks.
+        The groups that wait; a group may have threads of several blocks.
     """
 
     def __init__(self, blocks: int) -> None:
@@ -247,8 +246,7 @@ def _write_result(group: Group, arrival: Arrival, arrived: Lanes, true: Lanes) -
     if arrival.reduction == "popc":
         value: Lanes = true[block].astype(np.uint32)
     elif arrival.reduction == "and":
-        # Everybody who arrived brought a predicate; threads that have exited count for neither
-        # side.
+        # Every thread that arrived brought a predicate. Exited threads count for neither side.
         value = true[block] == arrived[block]
     else:
         value = true[block] > 0

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["Argument", "Call", "IndirectCall"]
 
 Reader = Callable[[Group], Lanes]
-# Far deeper than a GPU's stack lets a thread call, and few enough that a recursion without an end
-# is told at once, before its frames have taken the host's memory.
+# Far deeper than a GPU's stack allows. Still, an endless recursion is reported quickly, before its
+# frames fill the host's memory.
 _MAX_DEPTH = 4096
 
 
 class Argument(NamedTuple):
-    """What is given to a function: how to read it, and the slot that it is in, or -1."""
+    """An argument of a function: how to read it, and its slot, or -1."""
 
     read: Reader
     slot: int

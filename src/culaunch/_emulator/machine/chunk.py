@@ -28,22 +28,22 @@ WARP = 32
 class Chunk:
     """Some consecutive blocks of a launch, all those of a cluster among them.
 
-    Their threads run together, so that one NumPy operation serves thousands of threads. Lanes are
-    numbered block after block. Each block's lanes are padded to whole warps, so that a lane's warp
-    follows from its number; the padding is never alive.
+    Their threads run together: one NumPy operation serves thousands of threads. Lanes are numbered
+    block after block. Each block's lanes are padded to whole warps, and a lane's number determines
+    its warp. The padding is never alive.
 
     Attributes
     ----------
     width, size : int
-        The lanes of a block and of the chunk, with the padding.
+        The lanes of a block and of the chunk, including the padding.
     alive : numpy.ndarray
         A flag for each lane that is a thread and has not exited.
     alive_total : int
-        How many there are; a group of so many has everybody, and need not wait for anyone.
+        Number of live lanes. A group of that size has all of them, and need not wait for any other.
     special : dict
-        The special registers that were read, by name: they are computed once for all lanes.
+        The special registers that were read, by name: computed once for all lanes.
     undefined_reads : list of Read
-        What the instruction that runs has read that is undefined; empty between instructions.
+        The undefined values that the running instruction has read; empty between instructions.
     """
 
     def __init__(self, launch: LaunchView, first_block: int, blocks: int) -> None:
@@ -66,8 +66,9 @@ class Chunk:
         self.shared: Scratch = SharedMemory(
             blocks, launch.shared_bytes, launch.cluster.size, self.alive_in_block
         )
-        # With one block the answer is the same for every lane, and stays one value: what is
-        # computed from it (the row of shared memory, for one) then costs as little as a constant.
+        # With one block, the answer is the same for every lane, and stays a single value. Results
+        # that are computed from it, such as the row of shared memory, are then as cheap as a
+        # constant.
         self.block_of_lane: Lanes = np.repeat(np.arange(blocks), self.width if blocks > 1 else 1)
         self.special: dict[str, Lanes] = {}
         self.undefined_reads: list[Read] = []

@@ -63,9 +63,9 @@ class Conditional(End):
             target = self.taken.target
             runner.go(group.split(taken, target), group.block, target)
             return None
-        # What is no jump (an exit, a return) is done at once, by the lanes that are in for it.
-        # It is split at its own block, since that is where what the end reads (a call's arguments,
-        # an index of a switch) is live.
+        # An exit or a return, which is not a jump, is executed now by its lanes. It is split at its
+        # own block, where the inputs of the end (a call's arguments, the index of a switch) are
+        # live.
         part = group.split(taken, group.block)
         following = self.taken.run(part, runner)
         if following is None:
@@ -151,8 +151,8 @@ def _hand_back(group: Group, frame: Frame) -> None:
     """Make the undefined bits of the caller's registers and the callee's results the group's."""
     taints = dict(frame.undefined)
     for there, here in frame.results:
-        # A result takes the place of what the register held before, so that it is undefined by the
-        # callee's word alone.
+        # A result replaces the register's old value. Only the callee decides whether it is
+        # undefined.
         taint = group.undefined.get(there)
         if taint is not None:
             taints[here] = taint

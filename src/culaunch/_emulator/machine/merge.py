@@ -24,15 +24,15 @@ def merge(parts: list[Group]) -> Group:
     if len(parts) == 1:
         return first
     lanes = np.concatenate([part.lanes for part in parts])
-    # Ascending order is what the rest relies on: that lane i of a full group is at index i, that
-    # whole warps lie in rows of 32, and that of several writes to an address the last lane's stays.
+    # Other code relies on the ascending order. Lane i of a full group is at index i. Whole warps
+    # are in rows of 32. Of several writes to an address, the last lane's value stays.
     order = np.argsort(lanes, kind="stable")
     sizes = [part.n for part in parts]
     regs = _merge_registers(first.code, first.block, [part.regs for part in parts], sizes, order)
     frames = []
     for depth, frame in enumerate(first.frames):
-        # Groups with the same key stand in the same calls, frame by frame, and so have the same
-        # local base; what they keep in the frames is each one's own.
+        # Groups with the same key are in the same calls, frame by frame, and therefore have the
+        # same local base. Each keeps its own values in the frames.
         kept = [part.frames[depth].regs for part in parts]
         merged = _merge_registers(frame.code, frame.block, kept, sizes, order)
         taints = [part.frames[depth].undefined for part in parts]
@@ -42,7 +42,7 @@ def merge(parts: list[Group]) -> Group:
     taints = [part.undefined for part in parts]
     # A register that is undefined in one part only is so for those lanes of the whole.
     out.undefined = _merge_taints(first.code, first.block, taints, sizes, order)
-    # Somebody new at the place gives those who waited there their turn back.
+    # A new group at this place gives those that waited there their turn again.
     newest = min(parts, key=lambda part: part.spin)
     out.spin, out.spin_end = newest.spin, newest.spin_end
     return out

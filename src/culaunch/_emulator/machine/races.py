@@ -26,21 +26,21 @@ _RACE = "race: a thread {} shared address {}, which {} {} with no {} in between"
 
 
 class Races:
-    """Who accessed each unit of shared memory since the last barrier of its block.
+    """The accesses to each unit of shared memory since the last barrier of its block.
 
-    Two accesses race if they are of different threads, one of them at least is a write, and
-    nothing says which comes first. Barriers order all threads of a block, `WarpOrder` has what
-    orders the lanes of one warp. Accesses are plain or strong: atomic operations, and volatile,
-    relaxed, acquire and release ones. Two strong ones do not race.
+    Two accesses race if different threads make them, at least one is a write, and nothing orders
+    them. Barriers order all threads of a block, and `WarpOrder` has the order of the lanes in a
+    warp. An access is plain or strong. Strong accesses are atomic operations, and volatile,
+    relaxed, acquire and release ones. Two strong accesses do not race.
 
-    For each unit it is known who wrote it last, who has read it since, and who has updated it by
-    strong accesses since. A write ends what was known of readers and updaters: whoever comes after
-    the write comes after them, or has raced with the write.
+    Each unit records its last writer, its readers since then, and its updaters by strong accesses
+    since then. A write clears the readers and updaters: a thread that accesses after the write also
+    comes after them, or has raced with the write.
 
     Attributes
     ----------
     unit : int
-        The bytes of a unit: as many as the smallest access so far, at most four.
+        The size of a unit in bytes: the smallest access so far, at most four.
     """
 
     def __init__(self, chunk: Chunk) -> None:
@@ -69,15 +69,14 @@ class Races:
     def write(self, group: Group, piece: Piece, size: int, values: Lanes, *, how: str) -> None:
         """Check a write; `values` has its bytes in each lane, and memory has the old ones yet."""
         access = self._access(group, piece, size, "writes")
-        # Who writes what is there already, or what others write, takes nothing from anybody.
-        # In units of the size that is kept: `_access` above may have refined it, so it is asked
-        # again.
+        # A thread that writes the value that is already there, or the same value as others, harms
+        # nobody. Count in the current unit size: `_access` above may have refined it.
         new = values.view(f"u{self.unit}").reshape(-1)
         change = new != piece.data.by_size[self.unit][access.at]
         writer = self._unordered_writer(access)
         self._report(access, np.where(change, writer, NOBODY), "wrote")
-        # A value that changes under a reader is a race even if the reader's value was never used:
-        # unlike a read, a write cannot be put off to where it matters.
+        # A value that changes under a reader is a race, even if the reader never used its value.
+        # Unlike a read, a write cannot be postponed to where it matters.
         self._report(access, self._readers.against(access), "read")
         if how == "strong":
             self._updaters.add(access)
@@ -108,7 +107,7 @@ class Races:
 
     def barrier(self, done: Lanes | None) -> None:
         """Forget what the blocks `done`, or all of them, did before their barrier."""
-        # The rows are the blocks of the chunk, each of which has its barriers for itself.
+        # The rows are the blocks of the chunk; each block has its own barriers.
         stride = self.chunk.shared.stride // self.unit
         which = slice(None) if done is None else done
         # Times and masks stay, and mean nothing where nobody is named.
@@ -123,9 +122,9 @@ class Races:
 
     def _access(self, group: Group, piece: Piece, size: int, verb: str) -> Access:
         lanes = group.lanes if piece.lanes is None else group.lanes[piece.lanes]
-        # Most kernels never touch less than four bytes, so that a unit for each byte would cost
-        # four times the memory and the work. The first narrower access makes all units smaller, for
-        # good.
+        # Most kernels never access less than four bytes, and a unit for each byte would cost four
+        # times the memory and the work. The first narrower access makes all units smaller,
+        # permanently.
         if size < self.unit:
             self._refine(size)
         count = size // self.unit
@@ -181,9 +180,8 @@ class Races:
         index = np.flatnonzero((others != NOBODY) & (others != access.lanes))
         if not index.shape[0]:
             return
-        # One unit of each lane is told: the value that it read is undefined as a whole.
-        # `index` follows the lanes, so that the first unit of each is the one with the lowest
-        # address.
+        # Report one unit for each lane: the value that it read is undefined as a whole. `index`
+        # follows the lanes, so the first unit of each lane has the lowest address.
         lanes, first = np.unique(access.lanes[index], return_index=True)
         index = index[first]
         address = access.at[index] * self.unit % self.chunk.shared.stride

@@ -34,19 +34,19 @@ _PATIENCE = 16
 class Scheduler:
     """Runs the threads of a chunk, group by group.
 
-    Threads start together and split where a branch takes them to different places. The group with
+    Threads start together, and split where a branch takes them to different places. The group with
     the lowest program counter runs first. Compilers put the place where the paths of a branch join
-    behind all of them, so that each path waits there for the others, and all go on as one group.
+    behind all of them. Each path therefore waits there for the others, and all continue as one
+    group.
 
-    That order alone would not end when a group waits in a loop for what a group behind the loop
-    has to write. A group therefore counts how often it went round a loop that reads what others
-    may write, and after `_PATIENCE` rounds it stands behind the groups that have waited less.
+    With only this order, a group could wait forever in a loop for a value that a group behind the
+    loop has to write. Therefore a group counts its rounds in a loop that reads values that others
+    may write. After `_PATIENCE` rounds it stands behind the groups that have waited less.
 
     Attributes
     ----------
     pending : dict
-        The groups that can run, by the place that they are at. Groups of one place are merged when
-        its turn comes.
+        The groups that can run, by their place. Groups at one place are merged when its turn comes.
     queue : list
         A heap of places. Those whose groups waited less come first, and among them the lowest
         program counter. A place that is no longer in `pending` is skipped.
@@ -70,8 +70,8 @@ class Scheduler:
         group = Group(self.chunk, self.chunk.lanes(), code, regs)
         if group.n:
             self.ready(group)
-        # A group is in one place only at any time: here as pending, parked by `warp_sync`, waiting
-        # in `barriers`, or running. Whoever lets a group go puts it back by `ready`.
+        # A group is in only one place at any time: pending here, parked by `warp_sync`, waiting in
+        # `barriers`, or running. The code that releases a group puts it back with `ready`.
         while self.queue:
             _, key = heapq.heappop(self.queue)
             parts = self.pending.pop(key, None)
@@ -87,13 +87,12 @@ class Scheduler:
     def ready(self, group: Group) -> None:
         """Let `group` run on from its block."""
         _end_wait(group)
-        # The key is a place and a priority at once: tuples compare from the outermost frame on, so
-        # that of two groups the one whose call comes earlier goes first, whatever the callee's
-        # address.
+        # The key is both a place and a priority. Tuples compare from the outermost frame on, so the
+        # group with the earlier call goes first, whatever the callee's address.
         key = group.key
         parts = self.pending.setdefault(key, [])
-        # The place is in the queue already, unless nobody was there: it is put in once more where
-        # this group makes it come earlier. What is left of it in the queue then is skipped.
+        # The place is already in the queue, unless it was empty. Insert it again if this group
+        # makes it come earlier. The old entry is then skipped.
         if not parts or group.spin // _PATIENCE < min(part.spin for part in parts) // _PATIENCE:
             heapq.heappush(self.queue, (group.spin // _PATIENCE, key))
         parts.append(group)
@@ -159,8 +158,8 @@ class Scheduler:
         return timeout(self.chunk, running, self.whereabouts(running))
 
     def _run_group(self, arriving: Group) -> None:
-        # A group runs on from block to block without coming back here, as long as nobody else is in
-        # front: most kernels have one group nearly always, and then the queue costs nothing.
+        # A group continues from block to block without coming back here, as long as no other group
+        # is in front. Most kernels have one group nearly always, and then the queue costs nothing.
         group = arriving
         watch, reads, count = self.watch, self.chunk.undefined_reads, self.chunk.options.count
         while True:
@@ -169,8 +168,8 @@ class Scheduler:
             if self.deadline is not None and time.monotonic() > self.deadline:
                 raise self._timeout(group)
             block = group.code.blocks[group.block]
-            # The first instruction of such a block is one for which the lanes of a warp wait for
-            # each other: those whose partners are not here yet are parked.
+            # The first instruction of this block makes the lanes of a warp wait for each other.
+            # Lanes whose partners have not arrived are parked.
             if block.sync is not None:
                 admitted = self.warp_sync.admit(group, block)
                 if admitted is None:
@@ -220,13 +219,13 @@ class Scheduler:
                 ) from error
             if following is None:
                 return
-            # The same registers: it is still in the function in which the block began. What is
-            # dead after the block is dropped, so that splits and merges need not copy it.
+            # The same registers: it is still in the function in which the block began. Drop the
+            # registers that are dead after the block: splits and merges then need not copy them.
             if group.regs is regs:
                 self._move(group, block.index, following)
             else:
                 group.block = following
-            # In the list itself, so that arrays go as soon as nobody needs them: a chunk's register
+            # Change the list itself, to free arrays as soon as they are unused: a chunk's register
             # is as large as the launch is wide.
             for slot in block.dead:
                 regs[slot] = zeros[slot]
@@ -247,9 +246,9 @@ class Scheduler:
         group.block = target
 
     def _others_first(self, group: Group) -> bool:
-        """Tell whether another group's turn comes before that of `group`, which runs.
+        """Tell whether another group's turn comes before the running `group`.
 
-        A group at the very same place comes first, too: then both go on as one.
+        A group at the very same place comes first, too: then both continue as one.
         """
         # Places that `ready` put in twice, or whose groups went on, are left in the heap and
         # skipped: to take something out of its middle would cost more.
@@ -277,7 +276,7 @@ def _end_wait(group: Group) -> None:
 
 
 class Watch(Protocol):
-    """What follows undefined values from instruction to instruction."""
+    """The code that follows undefined values from instruction to instruction."""
 
     def step(self, group: Group, op: Op, instruction: Instruction) -> None:
         """Run an instruction of a group that has undefined registers, and mark its results."""

@@ -1,4 +1,4 @@
-"""Who watches the accesses to a memory."""
+"""The observers of accesses to a memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Shadow"]
 
 
 class Shadow:
-    """What is known of each byte of a memory.
+    """The facts about each byte of a memory.
 
     An access is ``"plain"``, ``"strong"`` (volatile, relaxed, acquire, release) or ``"async"``
     (cp.async).
@@ -27,9 +27,9 @@ class Shadow:
     Attributes
     ----------
     undefined : UndefinedBytes or None
-        Which bytes nobody wrote, or wrote with an undefined value; None if there are none.
+        Bytes that are unwritten, or were written with an undefined value; None if there are none.
     races : Races or None
-        Who accessed which, if races are looked for.
+        The accesses by thread, if races are checked.
     """
 
     def __init__(
@@ -67,8 +67,7 @@ class Shadow:
     def on_atomic(self, group: Group, piece: Piece, size: int, *, replaces: bool) -> None:
         """Take note of a read-modify-write; `replaces` if what it writes is not what it read."""
         self._read_undefined(group, piece, size)
-        # An addition to an undefined word stays undefined; an exchange does not care what was
-        # there.
+        # An addition to an undefined word stays undefined; an exchange ignores the old value.
         if replaces and self.undefined is not None:
             self.undefined.define(piece, size)
         if self.races is not None:

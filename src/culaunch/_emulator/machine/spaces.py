@@ -66,8 +66,8 @@ def _generic(group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
     pieces = []
     for which in np.unique(window):
         lanes = np.flatnonzero(window == which)
-        # A locator finds block and thread by the group: for the lanes of one window it is given a
-        # group of them alone, without registers, which it does not read.
+        # A locator finds block and thread by the group. For the lanes of one window it gets a group
+        # of only those lanes, without registers, which it does not read.
         part = group.narrow(lanes)
         for piece in _in_window(part, int(which), address[lanes], size, verb):
             # The lanes of a piece are those of the part: here they are the group's again.

@@ -32,8 +32,8 @@ def special_register(name: str) -> tuple[str, Callable[[Group], Lanes]] | None:
 
         def workspace(group: Group) -> Lanes:
             launch = group.chunk.launch
-            # Where the launch is not cooperative, the kernel gets a null pointer here and goes on
-            # to use it. That it asked is remembered, so that the report can say what is missing.
+            # If the launch is not cooperative, the kernel gets a null pointer here, and then uses
+            # it. Record the query, so the report can name the missing option.
             launch.lacks_workspace |= not launch.grid_workspace
             return np.array([launch.grid_workspace >> shift & 0xFFFFFFFF], np.uint32)
 
@@ -59,7 +59,7 @@ def special_register(name: str) -> tuple[str, Callable[[Group], Lanes]] | None:
 def _compact(values: Lanes) -> Lanes:
     """Keep a value that is the same for all lanes once."""
     # ctaid of a chunk of one block, or tid.y of a flat block: a uniform value keeps everything
-    # uniform that depends on it alone. The copy lets the array for all lanes go.
+    # uniform that depends only on it. The copy frees the array for all lanes.
     return values[:1].copy() if (values == values[0]).all() else values
 
 

@@ -31,26 +31,26 @@ Op = Callable[["Group"], None]
 class Group:
     """Lanes of a chunk that execute together, in ascending order.
 
-    Every register is an array with a value for each lane, or with a single value for all of them:
-    what does not depend on the thread is computed once. An array is never written to once it is
-    in a register, since several registers and several groups may share it.
+    Every register is an array with a value for each lane, or a single value for all of them. A
+    value that does not depend on the thread is therefore computed once. An array is never written
+    to once it is in a register: several registers and groups may share it.
 
     Attributes
     ----------
     lanes : numpy.ndarray
-        The numbers of the lanes in the chunk. A lane's place in the group is its index here.
+        The numbers of the lanes in the chunk. A lane's position in the group is its index here.
     code, block : Code and int
-        The function that the lanes are in, and the block of it at which they go on.
+        The function that the lanes are in, and its block where they continue.
     regs : list of numpy.ndarray
-        The registers, by slot.
+        The registers by slot.
     frames : list of Frame
         The functions that called this one, outermost first. A list is never changed in place:
-        groups that come from one share it.
+        groups that split from one share it.
     local_base : int
-        Where the function's variables begin in the local memory of a thread.
+        The start of the function's variables in the local memory of a thread.
     spin, spin_end : int
-        How often the group went round a loop in which it waits for other threads, and the last
-        block of that loop, by which the scheduler sees that it has left.
+        How often the group repeated a loop in which it waits for other threads, and the last block
+        of that loop. The scheduler uses it to see that the group has left the loop.
     undefined : dict
         The registers that have undefined bits, by slot.
     """
@@ -98,7 +98,7 @@ class Group:
 
     @property
     def full(self) -> bool:
-        """Whether every lane of the chunk is here, so that lane i is at index i."""
+        """Whether every lane of the chunk is here; then lane i is at index i."""
         return self.n == self.chunk.size
 
     @property
@@ -121,7 +121,7 @@ class Group:
         return self._block_index
 
     def repeat_blocks(self, blocks: Lanes) -> None:
-        """Take `blocks` as those of the lanes, some of which are in the group several times."""
+        """Use `blocks` as the blocks of the lanes; some lanes are in the group several times."""
         self._block_index = blocks
 
     @property
@@ -140,7 +140,7 @@ class Group:
         return int(self.lanes[index if index < self.n else 0])
 
     def with_registers(self, regs: list[Lanes]) -> Group:
-        """Return a copy with other registers, of which all bits are taken as defined."""
+        """Return a copy with other registers, and treat all their bits as defined."""
         return Group(
             self.chunk, self.lanes, self.code, regs, self.block, self.frames, self.local_base
         )
@@ -223,7 +223,7 @@ class Code:
 
     def reaches(self, start: int, target: int) -> bool:
         """Tell whether control can get from block `start` to block `target`."""
-        # What a block reaches is kept: a barrier asks at every exit of a thread.
+        # Cache the blocks that can be reached: a barrier asks at every exit of a thread.
         found = self._reachable.get(start)
         if found is None:
             found = self._reachable[start] = {start}
@@ -292,7 +292,7 @@ class Arrival:
 
 
 class Runner(Protocol):
-    """What runs the groups of a chunk, as the end of a block and a barrier see it."""
+    """The interface that runs the groups of a chunk, for the end of a block and for a barrier."""
 
     chunk: Chunk
 

@@ -51,7 +51,7 @@ class WarpOrder:
     def meet(self, lanes: Lanes, masks: Lanes) -> None:
         """Take note that each of `lanes` has waited for those of its warp that its mask names."""
         warps = np.unique(lanes // 32)
-        # The common case: whole warps, of which everybody waits for everybody.
+        # The common case: whole warps in which all lanes wait for each other.
         if lanes.shape[0] == 32 * warps.shape[0] and (masks == 0xFFFFFFFF).all():
             self._known[warps] = self._clock[warps][:, None, None]
         else:
@@ -63,7 +63,7 @@ class WarpOrder:
             named = np.broadcast_to(masks, lanes.shape) & present[lanes // 32]
             for mask in np.unique(named).tolist():
                 self._meet_some(np.unique(lanes[named == mask] // 32), mask)
-        # What a lane does from now on has a later time than what anybody can know of yet.
+        # A lane's actions from now on have a later time than any lane can know yet.
         self._clock[warps] += 1
 
     def _meet_some(self, warps: Lanes, mask: int) -> None:

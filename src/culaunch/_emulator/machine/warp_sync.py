@@ -45,7 +45,7 @@ class WarpSync:
         # came.
         if block.names_lanes:
             self._check_named(group, block)
-        # Everybody who is alive is here: nobody can be missing.
+        # All live lanes are here: none can be missing.
         if group.n == self.chunk.alive_total:
             return group
         if self.parked:
@@ -56,8 +56,8 @@ class WarpSync:
         complete = self._complete(group, block)
         if complete.all():
             return group
-        # The group is split even if nobody can go on, so that what is parked has only the registers
-        # that are live here, and its own lanes.
+        # Split the group even if no lane can continue. The parked part then has only the registers
+        # that are live here, and only its own lanes.
         index = np.flatnonzero(~complete)
         part = group.split(index, group.block)
         self.parked[part.key] = part
@@ -149,8 +149,8 @@ class WarpSync:
         present = np.zeros(self.chunk.size // 32, np.uint32)
         for _, group in barriers:
             present |= _present(group)
-        # Who is alive and not parked at such a barrier can still come, or never does: a group that
-        # names one of those stays.
+        # A live lane that is not parked at a barrier like this can still come, or never does: a
+        # group that names one of those stays.
         absent = warp_bits(self.chunk.alive) & ~present
         lanes, masks = [], []
         for key, group in barriers:
@@ -168,7 +168,7 @@ class WarpSync:
 
 
 def lane_bits(group: Group) -> Lanes:
-    """Return, for each lane, the mask that names it alone."""
+    """Return, for each lane, the mask that names only that lane."""
     bits: Lanes = np.uint32(1) << (group.lanes & 31).astype(np.uint32)
     return bits
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Standing", "next_instruction", "timeout", "whereabouts"]
 
-# What a group does, the group, and the instruction that it is at.
+# The action of a group, the group, and its current instruction.
 Standing: TypeAlias = "tuple[str, Group, Instruction | None]"
 
 # Threads of a divergent kernel can be at hundreds of places; the first ones tell what happened.

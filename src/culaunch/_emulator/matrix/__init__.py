@@ -2,14 +2,14 @@
 
 Conventions that every function here keeps:
 
-- A register is an array of shape ``(warps, 32)``: uint32 as PTX packs it, uint64 for f64. A
-  vector operand is a sequence of them in the order of the instruction; results are lists.
-- Nothing here touches memory: loads and stores are given as byte addresses or offsets, for the
-  executor to access and to check.
+- A register is an array of shape ``(warps, 32)``: uint32 as PTX packs it, uint64 for f64. A vector
+  operand is a sequence of registers in the order of the instruction; results are lists.
+- Nothing here accesses memory. Loads and stores are byte addresses or offsets, which the executor
+  checks and accesses.
 - Types and shapes are spelled as in PTX; ``types`` is ``(d, a, b, c)``, the instruction's order.
 - No NumPy warning escapes.
 
-What there is::
+Contents::
 
     mma(shape, types, a, b, c, *, layouts=("row", "col"), satfinite=False,
         operation="and", rounding="rn") -> [d...]
@@ -20,7 +20,7 @@ What there is::
     wmma_unpack(kind, registers) -> items                 before wmma.store
     wmma_mma(shape, types, a, b, c, *, satfinite=False, operation="and", rounding="rn") -> [d...]
 
-How sums are rounded is said in `product`.
+`product` documents the rounding of sums.
 """
 
 from culaunch._emulator.matrix.ldmatrix import ldmatrix_addresses, movmatrix

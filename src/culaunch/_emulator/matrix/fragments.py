@@ -1,8 +1,8 @@
-"""Which lane and register hold which element of a matrix: the fragments of mma.
+"""Finds the lane and the register of each element of a matrix: the fragments of mma.
 
-All shapes follow one rule but m8n8k4 of f16. Lanes form eight groups of four. A register holds
-E elements next to each other along k; the four lanes of a group hold 4 E of them, and each
-further pair of registers (each further register, where the matrix has eight rows) the next 4 E.
+All shapes except m8n8k4 of f16 follow one rule. Lanes form eight groups of four. A register holds E
+elements next to each other along k. The four lanes of a group hold 4 E of them. Each further pair
+of registers holds the next 4 E; if the matrix has eight rows, each further register does.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ def extents(shape: str) -> tuple[int, int, int]:
 
 def gather(elements: npt.NDArray[Any], places: Indices) -> npt.NDArray[Any]:
     r"""Bring elements of shape (warps, 32, n) into the shape (warps, \\*places.shape)."""
-    # A place counts through the lanes of a warp and the elements of each, so that one index finds
-    # it.
+    # A place counts the lanes of a warp and the elements of each, so one index finds it.
     flat = elements.reshape(len(elements), -1)
     return flat[:, places]
 
@@ -64,7 +63,7 @@ def scatter(matrix: npt.NDArray[Any], places: Indices) -> npt.NDArray[Any]:
 
 
 # The tables of PTX ISA, "Matrix Fragments for mma", as formulas: one for each matrix. They depend
-# on the shape alone, of which there are a dozen.
+# only on the shape, and there are a dozen shapes.
 @functools.cache
 def a_places(shape: str, kind: str) -> Indices:
     """Return, for each row and column of A, lane times elements a lane plus element."""

@@ -13,24 +13,24 @@ _LANES = np.arange(32)
 def ldmatrix_addresses(
     addresses: npt.NDArray[Any], count: int, *, trans: bool = False
 ) -> npt.NDArray[Any]:
-    """Return where each lane's elements are, for ldmatrix as for stmatrix (.b16).
+    """Return the places of each lane's elements, for ldmatrix and stmatrix (.b16).
 
     Parameters
     ----------
     addresses : numpy.ndarray of integers
-        Shape (warps, 32): the address operand of each lane. Lanes 0 to 7 have the rows of the
-        first matrix, lanes 8 to 15 those of the second, and so on; the others are not read.
+        Shape (warps, 32): the address operand of each lane. Lanes 0 to 7 hold the row addresses of
+        the first matrix, lanes 8 to 15 those of the second, and so on. The others are not read.
     count : {1, 2, 4}
-        Matrices, and registers of each lane.
+        Number of matrices, and of registers in each lane.
     trans : bool, optional
         ``.trans``.
 
     Returns
     -------
     numpy.ndarray
-        Byte addresses, of the dtype of `addresses`. Without `trans` of shape (count, warps, 32):
-        each is that of the four bytes of one register. With `trans` of shape
-        (count, 2, warps, 32): each is that of two bytes, the low half of the register first.
+        Byte addresses with the dtype of `addresses`. Without `trans` the shape is (count, warps,
+        32), and each is the address of a register's four bytes. With `trans` the shape is (count,
+        2, warps, 32), and each is the address of two bytes, the low half of the register first.
     """
     if count not in (1, 2, 4):
         raise ValueError(f"count must be 1, 2 or 4 matrices (got {count})")

@@ -3,13 +3,13 @@
 Rounding
 --------
 f16, bf16, tf32, e4m3, e5m2
-    Products are exact; their sum and the accumulator are added in float64, in an order of
-    NumPy's choice, and rounded once, to nearest, to f32 or f16. The result is within half a
-    unit in the last place plus (k + 1) 2**-53 (|c| + sum |a b|) of the exact one. The hardware
-    aligns the addends to the largest of them, keeps 24 to 26 bits, cuts off the rest, and does
-    so for blocks of 4, 8 or 16 products at a time; published measurements of it bound its
-    distance from the exact result by (k + 4) 2**-23 max(|c|, |a b|...). So the two differ by
-    that plus half a unit in the last place. Low bits of a tf32 register are ignored.
+    Products are exact. Their sum and the accumulator are added in float64, in an order of NumPy's
+    choice. The result is rounded once, to nearest, to f32 or f16. It is within half a unit in the
+    last place plus (k + 1) 2**-53 (|c| + sum |a b|) of the exact one. The hardware aligns the
+    addends to the largest of them, keeps 24 to 26 bits and cuts off the rest. It does so for blocks
+    of 4, 8 or 16 products at a time. Published measurements bound its distance from the exact
+    result by (k + 4) 2**-23 max(|c|, |a b|...). So the two differ by that plus half a unit in the
+    last place. Low bits of a tf32 register are ignored.
 f64
     One correctly rounded fused multiply-add after the other, in the order of k.
 Integers, b1

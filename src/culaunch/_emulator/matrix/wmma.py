@@ -1,8 +1,9 @@
-"""wmma: the older matrix instructions, whose fragments have no layout that PTX tells.
+"""wmma: the older matrix instructions, whose fragment layout PTX leaves open.
 
-So they have one of our own. The elements of A in rows, of B in columns, of C and D in rows, are
-dealt to the lanes in order, as many to each as its registers hold; where the registers of the
-warp hold more than the matrix (f16), lanes after the last element begin anew.
+Therefore this module defines its own layout. The elements of A by rows, of B by columns, and of C
+and D by rows, are dealt to the lanes in order. Each lane gets as many as its registers hold. If the
+warp's registers hold more than the matrix (f16), the lanes after the last element start again at
+the first one.
 """
 
 from __future__ import annotations

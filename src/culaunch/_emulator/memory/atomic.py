@@ -18,19 +18,19 @@ _ROUNDS = 24
 
 
 class Update:
-    """What an atomic operation does to a word.
+    """The effect of an atomic operation on a word.
 
     Parameters
     ----------
     function : callable
-        Takes old values and operands, gives new values; all are arrays of unsigned words.
+        Maps old values and operands to new values; all are arrays of unsigned words.
     accumulate : tuple, optional
-        A ufunc and the dtype in which applying it from left to right does the same.
+        A ufunc, and the dtype in which applying it from left to right has the same effect.
     in_order : callable, optional
-        Takes the word and the operands of lanes that meet at it; gives the old value of each
-        lane and the last word, as `function` would one lane after the other.
+        Takes a word and the operands of the lanes that access it. Returns the old value of each
+        lane and the last word, as if `function` ran for one lane after the other.
     replaces : bool
-        Whether the new value does not depend on the old one.
+        Whether the new value is independent of the old one.
     """
 
     def __init__(
@@ -92,8 +92,8 @@ def update(words: Lanes, at: Lanes, operands: list[Lanes], operation: Update) ->
 def _run_one_word(words: Lanes, at: int, operands: list[Lanes], operation: Update) -> Lanes:
     if operation.accumulate is not None:
         ufunc, dtype = operation.accumulate
-        # A running sum (minimum, and so on) from the word on: each element is what its lane finds,
-        # and the last is what is left.
+        # A running sum (minimum, and so on) starting with the word: each lane gets its element, and
+        # the last element remains.
         chain = np.concatenate([words[at : at + 1], operands[0]]).view(dtype)
         steps = ufunc.accumulate(chain, dtype=dtype).view(words.dtype)
         words[at] = steps[-1]
@@ -101,7 +101,8 @@ def _run_one_word(words: Lanes, at: int, operands: list[Lanes], operation: Updat
     if operation.in_order is not None:
         all_old, words[at] = operation.in_order(words[at], *operands)
         return all_old
-    # What has no such form, such as compare and swap of different values, goes lane by lane.
+    # An operation without this form, such as compare and swap of different values, goes lane by
+    # lane.
     old = np.empty(operands[0].shape, words.dtype)
     current = words[at : at + 1]
     for i in range(operands[0].shape[0]):

@@ -31,16 +31,16 @@ class Bytes:
     @classmethod
     def at_address(cls, address: int, size: int) -> Bytes:
         """View host memory; `address` and `size` are multiples of 8."""
-        # The view does not own the memory: whoever gave the range keeps it alive for the launch.
+        # The view does not own the memory: the owner of the range keeps it alive for the launch.
         raw = memoryview((ctypes.c_uint8 * size).from_address(address))
         return cls(np.frombuffer(raw, np.uint8), is_global=True)
 
 
 class Piece(NamedTuple):
-    """Where some lanes of an access are: `at` are offsets in `data`, in bytes.
+    """The places that some lanes of an access touch: `at` are byte offsets in `data`.
 
-    `lanes` indexes the lanes of the group, None for all of them. `shadow` wants to know of reads
-    and writes (uninitialised memory, races), or is None.
+    `lanes` indexes the lanes of the group, None for all of them. `shadow` observes reads and writes
+    (for uninitialized memory and races), or is None.
     """
 
     lanes: Lanes | None

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Heap", "HeapError"]
 
-# What cudaLimitMallocHeapSize is unless a program changes it.
+# The default of cudaLimitMallocHeapSize.
 HEAP_BYTES = 8 << 20
 _ALIGN = 16
 
 
 class Heap:
-    """Blocks that malloc gave, and those that were freed lately.
+    """Blocks from malloc, and recently freed ones.
 
-    A block lives until it is freed, in whichever launch, as in CUDA. The memory of freed blocks
-    is kept for a while, so that no later block has their addresses and their use is found.
+    A block lives until it is freed, in any launch, as in CUDA. The memory of freed blocks is kept
+    for a while. No later block gets their addresses meanwhile, and a use of them is found.
     """
 
     def __init__(self) -> None:
@@ -48,12 +48,12 @@ class Heap:
         Parameters
         ----------
         place : str
-            Who frees it, for a later report.
+            The place of the call, for a later report.
 
         Raises
         ------
         HeapError
-            If `address` is not that of a block.
+            If `address` does not belong to a block.
         """
         if not address:
             return

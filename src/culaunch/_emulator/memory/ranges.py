@@ -28,12 +28,12 @@ class GlobalMemory:
     Parameters
     ----------
     ranges : iterable of (int, int)
-        Address and size in bytes of each. Overlapping ones are joined.
+        Address and size in bytes of each range. Overlapping ranges are joined.
     variables : sequence of tuple of list of int, optional
-        For each module the starts and the ends of its variables: ascending, and overlapped by none
-        of `ranges`. They are taken in whole, so that a launch costs no more where there are many.
+        The starts and the ends of each module's variables: ascending, and disjoint from `ranges`.
+        They are used as a whole, so many variables do not make a launch slower.
     explain : callable, optional
-        Says what an address was before, None if it knows nothing.
+        Describes the former contents of an address; returns None if unknown.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class GlobalMemory:
                 joined.append([base, base + size])
         self.bases = [base for base, _ in joined]
         self.ends = [end for _, end in joined]
-        # Each module's variables are in one allocation of their own, so that they fit between two
-        # other ranges as a whole: no sort is needed.
+        # Each module's variables are in one allocation of their own. As a whole they fit between
+        # two other ranges, so no sort is needed.
         for starts, ends in self._variables:
             if starts:
                 at = bisect_right(self.bases, starts[0])

@@ -19,13 +19,13 @@ __all__ = ["ReadOnlyArray", "ReadOnlyMemory"]
 
 
 class ReadOnlyMemory:
-    """What of some arrays no launch argument allows to be written.
+    """The parts of some arrays that no launch argument allows to be written.
 
     Parameters
     ----------
     arrays : iterable of ReadOnlyArray
     writable : iterable of (int, int)
-        Address and size of the other arrays: what is in one of them, too, can be written.
+        Address and size of the other arrays: memory that is also in one of them can be written.
     """
 
     def __init__(
@@ -33,8 +33,8 @@ class ReadOnlyMemory:
     ) -> None:
         parts: list[tuple[int, int, ReadOnlyArray]] = []
         allowed = sorted(writable)
-        # From each array what another argument allows to be written is cut away, so that the rest
-        # are disjoint pieces in ascending order, which a binary search can look through.
+        # Remove the writable parts of each array. The rest are disjoint pieces in ascending order,
+        # which allows a binary search.
         end = 0
         for array in sorted(arrays):
             at = max(array.base, end)
@@ -61,8 +61,8 @@ class ReadOnlyMemory:
         index = bisect_right(self._bases, last) - 1
         if index < 0 or self._parts[index][1] <= low:
             return
-        # The piece that begins at or before an access's last byte is the only one that it can touch
-        # from below; it does if the piece ends behind the first byte.
+        # Only the piece that begins at or before an access's last byte can overlap the access from
+        # below. It does if the piece ends behind the first byte.
         last_bytes = address + np.uint64(size - 1)
         before = np.searchsorted(self._base_array, last_bytes, side="right") - 1
         wrong = (before >= 0) & (self._end_array[np.maximum(before, 0)] > address)

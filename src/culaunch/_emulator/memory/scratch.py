@@ -34,8 +34,8 @@ class Scratch:
         self.space = space
         self.rows = rows
         self.size = size
-        # Rows begin at multiples of 16, so that an offset's alignment is that of its place in the
-        # array, and words of every size can be counted through all rows.
+        # Rows begin at multiples of 16. Therefore an offset has the same alignment as its place in
+        # the array, and words of every size can be counted through all rows.
         self.stride = -(-max(size, 1) // 16) * 16
         self.array: Lanes = np.zeros(rows * self.stride, np.uint8)
         self.data = Bytes(self.array)
@@ -59,7 +59,7 @@ class Scratch:
         if size <= self.size:
             return
         old, kept = self.array.reshape(self.rows, self.stride), self.stride
-        # Doubled, so that a recursion does not copy at every level.
+        # Double the size, so a recursion does not copy at every level.
         self.size = max(size, 2 * self.size)
         self.stride = -(-self.size // 16) * 16
         self.array = np.zeros(self.rows * self.stride, np.uint8)

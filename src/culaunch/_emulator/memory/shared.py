@@ -41,7 +41,7 @@ class SharedMemory(Scratch):
         inner = offset & offset.dtype.type((1 << RANK_SHIFT) - 1)
         outside = inner.astype(np.int64) + size > self.size
         if (outside | (rank >= self.cluster)).any():
-            # What names no block is an offset that is far too large.
+            # An address that belongs to no block is an offset that is far too large.
             self._outside(group, np.where(rank >= self.cluster, offset, inner), size, verb)
         row = np.where(rank < 0, row, row // self.cluster * self.cluster + rank)
         gone = np.flatnonzero(self.alive[np.broadcast_to(row, (group.n,))] == 0)

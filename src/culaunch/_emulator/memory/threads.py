@@ -1,4 +1,4 @@
-"""Who makes an access to memory."""
+"""The threads that make an access to memory."""
 
 from __future__ import annotations
 

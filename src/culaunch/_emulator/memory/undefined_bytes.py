@@ -37,8 +37,9 @@ class UndefinedBytes:
         if undefined:
             rows[:, : scratch.size] = 255
         self.map = Bytes(rows.reshape(-1))
-        # Where undefined values that were stored come from; -1 for what was never written.
-        # Eight bytes for each byte of memory: made when the first undefined value is stored.
+        # The origin of each undefined value that was stored; -1 if the byte was never written. This
+        # takes eight bytes for each byte of memory, and is created when the first undefined value
+        # is stored.
         self.origin: Lanes | None = None
 
     @property
@@ -106,9 +107,9 @@ class UndefinedBytes:
 class Read(NamedTuple):
     """A read that met undefined bytes, or raced with a write.
 
-    `lanes` are those of the chunk that did; `bytes` has 255 for each undefined byte of each of
-    them; `origin` is where the first one of a lane comes from, or -1 if nobody wrote it. `racing`
-    says what a race is, from the text, the detail and the lane.
+    `lanes` are the lanes of the chunk that made the read. `bytes` has 255 for each undefined byte
+    of each lane. `origin` is the origin of a lane's first undefined byte, or -1 if it was never
+    written. `racing` describes a race from the text, the detail and the lane.
     """
 
     lanes: Lanes

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 __all__ = ["BASES", "FUNCTION", "LOCAL", "PARAM", "SHARED", "WINDOW_SHIFT"]
 
-# Addresses of user space have at most 47 bits on x86-64 and 48 on AArch64: from 1 << 48 on is no
-# pointer of the host's, unless a program asks the system for more.
+# Addresses of user space have at most 47 bits on x86-64 and 48 on AArch64. The host has no pointers
+# from 1 << 48 on, unless a program asks the system for more.
 WINDOW_SHIFT = 48
 SHARED = 1 << 48
 LOCAL = 2 << 48
 PARAM = 3 << 48
 FUNCTION = 4 << 48
 
-# What cvta adds to an address of the space to make it generic.
+# The offset that cvta adds to an address of the space to make it generic.
 BASES = {"global": 0, "const": 0, "shared": SHARED, "local": LOCAL, "param": PARAM}

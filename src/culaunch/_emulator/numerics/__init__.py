@@ -2,12 +2,12 @@
 
 Conventions that every function here keeps:
 
-- A register is an array of *unsigned integers as wide as the PTX type*, one element a lane:
-  uint16 for f16 and bf16, uint32 for f32, tf32, f16x2 and bf16x2, uint64 for f64, uint8 to
-  uint64 for integers of either sign. Results are new arrays of that kind; predicates are bool.
-- Operands may have any dtype of that width (float32 for f32, int32 for s32): their bits count.
-- Operands have at least one dimension (an immediate: shape ``(1,)``) and broadcast against
-  each other. They need not be contiguous. Nothing is written to.
+- A register is an array of *unsigned integers as wide as the PTX type*, one element per lane. It
+  has uint16 for f16 and bf16, uint32 for f32, tf32, f16x2 and bf16x2, and uint64 for f64. Integers
+  of either sign have uint8 to uint64. Results are new arrays of that kind; predicates are bool.
+- Operands may have any dtype of that width (float32 for f32, int32 for s32): only the bits count.
+- Operands have at least one dimension (an immediate: shape ``(1,)``) and broadcast against each
+  other. They need not be contiguous. Nothing is written to them.
 - Types and modifiers are spelled as in PTX: ``fma("f32", a, b, c, rounding="rz", ftz=True)``.
 - No NumPy warning escapes; the caller need not hold ``numpy.errstate``.
 - An arithmetic result that is NaN is 0x7fffffff in f32 and 0x7fff in f16 and bf16, as on the
@@ -15,7 +15,7 @@ Conventions that every function here keeps:
   0xfff8000000000000.
 - With ``ftz``, subnormal operands and *rounded* subnormal results become zeros of their sign.
 
-What there is (keyword arguments after the ``*``)::
+Contents (keyword arguments after the ``*``)::
 
     add, sub, mul (kind, a, b, *, rounding="rn", ftz=False, sat=False)
     fma           (kind, a, b, c, *, rounding="rn", ftz=False, sat=False, relu=False)

@@ -1,10 +1,10 @@
 """The approximations: ex2, lg2, sin, cos, tanh, rcp, rsqrt, sqrt and div.
 
-Each is computed in float64 and rounded to nearest, so it is at most 0.51 units in the last
-place from the true value, and differs from the hardware's by no more than the ISA's bound for
-the hardware plus that. Where the compiler makes several instructions of one for sm_80 the same
-steps are taken here: division multiplies by a rounded reciprocal, sine and cosine round the
-argument in turns, towards zero.
+Each is computed in float64 and rounded to nearest. It is at most 0.51 units in the last place from
+the true value. It differs from the hardware's result by at most the ISA's bound for the hardware
+plus that. Where the compiler emits several instructions for sm_80, the same steps are used here.
+Division multiplies by a rounded reciprocal. Sine and cosine round the argument in turns, towards
+zero.
 
 ===================  ==============================================================
 instruction          the ISA's bound for the hardware
@@ -22,8 +22,8 @@ rsqrt.approx.f64     2**-52.4 relative; an H200 was within 0.51 ulp
 rcp, rsqrt .ftz.f64  20 bits of the fraction, the lower word is ignored and zero
 ===================  ==============================================================
 
-An H200 cuts the last two off after those 20 bits, where this leaves 93 of 100 results as they are
-there; the others differ by one in the last kept bit.
+An H200 truncates the last two after those 20 bits. Here, 93 of 100 results are the same as on the
+H200, and the others differ by one in the last kept bit.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ def _apply(kind: str, a: Bits, function: Callable[[Floats], Floats], ftz: bool) 
 
 
 def _turns(x: Floats) -> Floats:
-    # The turns are rounded like the hardware's range reduction does it, so that large angles lose
-    # the same accuracy here as there.
+    # Round the turns like the hardware's range reduction, to lose the same accuracy for large
+    # angles.
     rounded = to_f64("f32", narrow("f32", x * _PER_TURN, "rz"))
     angle: Floats = np.fmod(rounded, 1) * (2 * np.pi)
     return angle
@@ -191,7 +191,7 @@ def _rsqrt_f64(a: Bits) -> Bits:
 @np.errstate(all="ignore")
 def _upper_word(a: Bits, function: Callable[[Floats], Floats]) -> Bits:
     fmt = FORMATS["f64"]
-    # A NaN whose upper word is that of an infinity is an infinity here.
+    # A NaN with the upper word of an infinity is an infinity here.
     operand = flush(fmt, a.view(np.uint64) & ~_LOW_WORD)
     value = function(operand.view(np.float64))
     return np.where(np.isnan(value), _NAN_HIGH, flush(fmt, value.view(np.uint64) & ~_LOW_WORD))

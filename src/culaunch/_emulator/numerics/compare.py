@@ -40,8 +40,8 @@ def compare(operator: str, kind: str, a: Bits, b: Bits, *, ftz: bool = False) ->
     Parameters
     ----------
     operator : str
-        ``eq ne lt le gt ge``, for unsigned integers also ``lo ls hi hs``, for floating point
-        also ``equ neu ltu leu gtu geu num nan``. Of the plain ones ``ne`` is false too when an
+        ``eq ne lt le gt ge``, for unsigned integers also ``lo ls hi hs``, for floating point also
+        ``equ neu ltu leu gtu geu num nan``. Like the other plain operators, ``ne`` is false when an
         operand is NaN.
     kind : str
         The PTX type: ``b16`` to ``b64``, ``s``, ``u``, ``f16``, ``bf16``, ``f32``, ``f64``,
@@ -54,8 +54,7 @@ def compare(operator: str, kind: str, a: Bits, b: Bits, *, ftz: bool = False) ->
     Returns
     -------
     numpy.ndarray of bool
-        One per lane. For packed types there is a last axis more, of two: the low and the high
-        half.
+        One per lane. Packed types add a last axis of length two: the low and the high half.
     """
     if kind in PACKED:
         low, high = np.broadcast_arrays(a, b)

@@ -49,35 +49,35 @@ def cvt(
     Parameters
     ----------
     to, source : str
-        The PTX types: ``s8`` to ``s64``, ``u8`` to ``u64``, ``f16``, ``bf16``, ``tf32``,
-        ``f32``, ``f64``; and between ``f16x2`` and ``e4m3x2`` or ``e5m2x2``.
+        The PTX types: ``s8`` to ``s64``, ``u8`` to ``u64``, ``f16``, ``bf16``, ``tf32``, ``f32``,
+        ``f64``. Also between ``f16x2`` and ``e4m3x2`` or ``e5m2x2``.
     a : numpy.ndarray
-        Unsigned integers exactly as wide as `source` (a wider register is truncated by the
-        caller: ``bits.astype(numpy.uint8)``).
+        Unsigned integers exactly as wide as `source`. The caller truncates a wider register:
+        ``bits.astype(numpy.uint8)``.
     rounding : {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}, optional
-        As the instruction has it. None means none: exact conversions, or ``rn``.
-        Integer roundings also apply from a floating-point type to itself.
+        As in the instruction. None is for exact conversions, or means ``rn``. Integer roundings
+        also apply from a floating-point type to itself.
     ftz : bool, optional
         Replace f32 subnormals, in source and result, by zeros of the same sign.
     sat : bool, optional
-        Integers: clamp to the range of `to` (conversions from floating point always do).
-        Floating point: clamp to [0, 1], NaN to +0.
+        Integers: clamp to the range of `to` (conversions from floating point always do). Floating
+        point: clamp to [0, 1], and NaN to +0.
     relu : bool, optional
         Negative results become +0.
     satfinite : bool, optional
-        Results too large become the largest finite number instead of infinity.
+        Replace results that are too large by the largest finite number instead of infinity.
 
     Returns
     -------
     numpy.ndarray
-        Unsigned integers exactly as wide as `to`; a wider destination register is sign- or
-        zero-extended by the caller.
+        Unsigned integers exactly as wide as `to`. The caller sign- or zero-extends them for a wider
+        destination register.
 
     Notes
     -----
-    NaN becomes 0 as an integer, unless the source is f64 or the integer has 64 bits: then
-    only its highest bit is set. A NaN to or from f64 keeps its sign and what fits of its payload,
-    and becomes quiet; as tf32 it is cut as it is; in every other format it is the canonical NaN.
+    As an integer, NaN becomes 0, or only the highest bit if the source is f64 or the integer has 64
+    bits. A NaN to or from f64 keeps its sign and the part of its payload that fits, and becomes
+    quiet. As tf32 it is truncated. In every other format it is the canonical NaN.
     """
     if to in _INTEGERS:
         if source in _INTEGERS:
@@ -102,7 +102,7 @@ def _between_integers(to: str, source: str, a: Bits, sat: bool) -> Bits:
     value = a.view(_INTEGERS[source])
     if sat:
         have, want = np.iinfo(value.dtype), np.iinfo(target)
-        # Limits of both types, so that they fit in the one that is clamped.
+        # Limits that both types have, so they fit in the one that is clamped.
         value = np.clip(value, max(have.min, want.min), min(have.max, want.max))
     return value.astype(target).view(f"u{target.itemsize}")
 

@@ -1,12 +1,13 @@
 """Arithmetic on f64 lanes, in every rounding, without a fused multiply-add to lean on.
 
-float64 itself rounds to nearest; the sign of its error then tells the other roundings.
-Lanes whose exponents are too extreme for the error to be computed in float64 go through
-exact integers (`exact`), one by one: they are rare.
+float64 itself rounds to nearest; the sign of its error then determines the other roundings. A few
+lanes have exponents that are too extreme to compute the error in float64. They go through exact
+integers (`exact`), one by one.
 
-NaNs keep their sign and payload, as the PTX ISA says of double precision. Of several NaN operands
-the last one wins, quieted, but in ``a * b + c`` it is b, then c, then a; and in a division, which
-is a sequence of instructions, the first. An invalid operation gives 0xfff8000000000000.
+NaNs keep their sign and payload, as the PTX ISA specifies for double precision. Of several NaN
+operands, the last one wins, quieted. In ``a * b + c`` the order is b, then c, then a. In a
+division, which is a sequence of instructions, the first one wins. An invalid operation gives
+0xfff8000000000000.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def repair(
     bits : numpy.ndarray of uint64
         The results so far.
     lanes : numpy.ndarray of bool
-        Which to recompute; those with an operand that is not finite are left alone.
+        Lanes to recompute. Lanes with an operand that is not finite stay as they are.
     operation : callable
         One of the functions below.
     operands : tuple of numpy.ndarray of float64
@@ -90,8 +90,8 @@ def _round(negative: bool, magnitude: int, exponent: int, mode: str) -> int:
     sign = _SIGN if negative else 0
     if not magnitude:
         return sign
-    # The exponent of the last bit that is kept: that of the number less 52, but never below that of
-    # subnormals.
+    # The exponent of the last bit that is kept: the number's exponent less 52, but at least the
+    # exponent of subnormals.
     unit = max(magnitude.bit_length() - 1 + exponent, -1022) - 52
     shift = unit - exponent
     if shift <= 0:

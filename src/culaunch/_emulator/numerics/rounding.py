@@ -1,9 +1,9 @@
 """Rounding an exact result once, in any direction, with float64 arithmetic.
 
-Every operation on formats up to f32 has a result that is either exact in float64 or the sum
-of a float64 and a smaller error. Such a pair is first rounded *to odd* (inexact results get an
-odd last bit), after which a second rounding to 51 bits or fewer is as good as one of the exact
-value: Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums" (2008).
+Every operation on formats up to f32 has a result that is either exact in float64 or the sum of a
+float64 and a smaller error. This pair is first rounded *to odd* (inexact results get an odd last
+bit). After that, a second rounding to 51 bits or fewer has the same result as rounding the exact
+value. See Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums" (2008).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return ``a * b`` and its exact rounding error.
 
-    Both factors must be zero or between 2**-450 and 2**450 in magnitude, so that no part of
-    the product overflows or loses bits to subnormals.
+    Both factors must be zero or between 2**-450 and 2**450 in magnitude. Then no part of the
+    product overflows or loses bits to subnormals.
     """
     # Dekker's product: the halves of 26 bits multiply exactly, and what p lacks is summed from the
     # largest term on.
@@ -47,8 +47,8 @@ def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 def to_odd(rounded: Floats, error: Floats) -> Floats:
     """Round ``rounded + error`` to odd, in place; `rounded` is the nearest float64."""
     bits = rounded.view(np.int64)
-    # An inexact result whose last bit is even moves to its odd neighbour, towards the error's side.
-    # One with an odd bit stays: it says already that something is missing.
+    # An inexact result whose last bit is even moves to its odd neighbor in the direction of the
+    # error. An odd result stays: its last bit already says that something is missing.
     even = (np.abs(error) > 0) & ((bits & 1) == 0)
     inwards = (error > 0) != (rounded > 0)
     bits += even

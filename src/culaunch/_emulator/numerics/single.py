@@ -72,7 +72,7 @@ def sqrt(a: Bits, rounding: str) -> Bits:
     bits = _canonical_single(root)
     if rounding == "rn":
         return bits
-    # 24 bits squared are 48: exact, so that the comparison tells on which side of the root it lies.
+    # 24 bits squared are 48, which is exact: the comparison shows the side of the root.
     square = root.astype(np.float64) * root
     return step(bits, value < square, value > square, np.signbit(value), rounding)
 

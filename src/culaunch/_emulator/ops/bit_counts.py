@@ -37,8 +37,8 @@ def _bfind(decoder: Decoder, instruction: Instruction) -> Op:
 
     def find(a: Lanes) -> Lanes:
         if a.dtype.kind == "i":
-            # Of a negative number the highest bit that differs from the sign is wanted, which is
-            # the highest one that is set in its complement.
+            # For a negative number, the result is the highest bit that differs from the sign, which
+            # is the highest bit that is set in its complement.
             a = np.where(a < 0, ~a, a).view(f"u{a.dtype.itemsize}")
         # Without a set bit this wraps around to 0xffffffff, which is PTX's answer, too.
         position = np.uint32(width - 1) - _leading_zeros(a)
@@ -66,8 +66,7 @@ def _fns(decoder: Decoder, instruction: Instruction) -> Op:
 
 def _nth_set_bit(mask: int, base: int, offset: int) -> int:
     step = -1 if offset < 0 else 1
-    # PTX ISA, "fns": offset 0 looks at the bit `base` alone, others count set bits up or down from
-    # it.
+    # PTX ISA, "fns": offset 0 tests only the bit `base`, others count set bits up or down from it.
     wanted = abs(offset) or 1
     stop = base + step if offset == 0 else (32 if step > 0 else -1)
     for position in range(base, stop, step):
@@ -81,8 +80,7 @@ def _nth_set_bit(mask: int, base: int, offset: int) -> int:
 def _reverse(a: Lanes) -> Lanes:
     word = a.dtype.type
     width = 8 * a.dtype.itemsize
-    # Neighbouring bits, pairs and nibbles change places, which turns every byte round; then the
-    # bytes themselves do.
+    # Swap neighboring bits, pairs and nibbles, which reverses every byte; then reverse the bytes.
     for step, mask in ((1, 0x55), (2, 0x33), (4, 0x0F)):
         pattern = word(int.from_bytes(bytes([mask]) * a.dtype.itemsize, "little"))
         a = (a >> word(step) & pattern) | ((a & pattern) << word(step))
@@ -92,8 +90,8 @@ def _reverse(a: Lanes) -> Lanes:
 def _population(a: Lanes) -> Lanes:
     word = a.dtype.type
     size = a.dtype.itemsize
-    # The sums of neighbouring bits, then of pairs, then of nibbles, side by side in one word; a
-    # multiplication adds the bytes up in the highest one (Warren, "Hacker's Delight", 5-1).
+    # Add neighboring bits, then pairs, then nibbles, side by side in one word. A multiplication
+    # adds up the bytes in the highest one (Warren, "Hacker's Delight", 5-1).
     a = a - (a >> word(1) & word(int("55" * size, 16)))
     pairs = word(int("33" * size, 16))
     a = (a & pairs) + (a >> word(2) & pairs)
@@ -104,7 +102,7 @@ def _population(a: Lanes) -> Lanes:
 def _leading_zeros(a: Lanes) -> Lanes:
     word = a.dtype.type
     width = 8 * a.dtype.itemsize
-    # The highest bit is smeared over all below it: what is left unset are the leading zeros.
+    # Copy the highest bit to all bits below it: the bits that stay unset are the leading zeros.
     for step in (1, 2, 4, 8, 16, 32):
         if step < width:
             a = a | a >> word(step)

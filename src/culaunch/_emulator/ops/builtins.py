@@ -54,7 +54,7 @@ class BuiltinCall(End):
         if result is not None and self.results:
             slot = self.results[0]
             zero = group.code.zeros[slot]
-            # The result is a .param variable, a row of bytes, of which it fills the first.
+            # The result is a .param variable, a row of bytes; this fills the first ones.
             if zero.ndim == 2:
                 words = np.zeros((result.shape[0], zero.shape[1]), np.uint8)
                 size = result.dtype.itemsize
@@ -104,7 +104,7 @@ def _malloc(group: Group, arguments: list[Lanes]) -> Lanes:
 
 def _free(group: Group, arguments: list[Lanes]) -> None:
     launch = group.chunk.launch
-    # Kept with the block, so that a later use of it can say who freed it.
+    # Keep it with the block, so a report on a later use can name the place that freed it.
     call = launch.position(group.code.blocks[group.block].instructions[-1])
     for index, address in enumerate(np.broadcast_to(arguments[0], (group.n,)).tolist()):
         block, thread = group.chunk.place(group.lane_at(index))

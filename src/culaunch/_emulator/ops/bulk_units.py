@@ -73,7 +73,7 @@ def each_unit(group: Group, lane: Lanes) -> Group:
 def read_units(part: Group, space: str, address: Lanes, word: int, size: int = UNIT) -> list[Lanes]:
     """Read a unit for each lane, as words of `word` bytes."""
     pieces = LOCATORS[space](part, address, size, "read")
-    # A tile may have bytes that nobody wrote, which whoever gets it need not look at.
+    # A tile may have unwritten bytes; its receiver does not use them.
     for piece in pieces:
         if piece.shadow is not None and piece.shadow.races is not None:
             piece.shadow.races.read(part, piece, size, strong=False)

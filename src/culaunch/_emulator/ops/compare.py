@@ -138,7 +138,7 @@ def _comparison(decoder: Decoder, instruction: Instruction, kind: str) -> Reader
     if is_float(kind):
         return lambda g: compare(operator, kind, first(g), second(g), ftz=ftz)
     function = _PLAIN[operator]
-    # Only the order of signed numbers differs from that of their bits.
+    # Only signed numbers have another order than their bits.
     if kind[0] == "s" and operator not in ("eq", "ne"):
         dtype = f"i{size_of(kind)}"
         return lambda g: function(first(g).view(dtype), second(g).view(dtype))

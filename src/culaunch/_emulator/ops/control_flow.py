@@ -82,8 +82,8 @@ def _call(decoder: Decoder, instruction: Instruction, targets: Targets) -> End:
         name = target.name
         if not symbols.has_body(name):
             raise Unsupported(f"the function {name!r} is not defined")
-        # ptxas refuses it. Here it is found when the call is reached, like all that is not
-        # emulated.
+        # ptxas refuses it. The emulator reports it when the call is reached, like every unsupported
+        # instruction.
         wanted = len(symbols.function(name).params)
         if len(arguments) != wanted:
             raise Unsupported(f"{name!r} has {wanted} parameters, and is given {len(arguments)}")

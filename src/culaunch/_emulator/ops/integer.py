@@ -158,7 +158,7 @@ def _remainder(a: Lanes, b: Lanes) -> Lanes:
 
 def _add_saturated(a: Lanes, b: Lanes) -> Lanes:
     total = a + b
-    # The sum overflowed where its sign differs from that of both operands.
+    # The sum overflowed if its sign differs from the signs of both operands.
     overflow = ((a ^ total) & (b ^ total)) < 0
     return np.where(overflow, _limit(a), total)
 

@@ -70,7 +70,7 @@ def _lop3(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, combine(a(g), b(g), c(g)))
 
 
-# What compilers emit most: sums, majorities, selections.
+# The functions that compilers emit most: sums, majorities, selections.
 _KNOWN_TABLES: dict[int, Callable[[Lanes, Lanes, Lanes], Lanes]] = {
     0x96: lambda a, b, c: a ^ b ^ c,
     0x80: lambda a, b, c: a & b & c,

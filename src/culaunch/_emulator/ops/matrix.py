@@ -36,7 +36,7 @@ __all__ = [
     "try_product",
 ]
 
-# Types of matrix elements, some of which no register can have.
+# Types of matrix elements; some of them cannot be in a register.
 ELEMENT_TYPES = frozenset(
     ("f16", "bf16", "tf32", "f32", "f64", "s32", "s8", "u8", "s4", "u4", "b1", "e4m3", "e5m2")
 )

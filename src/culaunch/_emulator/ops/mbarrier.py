@@ -136,8 +136,8 @@ def _count_bytes(decoder: Decoder, operands: list[Operand], space: str, *, compl
 
 def _after(old: Lanes, arrivals: Lanes, size: Lanes, *, drop: bool) -> Lanes:
     """Return the word after some arrivals, with `size` more bytes expected."""
-    # When the last pending arrival and the last byte have come, the phase turns and the count
-    # begins anew. Threads that dropped out are not expected in later phases.
+    # When the last pending arrival and the last byte have come, the phase flips and the count
+    # starts again. Threads that dropped out are not expected in later phases.
     expected = old >> _EXPECTED_SHIFT & _COUNT
     phase = old >> _PHASE_SHIFT
     left = (old & _COUNT) - arrivals
@@ -189,8 +189,9 @@ def _test_wait(decoder: Decoder, operands: list[Operand], space: str, *, parity:
         word = load(group, pieces, 8, 1, "strong")[0]
         phase = word >> _PHASE_SHIFT & _ONE
         token = given(group).astype(np.uint64)
-        # A thread waits for the end of the phase that it names: with the token of its arrival, or
-        # by the phase's parity alone. The test is true once the barrier is in another one.
+        # A thread waits for the end of the phase that it names, either with the token of its
+        # arrival or only with the phase's parity. The test is true once the barrier is in another
+        # phase.
         waited = token & _ONE if parity else token >> _PHASE_SHIFT & _ONE
         put(group, phase != waited)
 

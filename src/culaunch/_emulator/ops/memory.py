@@ -236,6 +236,6 @@ def _nothing(decoder: Decoder, instruction: Instruction) -> Op:
 
 @computes("createpolicy", undefined=Flow.IGNORES)
 def _createpolicy(decoder: Decoder, instruction: Instruction) -> Op:
-    # Any number will do: whoever takes a policy ignores it.
+    # Any number will do: every user of a policy ignores it.
     put = decoder.write(instruction.operands[0], "b64")
     return lambda group: put(group, np.zeros(1, np.uint64))

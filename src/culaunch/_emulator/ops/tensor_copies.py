@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["swizzled", "tensor_copy"]
 
-# Which bits of an address of shared memory are flipped by which higher ones, for each number of
-# CUtensorMapSwizzle: chunks of 16 bytes change places within rows of 32, 64 and 128 bytes.
+# For each number of CUtensorMapSwizzle, the bits of a shared-memory address that are flipped, and
+# the higher bits that flip them. Chunks of 16 bytes change places within rows of 32, 64 and 128
+# bytes.
 _SWIZZLES = {0: 0, 1: 0x10, 2: 0x30, 3: 0x70}
 # The element type of a reduction, by CUtensorMapDataType.
 _TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32", "f32", "f32")

@@ -208,7 +208,7 @@ def _redux(decoder: Decoder, instruction: Instruction) -> Op:
     value, mask = decoder.read(operands[1], kind), decoder.read(operands[2], "b32")
     dtype = np.dtype("i4" if kind == "s32" else "u4")
     info = np.iinfo(dtype)
-    # What changes nothing stands for the lanes outside of the mask; 0 does for add, or, xor.
+    # The neutral element stands for the lanes outside of the mask; it is 0 for add, or, xor.
     neutral = {"min": info.max, "max": info.min, "and": -1 if kind == "s32" else info.max}
     ufunc = {
         "add": np.add,
@@ -252,7 +252,7 @@ def _note_strangers(group: Group, source: Lanes, named: Lanes, opcode: str) -> N
     index = np.flatnonzero(from_rows(group, lacking))
     if index.shape[0]:
         sources = from_rows(group, np.broadcast_to(source, shape))[index]
-        text = f"what {opcode} took from lane {{}} of the warp, which is gone or not in the mask"
+        text = f"the value of {opcode} from lane {{}} of the warp, which is gone or not in the mask"
         each = np.full((index.shape[0], 4), 255, np.uint8)
         origin = np.full(index.shape, -1, np.int64)
         chunk.undefined_reads.append(Read(group.lanes[index], each, origin, text, sources))

@@ -63,8 +63,8 @@ class _Access:
         self.locate = LOCATORS[space_of(instruction)]
         self.address = decoder.address(operands[place])
         self.stride = decoder.read(operands[stride], "u32") if len(operands) > stride else None
-        # The number of items does not depend on the stride: it is asked for now, so that a wrong
-        # number of registers is found before anything runs.
+        # The number of items does not depend on the stride. Compute it now, to find a wrong number
+        # of registers before anything runs.
         pitch = _pitch(self.shape, self.operand, self.layout)
         offsets, size = matrix.wmma_access(self.shape, self.operand, self.kind, self.layout, pitch)
         items = np.zeros((1, 32, offsets.shape[-1]), f"u{size}")

@@ -134,7 +134,7 @@ class _Body:
         guard: Operand | None = None
         if cursor.accept("@"):
             guard = parse_operand(cursor, self.scope)
-        # The line of the opcode, which is what a report shows, and not that of the guard.
+        # The line of the opcode, which a report shows, and not the line of the guard.
         line = cursor.line
         name = cursor.take()
         mods = []

@@ -192,7 +192,7 @@ def _parse_value(cursor: Cursor, kind: str, generic: set[int], index: int) -> in
         return Symbol(text, offset)
     bits, float_size = parse_number(text)
     width = 8 * size_of(kind)
-    # Hexadecimal floats are bits; they are read as numbers, since one of 32 bits may initialise an
+    # Hexadecimal floats are bits. They are read as numbers, because a 32-bit one may initialize an
     # f64.
     if float_size and kind in ("f32", "f64"):
         value = struct.unpack(

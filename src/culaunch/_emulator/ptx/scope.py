@@ -25,8 +25,8 @@ class Scope:
     def register(self, name: str) -> Register | None:
         """Return the register called `name`, giving it a slot on first use."""
         scope: Scope | None = self
-        # ``.reg .b32 %r<100>;`` declares a hundred registers. Most are named once: each gets its
-        # slot when it is first seen, so that the frame has those alone that occur.
+        # ``.reg .b32 %r<100>;`` declares a hundred registers, and few of them occur. Each gets its
+        # slot when it is first seen, so the frame contains only those that occur.
         numbered = _NUMBERED.match(name)
         while scope is not None:
             found = scope.registers.get(name)

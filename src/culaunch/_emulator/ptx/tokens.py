@@ -22,8 +22,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-# A comment that is never closed goes on to the end: were it no match, each "/*" in it would be
-# tried again, in a time that grows with the square of the text.
+# An unclosed comment extends to the end. Without this match, each "/*" in it would be tried again,
+# in a time that grows with the square of the text.
 _COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _DEEPEST = 64
 
@@ -36,8 +36,8 @@ class Tokens:
         self.lines: list[int] = []
         # As it was given, comments and all: messages quote it.
         self.source = text.split("\n")
-        # Line by line, so that each token's line is known without counting for each. No token but a
-        # comment goes over the end of a line, and comments are blanked before.
+        # Line by line, to know each token's line without counting. No token except a comment
+        # crosses the end of a line, and comments are blanked before.
         for number, line in enumerate(_COMMENT.sub(self._blank, text).split("\n"), 1):
             found = _TOKEN.findall(line)
             if found:

@@ -1,4 +1,4 @@
-"""What a rule of undefined bits may ask, and how it reports a use of one."""
+"""The interface of a rule for undefined bits: its queries, and how it reports a use."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class Context:
             if found is None:
                 found = (taint.lanes, taint.origin)
             else:
-                # A report names one origin: that of the first register which has one.
+                # A report names one origin: the origin of the first register that has one.
                 origin = np.where(found[0], found[1], taint.origin)
                 found = (found[0] | taint.lanes, origin)
         return found
 
     def with_bits(self, group: Group, slots: Collection[int]) -> Group:
         """Return a copy of `group` in which `slots` hold their undefined bits as values."""
-        # What is undefined takes the place of the values, and what is defined is zero: an
-        # instruction that only moves bits then moves the marks.
+        # The marks replace the values, and defined bits are zero. An instruction that only moves
+        # bits then moves the marks.
         regs = list(group.regs)
         for slot in slots:
             taint = group.undefined.get(slot)

@@ -28,16 +28,15 @@ __all__ = ["Undefined"]
 class Undefined:
     """Follows the undefined values of a chunk.
 
-    The scheduler hands over an instruction only when the group has undefined registers, or when
-    the instruction has just read undefined bytes. A group without either runs as if nothing were
-    looked for.
+    The scheduler passes on an instruction only if the group has undefined registers, or if the
+    instruction has just read undefined bytes. A group without either runs at full speed.
 
     Attributes
     ----------
     reads : list of Read
-        What the instruction that runs has read that is undefined; empty between instructions.
+        The undefined values that the running instruction has read; empty between instructions.
     plans : dict
-        What is known of instructions, by their identity; they outlive the chunk.
+        The plans of instructions, by their identity; they outlive the chunk.
     """
 
     def __init__(self, chunk: Chunk, symbols: Symbols, plans: dict[int, Plan]) -> None:
@@ -75,7 +74,8 @@ class Undefined:
         reads = list(self.reads)
         self.reads.clear()
         plan = self._plan(group.code, instruction)
-        # What raced is undefined as a whole; which of its bits another thread wrote is not known.
+        # A value that raced is undefined as a whole; it is unknown which bytes another thread
+        # wrote.
         precise = None
         if plan.load_again is not None and not all(read.racing for read in reads):
             precise = plan.load_again(group)
@@ -154,13 +154,13 @@ class Undefined:
         self._check(group, plan.addresses, f"the address of {opcode}", active)
         differ: list[Lanes | None] = [None for _ in plan.writes]
         if doubt is not None:
-            # What it would change, wherever its guard says that it runs.
-            # The instruction has no effects here: those with effects were refused above.
+            # The registers that it would change if its guard is true. The instruction has no
+            # effects here: instructions with effects were refused above.
             copy = group.with_registers(list(group.regs))
             plan.run(copy)
             differ = [group.regs[slot] ^ copy.regs[slot] for slot in plan.writes]
-        # The rule sees the registers before the instruction changes them. What it marks in memory
-        # is marked after the instruction has written there, which marks the place as defined.
+        # The rule sees the registers before the instruction changes them. It marks memory after the
+        # instruction's own write, which marks the place as defined.
         results = plan.rule(self.context, group, plan, active)
         op(group)
         for do in self.context.after:

@@ -1,4 +1,4 @@
-"""What instructions that touch memory do with undefined bits."""
+"""How instructions that access memory propagate undefined bits."""
 
 # All rules have one signature.
 # ruff: noqa: ARG001
@@ -32,9 +32,9 @@ __all__ = ["MEMORY_RULES"]
 
 
 def _store(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
-    """Mark what is written; report a write to global memory of which no byte is whole.
+    """Mark the written bytes; report a write to global memory without any fully defined byte.
 
-    Some bytes of it may be undefined: a copied structure has padding.
+    Some of its bytes may be undefined: a copied structure has padding.
     """
     kind = plan.decoder.type(plan.instruction)
     place, value = plan.instruction.operands[:2]
@@ -106,7 +106,7 @@ def _matrix_store(context: Context, group: Group, plan: Plan, active: Lanes | No
 
 
 def _nothing(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
-    """Leave the results alone: what is undefined in memory is found by the read itself."""
+    """Keep the results: the read itself finds undefined bytes in memory."""
     return {}
 
 

@@ -41,13 +41,13 @@ __all__ = ["move_rule", "select_rule"]
 def move_rule(plan: Plan, how: Moves) -> Rule | None:
     """Return a rule that runs the instruction on the undefined bits themselves.
 
-    The bits of a constant are all defined, so zero stands for it. Return None where a register is
-    both moved and a control: the instruction cannot be run on the bits of one of the two alone.
+    All bits of a constant are defined, so zero stands for it. Return None if a register is both
+    moved and a control: the instruction cannot run on the bits of only one of the two.
     """
     moved = plan.plain
     controls = how.controls
     # The controls say where bits go (the amount of a shift, the lane of a shuffle). The instruction
-    # runs on the marks with these as they are, so that each mark goes where its bit goes.
+    # runs on the marks with the controls unchanged, and each mark goes where its bit goes.
     control_slots = frozenset(
         read_slots(moved.operands[i] for i in controls if i < len(moved.operands))
     )
@@ -63,7 +63,7 @@ def move_rule(plan: Plan, how: Moves) -> Rule | None:
     )
     # Without its guard: the caller chooses between old and new by that.
     shadow = decode(plan.decoder, Instruction(moved.name, moved.mods, operands, moved.line))
-    # Of the two results of a shuffle the second one does not depend on the value.
+    # The second result of a shuffle does not depend on the value.
     writes = plan.writes[:1] if isinstance(moved.operands[0], Pair) else plan.writes
 
     def rule(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
@@ -113,7 +113,7 @@ def select_rule(plan: Plan) -> Rule | None:
         known = results[out]
         data = context.lanes(group, plan.reads - choice)
         origin = doubt[1] if data is None else np.where(doubt[0], doubt[1], data[1])
-        # What `move` has marked where the choice is undefined is all: take less.
+        # `move` has marked everything if the choice is undefined: reduce that.
         return {out: Taint(np.where(doubt[0], either, known.bits), origin)}
 
     return rule

@@ -1,4 +1,4 @@
-"""What is known of an instruction before it runs with undefined registers."""
+"""The facts about an instruction that are known before it runs with undefined registers."""
 
 from __future__ import annotations
 

@@ -45,14 +45,14 @@ def can_multiply(plan: Plan) -> bool:
 
 
 def multiply(group: Group, plan: Plan, origin: Lanes) -> Taints:
-    """Multiply matrices of ones where elements are undefined and zeros elsewhere.
+    """Multiply matrices with ones at undefined elements and zeros elsewhere.
 
-    What is not zero in the product with a matrix of ones depends on an undefined element.
+    A nonzero element of the product with a matrix of ones depends on an undefined element.
     """
     result, *types = _types(plan)
     factors = [read_slots((operand,)) for operand in plan.plain.operands[1:4]]
     depends: dict[int, Lanes] = {}
-    # One factor at a time: zero times anything is zero, so that two at once could hide each other.
+    # One factor at a time: zero times anything is zero, and two at once could hide each other.
     for i, slots in enumerate(factors):
         if group.undefined.keys().isdisjoint(slots):
             continue

@@ -32,7 +32,7 @@ __all__ = ["make_plan"]
 
 
 def make_plan(symbols: Symbols, code: Code, instruction: Instruction) -> Plan:
-    """Return what is known of an instruction, with its rule."""
+    """Return the facts about an instruction, with its rule."""
     plan = Plan(symbols, code, instruction)
     plan.rule = _find_rule(plan)
     return plan
@@ -119,7 +119,7 @@ def _compare(context: Context, group: Group, plan: Plan, active: Lanes | None) -
         # setp may combine the comparison with a predicate (PTX ISA, "setp"): `and` with false is
         # false, and `or` with true is true, whatever was compared.
         if found is not None and "xor" not in mods:
-            # A defined operand of `and` or `or` may decide alone.
+            # A defined operand of `and` or `or` may decide the result.
             open_ = value if "and" in mods else ~value
             open_ = open_ if other is None else open_ | other[0]
             found = (found[0] & open_, found[1])
@@ -136,7 +136,7 @@ def _compare(context: Context, group: Group, plan: Plan, active: Lanes | None) -
 
 
 def _differ(context: Context, group: Group, plan: Plan) -> Lanes:
-    """Tell where the defined bits of the first two operands differ, so that these do."""
+    """Tell where the defined bits of the first two operands differ: there, they differ for sure."""
     kind = plan.decoder.type(plan.instruction)
     operands = plan.plain.operands[1:3]
     shown = context.with_bits(group, plan.reads)

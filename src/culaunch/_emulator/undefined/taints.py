@@ -28,7 +28,7 @@ def whole(group: Group, slots: tuple[int, ...], lanes: Lanes, origin: Lanes) -> 
 
 
 def join(first: Taints, second: Taints) -> Taints:
-    """Return the bits of both; where both have some, the origin is that of `first`."""
+    """Return the bits of both; if both have some, the origin comes from `first`."""
     joined = dict(second)
     for slot, taint in first.items():
         other = second[slot]
@@ -38,9 +38,9 @@ def join(first: Taints, second: Taints) -> Taints:
 
 
 def by_warp(group: Group, lanes: Lanes, origin: Lanes) -> tuple[Lanes, Lanes]:
-    """Return a flag for each warp with such a lane, and for each lane an origin of its warp's."""
-    # Origins count from 0, and zero stands for lanes without one: hence the 1. Any origin of the
-    # warp will do, and the largest is the easiest to find.
+    """Return a flag for each warp with a tainted lane, and for each lane an origin in its warp."""
+    # Origins count from 0, and zero stands for lanes without one, so add 1. Any origin of the warp
+    # will do, and the largest is the easiest to find.
     numbers = to_rows(group, np.where(lanes, origin + 1, 0)).max(axis=1)
     return numbers > 0, from_rows(group, np.repeat(numbers - 1, 32))
 
