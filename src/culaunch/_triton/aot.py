@@ -40,44 +40,46 @@ def compile(  # noqa: A001
     progress: bool | Callable[[Progress], object] = False,
     **options: Any,
 ) -> KernelSet:
-    """Compile a kernel for several signatures, configurations and architectures. No GPU is needed.
+    """Compile a kernel for several signatures, configurations and architectures, without a GPU.
 
     Parameters
     ----------
     kernel : triton.runtime.JITFunction, Autotuner or Heuristics
-        What ``@triton.jit`` makes. With ``@triton.autotune`` above it, its configurations are
-        compiled: those that it chose, with the table of its choices, if it has tuned already; else
-        all of them. A ``pre_hook`` of a configuration is Python and cannot be saved, unless it does
-        nothing but set arguments to zero (``kw["out_ptr"].zero_()``), or blocks of tensor
-        descriptors to numbers (``kw["desc"].block_shape = [kw["BLOCK"], 64]``): the set does that
-        before each launch. Heuristics are kept as expressions where their code is arithmetic and
-        comparisons of arguments: what the signature and the constants decide is compiled, and all
-        forms where only a call can decide between values that the code names, True and False among
-        them. The values of any other are given by `constants` or `configs` here; and in every call,
-        where it is no expression.
+        The kernel that ``@triton.jit`` returns. With ``@triton.autotune`` above it, its
+        configurations are compiled: all of them, or, if it has tuned already, only those that it
+        chose, with the table of its choices. A ``pre_hook`` of a configuration is Python code and
+        cannot be saved. There is one exception: a hook that only sets arguments to zero
+        (``kw["out_ptr"].zero_()``), or blocks of tensor descriptors to numbers
+        (``kw["desc"].block_shape = [kw["BLOCK"], 64]``). The set does that before each launch.
+        Heuristics become expressions if their code is arithmetic and comparisons of arguments.
+        Values that the signature and the constants decide are compiled in. If only a call can
+        decide between values that the code names, such as True and False, all forms are compiled.
+        Give the values of other heuristics in `constants` or `configs`, and in every call if they
+        are not expressions.
     signature : str or sequence of str
-        One entry for each argument that is no constant, as in
-        ``"*fp32:16, *fp32:16, i32, i32:1"``: ``:16`` promises divisibility by 16, ``:1`` folds an
-        int that is always 1. ``(i32, *fp16)`` is a tuple, ``(n=i32, x=*fp16)`` a named one.
-        Constants may stand in their places too.
+        One entry for each argument that is not a constant, as in ``"*fp32:16, *fp32:16, i32,
+        i32:1"``: ``:16`` promises divisibility by 16, ``:1`` folds an int that is always 1. ``(i32,
+        *fp16)`` is a tuple, ``(n=i32, x=*fp16)`` a named one. Constants may also stand in their
+        places.
     arch : str or sequence of str
-        ``"sm_80"``, ``"sm_90a"``, ...; ``"compute_80"`` keeps PTX alone, which newer devices take.
-        From sm_90 on Triton makes code for one architecture alone, which ends in ``a``.
+        ``"sm_80"``, ``"sm_90a"``, ...; ``"compute_80"`` keeps only PTX, which newer devices accept.
+        From sm_90 on, Triton compiles for exactly one architecture, whose name ends in ``a``.
     constants : mapping, optional
         Values of the kernel's constants by name.
     configs : sequence of mapping, optional
-        Each sets constants and options of its own, over those of the call.
+        Each mapping sets constants and options, which override those of the call.
     keep_ptx : bool, optional
-        Keep the PTX beside each cubin: the emulator runs it.
+        Keep the PTX beside each cubin, for the emulator.
     grid : str, callable or sequence of int, optional
-        The grid, so that a call needs none: ``"cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N), 1, 1"``, or a
-        function of the arguments by name that does no more than that.
+        The default grid of a call: ``"cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N), 1, 1"``, or a function
+        of the arguments by name that computes a grid in the same way.
     executor : concurrent.futures.Executor, optional
-        What compiles the variants, as for :func:`culaunch.compile_many`: its workers import the
-        kernel by its name, so that it must be at the top of a module. Without it they are compiled
-        here, one after the other.
+        An executor that compiles the variants, as for :func:`culaunch.compile_many`. Its workers
+        import the kernel by its name, so it must be at the top level of a module. Without an
+        executor, this process compiles them one after the other.
     progress : bool or callable, optional
-        With an executor: True draws a bar, a callable gets a :class:`culaunch.Progress`.
+        With an executor: True draws a progress bar, and a callable receives a
+        :class:`culaunch.Progress`.
     **options
         Triton's compile options: ``num_warps``, ``num_stages``, ``num_ctas``, ...
 
@@ -88,8 +90,8 @@ def compile(  # noqa: A001
     Raises
     ------
     ValueError, TypeError
-        If the signature, a constant or an option does not go with the kernel; or if the kernel has
-        a hook that cannot be saved.
+        If the signature, a constant or an option does not match the kernel, or the kernel has a
+        hook that cannot be saved.
     CompileError
         If Triton cannot compile it.
     MissingDependencyError
@@ -115,8 +117,8 @@ def compile(  # noqa: A001
         raise ValueError("signature, arch and configs must not be empty")
     names = set(function.arg_names)
     check_constants(function, constants or {})
-    # All options are checked before anything is compiled: a compilation takes seconds, and a
-    # misspelt option would be found after many of them.
+    # Check all options before the first compilation: a compilation takes seconds, and a misspelled
+    # option should not be found after many of them.
     for target, config in itertools.product(arches, configs or ({},)):
         check_config(function, config)
         given = {name: value for name, value in {**options, **config}.items() if name not in names}
@@ -169,7 +171,7 @@ def _cases(
     """Give the kernel's arguments, and what options heuristics give, for each variant."""
     names = {*function.arg_names, *heuristics.options}
     fixed = {name: value for name, value in settings.items() if name in names}
-    # What a heuristic gives is left out of the signature: nobody writes what is worked out.
+    # Omit arguments of heuristics from the signature: nobody writes computed values there.
     open_ones = [one for one in function.params if not heuristics.is_given(one.name)]
     is_own = {one.name for one in open_ones}
     own = {name: value for name, value in fixed.items() if name in is_own}
@@ -226,7 +228,7 @@ def _arguments(
 
 
 def _folded(name: str, argument: Argument) -> Argument:
-    """Take constants among run-time arguments: Triton folds None and 1 alone."""
+    """Find constants among the run-time arguments: Triton folds only None and 1."""
     if isinstance(argument.type, tuple):
         items = [
             _folded(name, Argument(*item))

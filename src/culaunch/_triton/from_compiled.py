@@ -30,23 +30,23 @@ def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
     Parameters
     ----------
     kernel : triton.compiler.CompiledKernel
-        What ``triton.compile``, a launch or ``warmup`` gives.
+        The result of ``triton.compile``, a launch or ``warmup``.
     signature : str, optional
-        Needed where the kernel was compiled from IR: the types of its arguments, as for
-        :func:`compile`.
+        The types of the kernel's arguments, as for :func:`compile`. Required if the kernel was
+        compiled from IR.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is of another type, or the signature is needed and not given.
+        If an argument has another type, or a required signature is missing.
     ImageError
-        If the signature is not that of the binary.
+        If the signature does not match the binary.
     """
     return KernelSet(saved_of_compiled(kernel, signature))
 
 
 def saved_of_compiled(kernel: Any, signature: str | None = None) -> SavedSet:
-    """Do likewise, and return what such a set is made of."""
+    """Do the same, but return the saved set inside."""
     if not hasattr(kernel, "metadata") or not hasattr(kernel, "asm"):
         raise TypeError(
             f"kernel must be what Triton compiled, a CompiledKernel (got {spell(kernel)}): the "
@@ -86,28 +86,28 @@ def from_cache(
     names: Sequence[str] | None = None,
     kernel: str | None = None,
 ) -> KernelSet:
-    """Make a set of an entry of Triton's cache. Triton need not be installed.
+    """Make a set from an entry of Triton's cache. Triton need not be installed.
 
     Parameters
     ----------
     directory : str or os.PathLike
-        A folder of ``~/.triton/cache``: with ``<kernel>.cubin`` and ``<kernel>.json``.
+        A folder of ``~/.triton/cache`` with ``<kernel>.cubin`` and ``<kernel>.json``.
     signature : str
         The types of the kernel's run-time arguments, as for :func:`compile`: the cache does not
-        store them. It is checked against the binary.
+        store them. They are checked against the binary.
     names : sequence of str, optional
         The arguments' names, for calls with keywords.
     kernel : str, optional
-        Which kernel, where the folder has several.
+        The name of the kernel, if the folder has several.
 
     Raises
     ------
     FileNotFoundError
         If the folder has no compiled kernel.
     ImageError
-        If the metadata is damaged, or the signature is not that of the binary.
+        If the metadata is damaged, or the signature does not match the binary.
     TypeError, ValueError
-        If an argument is none of its kind.
+        If an argument is invalid.
     """
     folder = Path(checked_path("directory", directory))
     checked_text("signature", signature)
@@ -163,7 +163,7 @@ def _set_of(
 def _anonymous(
     signature: str | None, names: Sequence[str] | None, kernel: str
 ) -> tuple[list[TritonParameter], list[Argument]]:
-    """Make parameters of a signature alone; constants, which no binary has, are left out."""
+    """Make parameters from a signature only; omit constants, which no binary has."""
     if signature is None:
         raise ValueError(
             f"the types of the arguments of {kernel} are not stored with it: give signature=, such "

@@ -1,8 +1,7 @@
-"""``install``: every launch of every Triton kernel of the process is native.
+"""``install``: makes every launch of every Triton kernel in the process native.
 
-Kernels stay Triton's own objects. What changes is what their classes do when a kernel is
-subscripted or run: it goes to the kernel's native half, which is kept among the kernel's attributes
-so that both are freed together.
+Kernels stay Triton's own objects. Only their classes change: subscripting or running a kernel goes
+to its native half. The native half is one of the kernel's attributes, and both are freed together.
 """
 
 from __future__ import annotations
@@ -47,28 +46,27 @@ def install(
 ) -> Installation:
     """Make every launch of every Triton kernel of the process native, until :func:`uninstall`.
 
-    That holds for kernels that exist and for those that are imported later, of any library.
-    They stay Triton's own objects. What cannot be launched natively goes Triton's way, and
-    :func:`report` names it.
+    This includes existing kernels and those that any library imports later. They stay Triton's own
+    objects. A call that cannot be launched natively goes through Triton, and :func:`report` names
+    it.
 
     Parameters
     ----------
-    include, exclude : str or iterable of str
-        Patterns as of file names (``"fla.*"``) for the kernel's module and qualified name
-        (``"fla.ops.kda.chunk.kernel"``). A kernel is native if a pattern of `include` matches and
-        none of `exclude`. Where it is installed already, these replace the patterns before.
+    Patterns like those of file names (``"fla.*"``) for the kernel's module and qualified name
+    (``"fla.ops.kda.chunk.kernel"``). A kernel is native if it matches a pattern of `include` and
+    none of `exclude`. If culaunch is installed already, these patterns replace the previous ones.
 
     Returns
     -------
     Installation
-        A context manager: at the end of its block all is as it was before this call.
+        A context manager. The end of its block restores the state before this call.
 
     Raises
     ------
     TypeError
-        If a pattern is no str.
+        If a pattern is not a str.
     MissingDependencyError
-        If Triton is not installed, or has not what culaunch reads of it.
+        If Triton is not installed, or lacks something that culaunch reads.
     """
     global _current  # noqa: PLW0603
     patterns = Patterns(_listed("include", include), _listed("exclude", exclude))
@@ -77,8 +75,8 @@ def install(
         before = _current
         made = Installation(patterns, before)
         stand_in_where_triton_has_no_driver()
-        # The classes are patched once, however many installations are nested; a further one changes
-        # which kernels are native, and so every half is made again.
+        # The classes are patched once, even for nested installations. Another installation changes
+        # the set of native kernels, so every native half is made again.
         if before is None:
             _classes.patch()
         else:
@@ -190,7 +188,7 @@ def _record_of(function: Any) -> Record | None:
 
 
 def _native_half(kernel: Any) -> InstalledKernel | Refusal | None:
-    """Return the native half of a kernel, or why it has none; None for what is no kernel."""
+    """Return a kernel's native half, or the reason why it has none; None for any other object."""
     # `vars`, not `getattr`: a native kernel forwards attributes to the object it stands for. And
     # `serves`, as `copy.copy` of a kernel takes the attribute along.
     found = vars(kernel).get(ATTRIBUTE)
@@ -227,7 +225,7 @@ def _make_half(kernel: Any, patterns: Patterns) -> InstalledKernel | Refusal:
 
 
 def _function_of(kernel: Any) -> Any:
-    """Return the JIT function below a kernel's decorators; None for what is no kernel."""
+    """Return the JIT function below a kernel's decorators; None for any other object."""
     layers = layers_of(kernel)
     return layers[-1] if layers else None
 

@@ -34,18 +34,20 @@ if TYPE_CHECKING:
 class KernelSet(SetDispatcher):
     """Variants of one Triton kernel; :func:`compile` makes one, :meth:`load` reads one.
 
-    ``kernels[grid](*args, **kwargs)`` as through Triton: the architecture, the element types,
-    divisibility by 16, values of 1, None, and the constants select the variant. A constant that
-    the call leaves out may be any, but for one that ``@triton.heuristics`` gave: that is worked
-    out as the heuristic did, or, where it could not be saved, an error; and for one that a
-    heuristic reads, without which that cannot be worked out: a `TypeError`. The most specialised
-    variant that fits is taken, the first one among equals. Images are loaded when they are first
-    needed. A set that was compiled with a grid is called without one: ``kernels(*args)``.
+    Call ``kernels[grid](*args, **kwargs)`` as through Triton. The architecture, the element types,
+    divisibility by 16, values of 1, None, and the constants select the variant. The most
+    specialized variant that fits is used, the first one among equals. Images are loaded when they
+    are first needed. If the set was compiled with a grid, call it without one: ``kernels(*args)``.
+
+    A constant that the call omits may have any value, with two exceptions. The set computes a
+    constant of ``@triton.heuristics`` like the heuristic does; it is an error if the heuristic
+    could not be saved. A constant that a heuristic reads must be given: without it, the heuristic
+    raises a `TypeError`.
 
     Parameters
     ----------
     saved : SavedSet
-        What it is made of.
+        The contents of the set.
 
     Attributes
     ----------
@@ -76,7 +78,7 @@ class KernelSet(SetDispatcher):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the set as a library (``.culib``), whole or not at all."""
-        # What no variant names is left out of the file.
+        # Images that no variant names are left out of the file.
         used = [name for one in self.variants for name in (one.image, one.ptx) if name]
         members = {name: self._saved.read(name) for name in used}
         producer = f"culaunch {__version__}"
@@ -91,39 +93,39 @@ class KernelSet(SetDispatcher):
         as_object: bool = False,
         machine: str | None = None,
     ) -> list[Path]:
-        """Write the set as C: ``path``, which ends in ``.c`` or gets it, and a header beside it.
+        """Write the set as C: a source at ``path`` (``.c`` is added), and a header beside it.
 
-        The source holds the images and needs ``cuda.h``, the driver and a C99 compiler alone.
-        A variant is chosen as here: heuristics and the grid that were saved are worked out, a
-        tuned table becomes a function that chooses a configuration. What the header declares
-        depends on the kernel and on its arguments' types, and not on which variants there are:
-        more of them leave its functions and types as they are.
+        The source contains the images. It needs only ``cuda.h``, the driver and a C99 compiler. It
+        chooses a variant as here: it computes the saved heuristics and the grid, and a tuned table
+        becomes a function that chooses a configuration. The declarations in the header depend on
+        the kernel and on its arguments' types, not on the variants. More variants do not change its
+        functions and types.
 
         Parameters
         ----------
         path : str or os.PathLike
         name : str, optional
-            What the names of all functions, types and macros begin with; the kernel's own name
-            without it. Two kernels of one program need two names.
+            Prefix of the names of all functions, types and macros; the kernel's own name by
+            default. Two kernels in one program need two names.
         prefix : str, optional
-            What stands before that name.
+            Text before that name.
         as_object : bool, optional
             Write the images to an object file, ``scale_images.o`` beside ``scale.c``, and not into
-            the source: it is linked, and compiles faster.
+            the source. Link it with your program; it compiles faster.
         machine : {"x86_64", "aarch64"}, optional
-            The processor that the object is for; this machine's without it.
+            The processor of the object file; this machine's by default.
 
         Returns
         -------
         list of pathlib.Path
-            The source, the header, and the object if there is one.
+            The source, the header, and the object file if there is one.
 
         Raises
         ------
         ValueError
-            If the set has what C cannot say: an argument of different types, a heuristic or a
-            grid that reads what C has not; or if `name` is no name in C, or `machine` is not one
-            of those allowed, or given without `as_object`.
+            If C cannot express a part of the set. Examples are an argument with different types, or
+            a heuristic or a grid that reads a value that C does not have. Also if `name` is not a
+            valid C name, or `machine` is unknown or given without `as_object`.
         """
         # Not at the top: a program that loads and launches has no need of it.
         from culaunch._triton.c_output import write_c
@@ -135,7 +137,7 @@ class KernelSet(SetDispatcher):
 
     @property
     def computed(self) -> dict[str, str]:
-        """What the set works out itself, as heuristics did: arguments, and how, as text."""
+        """The arguments that the set computes, as heuristics did, and their expressions as text."""
         return {one.name: str(one.value) for one in self._saved.computed}
 
     @property
@@ -155,21 +157,22 @@ class KernelSet(SetDispatcher):
     ) -> KernelSet:
         """Return the set with a table of configurations, which its calls look up natively.
 
-        A call takes what was measured on a device of this device's name; without that, on its
-        architecture, or on the nearest one.
+        A call uses the measurements on a device with this device's name. If there are none, it uses
+        those for the same architecture, or for the nearest one.
 
         Parameters
         ----------
-        key : sequence of str
+        The names of the parameters that the choice depends on.
             The parameters that the choice depends on, by name.
-        choices : sequence of (sequence, dict), or TunedConfigs
-            Arguments of a call on this device, and the configuration for calls like it: one of
-            :attr:`configs`. Of what :func:`culaunch.tune` kept, all with keys as long as `key`.
+        Pairs of the arguments of a call on this device and the configuration for similar calls, one
+        of :attr:`configs`. From the results of :func:`culaunch.tune`, all entries whose keys are as
+        long as `key`.
 
         Raises
         ------
         ValueError
-            If a key is no parameter, a configuration none of the set's, or there is no choice.
+            If a key is not a parameter, the set does not have a configuration, or there is no
+            choice.
         """
         saved = self._saved
         if isinstance(choices, KeptConfigs):
@@ -249,19 +252,19 @@ class KernelSet(SetDispatcher):
     # ---- sets
 
     def merge(self, *others: KernelSet) -> KernelSet:
-        """Make a set of the variants of several sets of one kernel, in order.
+        """Combine the variants of several sets of one kernel, in order.
 
-        Their tuned tables become one; where two have an entry for one key and architecture, it is
-        the first set's.
+        Their tuned tables become one. If two sets have an entry for the same key and architecture,
+        the first set's entry counts.
 
         Raises
         ------
         TypeError
-            If one is no set.
+            If one is not a set.
         ValueError
-            If they are of different kernels, were tuned by different arguments, set different
-            arguments to zero, or blocks of different descriptors, before a launch, or have other
-            heuristics or another grid.
+            If the sets differ in more than variants. They must have the same kernel, tuning key,
+            heuristics and grid. They must set the same arguments to zero, and the blocks of the
+            same descriptors, before a launch.
         """
         for other in others:
             if not isinstance(other, KernelSet):

@@ -17,22 +17,22 @@ def native(kernel: Any) -> NativeKernel:
     Parameters
     ----------
     kernel : triton.runtime.JITFunction, Autotuner or Heuristics
-        What ``@triton.jit`` makes, under ``@triton.autotune`` and ``@triton.heuristics`` or not.
-        What ``TRITON_INTERPRET=1`` makes is given back as it is.
+        The kernel that ``@triton.jit`` returns, optionally under ``@triton.autotune`` and
+        ``@triton.heuristics``. A kernel of ``TRITON_INTERPRET=1`` is returned unchanged.
 
     Returns
     -------
     NativeKernel
-        ``kernel[grid](*args, **kwargs)`` as before. A new specialisation is compiled by Triton and
-        then loaded by culaunch; every further call is bound, specialised, looked up and launched
-        by native code.
+        Call it as before: ``kernel[grid](*args, **kwargs)``. Triton compiles a new specialization,
+        and culaunch loads it. In every further call, native code binds and specializes the
+        arguments, looks up the kernel and launches it.
 
     Raises
     ------
     TypeError
-        If it is not a Triton kernel, or one of a class with a ``run`` of its own.
+        If it is not a Triton kernel, or its class has its own ``run``.
     MissingDependencyError
-        If Triton is not installed, or has not what culaunch reads of it.
+        If Triton is not installed, or lacks something that culaunch reads.
     """
     check_supported()
     known = triton_kinds()

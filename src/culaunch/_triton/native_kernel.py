@@ -51,7 +51,7 @@ class NativeKernel(WatchingDispatcher):
         If it is no kernel of Triton.
     """
 
-    # What Triton reads of a JIT function when it is made.
+    # The attributes of a JIT function that Triton reads when it is made.
     _FIXED = frozenset(
         {"annotations", "arg_names", "constexprs", "do_not_specialize",
          "do_not_specialize_on_alignment", "name", "params", "signature"}
@@ -63,8 +63,8 @@ class NativeKernel(WatchingDispatcher):
             raise TypeError(f"kernel must be a kernel of Triton (got {spell(kernel)})")
         stack = Stack(kernel)
         function = stack.function
-        # Whatever a call leaves out may be set by decorators, those of other classes too: where it
-        # is not, they say what is missing.
+        # Decorators, also of other classes, may set arguments that a call omits. If they do not,
+        # they report the missing ones.
         optional = frozenset(function.arg_names) if stack.is_decorated else stack.chosen
         self = super().__new__(cls, function.__name__, parameters_of(function, optional), stack.key)
         inner = NativeKernel(function) if stack.is_decorated else None
@@ -89,7 +89,7 @@ class NativeKernel(WatchingDispatcher):
     # ---- what Triton's objects have
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-        """Launch, or compile alone, as Triton's objects call each other."""
+        """Launch, or only compile, as Triton's objects call each other."""
         if warmup:
             return self.warmup(*args, grid=grid, **kwargs)
         return self._call(grid, args, kwargs)
@@ -112,8 +112,8 @@ class NativeKernel(WatchingDispatcher):
         )
 
     def __getattr__(self, name: str) -> Any:
-        # What Python itself looks for, by names with two underscores, is of this object. So is the
-        # native half that Triton's may have.
+        # Names with two underscores, which Python itself looks up, belong to this object. The
+        # native half of a Triton kernel does, too.
         kernel = vars(self).get("_kernel")
         if kernel is None or name.startswith("__") or name == ATTRIBUTE:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

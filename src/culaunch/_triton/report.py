@@ -15,20 +15,20 @@ from culaunch._launch import graph_status
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What became of one kernel's launches.
+    """The launches of one kernel.
 
     Attributes
     ----------
     name : str
         Its module and its qualified name.
     native : int
-        How many of its launches were native.
+        Number of native launches.
     triton : int
-        How many went through Triton.
+        Number of launches through Triton.
     reasons : dict of str to int
-        Why they did, and how often.
+        The reasons for launches through Triton, with their counts.
     notes : tuple of str
-        What runs in Python at every call, of its decorators among others, and why.
+        The parts that run in Python at every call, for example decorators, and the reasons.
     """
 
     name: str
@@ -40,14 +40,14 @@ class KernelReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What became of the launches since :func:`install`; ``print`` shows a table.
+    """The launches since :func:`install`; ``print`` shows a table.
 
     Attributes
     ----------
     kernels : tuple of KernelReport
-        Those that were launched, by their names.
+        The kernels that were launched, by name.
     graphs : str
-        Whether native launches that are repeated go as executable graphs, and why.
+        Whether repeated native launches go as executable graphs, and why.
     """
 
     kernels: tuple[KernelReport, ...]
@@ -101,13 +101,13 @@ class Report:
 
 
 class Record:
-    """What is counted of the kernels of one name.
+    """The launch counters of the kernels with one name.
 
     Attributes
     ----------
     name : str
     native : array.array
-        One uint64, which native code adds to.
+        One uint64 that native code increments.
     """
 
     def __init__(self, name: str) -> None:
@@ -135,7 +135,7 @@ class Record:
 
     @property
     def report(self) -> KernelReport:
-        """What was counted until now."""
+        """Return the current counts."""
         with self._lock:
             reasons = dict(self._reasons)
         return KernelReport(
@@ -144,7 +144,7 @@ class Record:
 
 
 class Records:
-    """What is counted of every kernel."""
+    """The counters of every kernel."""
 
     def __init__(self) -> None:
         self._records: dict[str, Record] = {}

@@ -19,26 +19,26 @@ _MOST_DIMENSIONS = 5
 
 @dataclass
 class TensorDescriptor:
-    """A tensor, of which the accesses of a kernel take blocks of one shape.
+    """A tensor that a kernel accesses in blocks of one shape.
 
-    What ``triton.tools.tensor_descriptor.TensorDescriptor`` is, for programs without Triton:
-    kernels of a saved set take either.
+    The same as ``triton.tools.tensor_descriptor.TensorDescriptor``, for programs without Triton.
+    Kernels of a saved set accept both.
 
     Parameters
     ----------
     base : array
-        Whatever a kernel takes as an argument.
+        Any array that a kernel accepts as an argument.
     shape, strides : sequence of int
-        Of the tensor, in elements; one to five dimensions.
+        The tensor's shape and strides in elements, with one to five dimensions.
     block_shape : sequence of int
-        Of a block.
+        The shape of a block.
     padding : str, default "zero"
-        What is read past the end: ``"zero"`` or ``"nan"``.
+        The value that is read past the end: ``"zero"`` or ``"nan"``.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is none of these, or they have different numbers of dimensions.
+        If a parameter is invalid, or the numbers of dimensions differ.
     """
 
     base: Any

@@ -153,8 +153,8 @@ class BodyArguments:
         if self.body.what(base) != "array" or getattr(value, "round_f32_to_tf32", False):
             raise self._refused(parameter, value)
         _, _, seen = self._tensor(parameter, base.dtype.name, True, True)
-        # The compiler looks at the descriptor's sizes and types alone: what it gets stands for an
-        # array that is not there while the body is recorded.
+        # The compiler uses only the descriptor's sizes and types. It gets a stand-in for an array
+        # that does not exist while the body is recorded.
         shown = copy.copy(value)
         shown.base = seen
         shown.shape, shown.strides = (
@@ -171,8 +171,8 @@ class BodyArguments:
         if wanted.startswith("*"):
             if value is not None and not kind.startswith("*"):
                 raise self._refused(parameter, value)
-        # Triton specialises integers alone: a number that is declared a float has no key, even
-        # where an int came.
+        # Triton specializes only integers: a number that is declared a float has no key, even if
+        # the call passes an int.
         elif wanted in _FLOATS or wanted in ("u1", "i1"):
             if self.body.what(value) not in ("int", "float", "bool"):
                 raise self._refused(parameter, value)
@@ -188,7 +188,7 @@ class BodyArguments:
         return wanted, key
 
     def _tuple(self, parameter: TritonParameter, value: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-        """Describe a tuple: its items are specialised whatever the parameter says."""
+        """Describe a tuple: its items are specialized whatever the parameter says."""
         made = [self._describe(_ITEM, item, True, True) for item in value]
         del parameter
         kinds, keys, seen = (tuple(one[i] for one in made) for i in range(3))

@@ -55,7 +55,7 @@ class BodyLauncher:
         dispatcher = self._dispatcher._for_body(self._body)
         bound, options = bind(dispatcher, args, keywords)
         choice = dispatcher._choose_in_body(self._body, bound, options)
-        # What a decorator sets must not be given by the call as well, unless the decorator replaces
+        # The call must not give an argument that a decorator sets, unless the decorator replaces
         # it, as heuristics do.
         for name, value in choice.constants.items():
             if name in bound and name not in choice.replaced:
@@ -69,7 +69,7 @@ class BodyLauncher:
         VariantLaunch(self._body, dispatcher, arguments).record(self.grid)
 
     def _note(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        """Check what is known without a call."""
+        """Check the facts that are known without a call."""
         bind(self._dispatcher, args, keywords)
 
 
@@ -104,9 +104,9 @@ def record(
     if body.mode == "live":
         return BodyLauncher(body, target, grid)(*positional, **named)
     raise TypeError(
-        f"{target.name} is launched by a decorator of Triton's that runs in Python for each "
-        "call, and a body records launches that need no Python: launch what is below that "
-        f"decorator, native(kernel.fn)[grid], with the constants that it chooses (got "
+        f"a decorator of Triton launches {target.name} in Python for each call, and a function "
+        "records only launches that need no Python. Launch the kernel below that decorator, "
+        f"native(kernel.fn)[grid], with the constants that the decorator chooses (got "
         f"{spell(target)})"
     )
 

@@ -1,4 +1,4 @@
-"""What the decorators above a kernel choose, for a launch in the body of a function."""
+"""The choices of a kernel's decorators, for a launch in the body of a function."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def choose_in_body(
 ) -> Choice:
     """Let the decorators of a kernel choose for a call in a body.
 
-    What they look at is guarded. An autotuner that knows no configuration for the call's key
-    measures them on arrays of zeros of the call's shapes: nothing of the call's own is touched.
+    Everything that they read is guarded. An autotuner without a configuration for the call's key
+    measures its configurations on arrays of zeros with the call's shapes. It does not touch the
+    call's own arrays.
 
     Raises
     ------
@@ -67,7 +68,7 @@ def choose_in_body(
     _require_plain(kernel, made)
     guards = stack.guards()
     for container, name, is_there, value in guards.entries:
-        # What was measured stays chosen, whatever becomes of the autotuner's cache.
+        # A measured choice stays, even if the autotuner's cache changes.
         if is_there and type(name) is str:
             body.depends_on(container, name, value)
     for cell, value in guards.cells:
@@ -97,6 +98,6 @@ def _require_plain(kernel: Dispatcher, made: Decision) -> None:
         )
     if not made.is_kept:
         raise TypeError(
-            f"an autotuner of {kernel.name} decides anew at each call, in Python: give native() "
-            "the kernel below it"
+            f"an autotuner of {kernel.name} decides in Python at each call; pass the kernel below "
+            "it to native()"
         )

@@ -30,7 +30,7 @@ _NO_INTERLEAVE, _PROMOTION_128B = 0, 2
 
 
 class VariantFacts(NamedTuple):
-    """What a variant was made of; ``_description`` of the native object, in its order."""
+    """The inputs of a variant, in the order of the native object's ``_description``."""
 
     sources: tuple[tuple[int, int, int], ...]
     layouts: tuple[Any, ...]

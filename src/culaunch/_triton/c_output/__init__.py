@@ -1,4 +1,4 @@
-"""Saved sets as C: a header and a source, which need the driver alone."""
+"""Saved sets as C: a header and a source that depend only on the driver."""
 
 from culaunch._triton.c_output.write import write_c
 

@@ -113,7 +113,7 @@ class CSet:
         first, *others = self.kernels.variants
         computed = {one.name for one in self.kernels.computed}
         for key, value in first.constants.items():
-            # By their text: True is no 1 to whoever reads the macro.
+            # Compare by text: for readers of the macro, True is not 1.
             same = all(repr(one.constants.get(key)) == repr(value) for one in others)
             if not same or key in computed or type(value) not in (int, bool):
                 continue

@@ -20,26 +20,26 @@ _OTHER = "other"
 
 
 class CConfigs:
-    """What a caller chooses variants by.
+    """The settings by which a caller chooses variants.
 
-    The structure has a field for each constant of the kernel that no heuristic works out, for three
-    compile options, and one for what C has no number for. Its fields depend on the kernel alone, so
-    that more variants leave it as it is.
+    The structure has a field for each constant of the kernel that no heuristic computes, for three
+    compile options, and one for constants that are not numbers in C. Its fields depend only on the
+    kernel: more variants do not change it.
 
     Parameters
     ----------
     kernels : SavedSet
     name : str
-        Of the set in C.
+        The set's name in C.
     taken : collection of str
-        Names that the header has as macros.
+        Macro names that the header uses.
     """
 
     def __init__(self, kernels: SavedSet, name: str, taken: Collection[str]) -> None:
         self.type = f"{name}_config"
         self.any = f"{name.upper()}_ANY"
         names = NameSpace((*taken, self.any))
-        # What heuristics compute is no caller's choice.
+        # The caller does not choose values that heuristics compute.
         computed = {one.name for one in kernels.computed}
         self._constants = [
             one.name for one in kernels.parameters if one.is_constexpr and one.name not in computed
@@ -87,8 +87,8 @@ class CConfigs:
         numbers = ", ".join(str(one) for one in self.of_variant)
         tests = []
         for one, field in self.fields.items():
-            # A constant of 0 is a value; an option of 0 says nothing, so that a structure of zeros
-            # asks for any.
+            # A constant of 0 is a value. An option of 0 means unspecified, so a structure of zeros
+            # accepts any option.
             is_any = f"given->{field} == {self.any}"
             if one not in self._constants:
                 is_any += f" || given->{field} == 0"
@@ -133,7 +133,7 @@ class CConfigs:
     def _number(self, rest: Mapping[str, Any]) -> int:
         if not rest:
             return 0
-        # What C has no number for gets one here, in the order of the variants.
+        # Constants that are not numbers in C get a number here, in the order of the variants.
         key = repr(sorted((one, repr(value)) for one, value in rest.items()))
         return self._numbers.setdefault(key, len(self._numbers) + 1)
 

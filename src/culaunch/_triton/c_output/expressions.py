@@ -41,7 +41,7 @@ class CExpressions:
     values : mapping of str to (str, str)
         The kernel's arguments by name: the kind of number, and the C expression.
     pointers : mapping of str to str
-        The addresses, of which an expression may ask whether they are given.
+        The addresses, which an expression may compare with NULL.
     """
 
     def __init__(self, values: Mapping[str, tuple[str, str]], pointers: Mapping[str, str]) -> None:
@@ -191,7 +191,7 @@ def arithmetic_used(texts: Iterable[str]) -> str:
     functions = _functions()
     wanted: set[str] = set()
     todo = set(re.findall(r"\b(culaunch_\w+)\(", "".join(texts))) & functions.keys()
-    # What a function calls is looked for in its text, until nothing new is found.
+    # Search the text of a function for the functions that it calls, until nothing new is found.
     while todo:
         wanted |= todo
         called = {

@@ -55,7 +55,7 @@ class CFunction:
 
     @property
     def parameter_list(self) -> str:
-        """What stands between the parentheses of its declaration."""
+        """The text between the parentheses of its declaration."""
         grid = ["unsigned grid_x", "unsigned grid_y", "unsigned grid_z"]
         return ", ".join(
             [
@@ -73,7 +73,7 @@ class CFunction:
 
     @property
     def arguments(self) -> str:
-        """What another function with its parameters hands on to it."""
+        """The arguments that another function with the same parameters passes on to it."""
         grid = ["grid_x", "grid_y", "grid_z"] if self._kernels.grid is None else []
         names = (name for one in self.parameters.all for name in one.names)
         return ", ".join(["stream", *grid, "config", *names])
@@ -81,7 +81,7 @@ class CFunction:
     @property
     def body(self) -> str:
         """Its definition."""
-        # The most specialised first, as the Python dispatch prefers them.
+        # The most specialized variant first, which is also the preference of the Python dispatch.
         blocks = [
             CVariant(index, variant, self._kernels, self.parameters).text
             for index, variant in sorted(self.variants, key=lambda pair: -_score(pair[1]))
@@ -98,7 +98,7 @@ class CFunction:
             if one.is_descriptor
         )
         empty = ""
-        # What is to be zero is set to zero by a launch of no blocks too, as in Python.
+        # A launch without blocks also sets arguments to zero, as in Python.
         if self._kernels.grid is None and not self._kernels.zeroes:
             empty = "  if (grid_x == 0 || grid_y == 0 || grid_z == 0) return CUDA_SUCCESS;\n"
         unused = "".join(f"  (void){name};\n" for one in self.parameters.all for name in one.names)

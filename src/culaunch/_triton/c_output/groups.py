@@ -18,7 +18,7 @@ class _Group:
     def __init__(self, elements: list[str]) -> None:
         self.elements = elements
         found = [one.partition(" ")[0] for one in elements if one]
-        # It is of the first variant alone: more variants do not rename it.
+        # It depends only on the first variant: more variants do not rename it.
         self.suffix = "_".join(found[:1] if len(set(found)) == 1 else found)
         self.variants: list[tuple[int, SavedVariant]] = []
 
@@ -31,7 +31,7 @@ class _Group:
 
     def add(self, index: int, variant: SavedVariant, elements: list[str]) -> None:
         """Add a variant."""
-        # What one variant folds another one names.
+        # One variant may fold an argument that another one names.
         self.elements = [one or other for one, other in zip(self.elements, elements, strict=True)]
         self.variants.append((index, variant))
 

@@ -51,8 +51,8 @@ def header_text(output: CSet) -> str:
 
 
 def _about(output: CSet) -> str:
-    """Return what the header says of a launch."""
-    config = "the configuration (NULL: any; the most specialised variant is taken)"
+    """Return the header's comment on a launch."""
+    config = "the configuration (NULL: any; the most specialized variant is used)"
     if output.configs.must_say:
         config = f"the configuration, which must say {', '.join(output.configs.must_say)}"
     grid = ""

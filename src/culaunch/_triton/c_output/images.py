@@ -40,7 +40,7 @@ class CImages:
         """The images, or their declarations, and the table."""
         if self._as_object:
             arrays = [
-                # Of the program alone: no other library sees them.
+                # Private to the program: no other library sees them.
                 f'extern const unsigned char {name}[] __attribute__((visibility("hidden")));'
                 for name in self._names.values()
             ]

@@ -1,8 +1,8 @@
-"""Names and strings in generated C: nothing of a library gets there but through here.
+"""Names and strings in generated C: the only way from a library into the text.
 
-A name of Python becomes one of C by one rule, which gives different names for different ones:
-what is no ASCII letter, digit or underscore is spelt ``_u<hex>_``, and a name that C, C++, their
-headers or the source itself has taken gets an underscore at its end.
+A Python name becomes a C name by one rule, and different names stay different. Each character that
+is not an ASCII letter, digit or underscore becomes ``_u<hex>_``. A name that C, C++, their headers
+or the source itself already uses gets an underscore at its end.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def c_identifier(name: str, *, is_function: bool = False) -> str:
         raise ValueError("a name of C has at least one letter")
     made = name
     if not _PLAIN.fullmatch(name) or _SPELT.search(name):
-        # Underscores before a u are spelt, too, so that nothing else can look like a spelling.
-        # Reversible, so that no two names become one.
+        # Underscores before a u are escaped, too, so no name looks like an escape sequence. The
+        # rule is reversible: two names never become one.
         made = re.sub(r"_(?=u)", "_u5f_", name)
         made = re.sub(r"\A[0-9]|[^A-Za-z0-9_]", lambda found: f"_u{ord(found[0]):x}_", made)
     # With underscores at its end a taken name is as good as taken: its own spelling is there.

@@ -51,13 +51,13 @@ class CParameter:
 
     @property
     def declarations(self) -> list[str]:
-        """What it is in a list of parameters."""
+        """Its text in a list of parameters."""
         size = [f"uint64_t {self.bytes}"] if self.bytes else []
         return [f"{self.type} {self.name}", *size]
 
     @property
     def names(self) -> list[str]:
-        """What it is in a call that hands it on."""
+        """Its text in a call that passes it on."""
         return [self.name, *([self.bytes] if self.bytes else [])]
 
     @property
@@ -69,23 +69,24 @@ class CParameter:
 class CParameters:
     """All parameters beside the stream, the grid and the configuration.
 
-    They depend on what an argument is, and not on what single variants made of it: an int of 32 or
-    64 bits is an ``int64_t``, which is checked, and what is None or 1 in all variants is there too.
+    They depend on the kind of argument, and not on the single variants. An int of 32 or 64 bits is
+    an ``int64_t``, which is checked. An argument that is None or 1 in all variants is a parameter,
+    too.
 
     Parameters
     ----------
     parameters : sequence of TritonParameter
     variants : sequence of SavedVariant
-        Of the function.
+        The variants of the function.
     taken : iterable of str
-        Names that the header has as macros.
+        Macro names that the header uses.
     zeroes : sequence of str
         The arguments that are set to zero before each launch.
 
     Raises
     ------
     ValueError
-        Naming an argument that C cannot say.
+        If C cannot express an argument; the message names it.
     """
 
     def __init__(
@@ -131,9 +132,9 @@ def _c_type(kinds: set[str], keys: set[Any], name: str) -> str:
     elif all(kind.startswith("tensordesc<") for kind in open_kinds) and "constexpr" not in kinds:
         return DESCRIPTOR
     elif not is_none_somewhere:
-        # What a call shows to Python is a number; of which size depends on its value.
-        # An i32 is taken as 64 bits, and a variant for it asks whether the value fits: so does
-        # Python, where a large value selects another variant.
+        # A number in a Python call has a size that depends on its value. An i32 is passed as 64
+        # bits, and a variant for i32 checks that the value fits. Python does the same: a large
+        # value selects another variant there.
         types = {"int64_t" if kind == "i32" else C_TYPES.get(kind, "") for kind in open_kinds}
         if len(types) == 1 and "" not in types:
             return types.pop()

@@ -1,4 +1,4 @@
-"""Names that generated C leaves alone: of the languages, of its headers, and of itself."""
+"""Names that generated C must not use: names of the languages, of its headers, and its own."""
 
 from __future__ import annotations
 

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 class CChoice:
     """The function that chooses a configuration for one C function.
 
-    It does so as `culaunch.triton` does: rows for devices of this name first, then those for this
-    architecture, then those that name none, then the nearest older one, then the nearest newer one;
-    then element types; then sizes by their ratio. What it calls is in ``c/choose.c``.
+    It uses the same order as `culaunch.triton`. First come the rows for devices with this name,
+    then those for this architecture, then those that name none. Then come the nearest older
+    architecture and the nearest newer one. Within these, element types count first, and then sizes
+    by their ratio. The functions that it calls are in ``c/choose.c``.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ class CChoice:
     function : CFunction
     configs : CConfigs
     taken : iterable of str
-        Names that the header has as macros.
+        Macro names that the header uses.
     """
 
     def __init__(
@@ -54,12 +55,12 @@ class CChoice:
 
     @property
     def parameter_list(self) -> str:
-        """What stands between the parentheses of its declaration."""
+        """The text between the parentheses of its declaration."""
         return ", ".join(f"int64_t {key}" for key in self._keys) or "void"
 
     @property
     def arguments(self) -> str:
-        """What another function with its parameters hands on to it."""
+        """The arguments that another function with the same parameters passes on to it."""
         return ", ".join(self._keys)
 
     @property
@@ -86,11 +87,11 @@ class CChoice:
             for key, value in zip(self._table.key, entry.values, strict=True):
                 if not is_c_value(value):
                     raise ValueError(
-                        f"C cannot choose by {key} of the tuned table, which is {value!r:.60}: by "
-                        "ints, bools and None alone; a set that is compiled with configs=[...] has "
-                        "no table"
+                        f"C cannot choose by {key} of the tuned table, which is {value!r:.60}; "
+                        "only by ints, bools and None. Compile the set with configs=[...]; it then "
+                        "has no table"
                     )
-            # At least one, so that the array has a size without a key, too.
+            # At least one element, because an array of size zero is not valid C.
             values = ", ".join([c_value(value) for value in entry.values] or ["0"])
             rows.append(
                 f"    {{{name}_runs_{number}, {c_string(entry.device)}, {entry.capability}, "

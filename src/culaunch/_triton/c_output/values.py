@@ -16,7 +16,7 @@ def c_value(value: Any) -> str:
     Raises
     ------
     ValueError
-        If it is none that C could choose by.
+        If C cannot choose by it.
     """
     if value is None:
         return "INT64_C(-1)"

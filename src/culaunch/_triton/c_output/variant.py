@@ -1,4 +1,4 @@
-"""What a C function does for one variant: whether it fits a call, its grid, and its launch."""
+"""The C code for one variant: whether it fits a call, its grid, and its launch."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class CVariant:
             *self._argument_conditions(),
             f"culaunch_config_fits(config, {self._index})",
         ]
-        # Worked out inside of the block: what is known of the variant makes most of them constants.
+        # Computed inside of the block: the facts about the variant make most of them constants.
         heuristics = self._heuristics()
         lines = []
         if heuristics or self._kernels.grid is not None:
@@ -107,7 +107,7 @@ class CVariant:
                     f"C cannot say the argument {one.name} of {self._kernels.name}, which a "
                     "heuristic gives at run time"
                 )
-            # With the variant's constants put in, what is left depends on the call alone.
+            # With the variant's constants inserted, the rest depends only on the call.
             value = partly(one.value, self._known)
             try:
                 made.append(self._expressions().equals(value, self._variant.constants[one.name]))
@@ -118,7 +118,7 @@ class CVariant:
                 ) from None
         return [one for one in made if one != "1"]
 
-    # ---- what is known of its arguments
+    # ---- known facts about its arguments
 
     def _known(self, op: str, name: str) -> Expression | None:
         constants = self._variant.constants

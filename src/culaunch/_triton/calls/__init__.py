@@ -1,1 +1,1 @@
-"""What a call of any kernel has: parameters, arguments, what is chosen, what is wrong."""
+"""The parts of any kernel's call: parameters, arguments, choices, messages."""

@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-# What a dispatcher's `_tune` gives (csrc/triton/tuning.h): constants, options, what their hooks are
-# known by, whether there are any, what the launch gave, what stands in the place of what the call
-# gave, whether calls alike may go without Python, and the blocks of descriptors by name.
+# The result of a dispatcher's `_tune` (csrc/triton/tuning.h). It has the constants, the options,
+# the identities of their hooks, whether there are hooks, and the result of the launch. Then come
+# the replacements of the call's arguments, whether similar calls can do without Python, and the
+# blocks of descriptors by name.
 Tuned = tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is set by name.
+    """Settings by name.
 
     Attributes
     ----------
     constants, options : dict
         Arguments of the kernel, and options.
     replaced : frozenset of str
-        Those that stand in the place of what the call gave.
+        Those that replace an argument of the call.
     """
 
     constants: dict[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What every native dispatcher of Triton kernels needs from Python."""
+"""The Python part of every native dispatcher of Triton kernels."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Dispatcher(TritonDispatcher):
     # ---- what the native half calls
 
     def _prepare(self) -> None:
-        """Choose the driver: at the first call, so that making a dispatcher needs none."""
+        """Choose the driver at the first call: making a dispatcher does not need one."""
         driver = current_driver()
         # Not imported for this: without it no argument is a tensor of it.
         torch = sys.modules.get("torch") if DeviceType.CUDA in driver.device_types else None
@@ -83,7 +83,7 @@ class Dispatcher(TritonDispatcher):
         """Call the hook of a configuration, where `_tune` said that there is one."""
 
     def _set_to_zero(self, values: dict[str, Any]) -> None:
-        """Set arguments to zero of which the driver cannot fill one as a whole."""
+        """Set arguments to zero that the driver cannot fill as a whole."""
         for one in self.own_parameters:
             if one.is_set_to_zero:
                 set_to_zero(self.name, one.name, values)

@@ -1,4 +1,4 @@
-"""What a dispatcher has for this package: its public names are those of Triton's object."""
+"""The private part of a dispatcher for this package: its public names match Triton's object."""
 
 # ruff: noqa: SLF001 - every name of a dispatcher's own begins with an underscore
 

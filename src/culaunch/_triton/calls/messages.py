@@ -1,4 +1,4 @@
-"""What is wrong with a call of a Triton kernel, in words; the native dispatcher calls this."""
+"""Messages for wrong calls of a Triton kernel; the native dispatcher calls this."""
 
 from __future__ import annotations
 

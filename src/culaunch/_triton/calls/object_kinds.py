@@ -1,4 +1,4 @@
-"""What Triton makes of objects that the native specialiser does not know: asked once a type."""
+"""Triton's treatment of objects that the native code does not know: asked once per type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DESCRIPTORS = {
     ("triton.tools.tensor_descriptor", "TensorDescriptor"),
     (TensorDescriptor.__module__, "TensorDescriptor"),
 }
-# Objects of these types never change: a constant is recognised by identity.
+# Objects of these types never change: a constant is recognized by identity.
 _IMMUTABLE = {("triton.language.core", "dtype"), ("triton.runtime.jit", "JITFunction")}
 
 # Triton's names of PyTorch's and its own element types (triton._utils, type_canonicalisation_dict).
@@ -111,9 +111,9 @@ def read_tensor(value: Any) -> tuple[int, str, object]:
 
 
 def memory_of(value: Any) -> tuple[int, int]:
-    """Return the address and the bytes that an object with ``data_ptr()`` stands for, or zeros.
+    """Return the address and the size in bytes of an object with ``data_ptr()``, or zeros.
 
-    Asked for the emulator alone, which takes addresses that it does not know for mistakes.
+    Used only for the emulator, which refuses addresses that it does not know.
     """
     if hasattr(value, "untyped_storage"):
         storage = value.untyped_storage()

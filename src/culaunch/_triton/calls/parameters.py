@@ -49,7 +49,7 @@ class TritonParameter:
 
     @property
     def packed(self) -> tuple[str, object, int, str]:
-        """What the native dispatcher takes."""
+        """The form that the native dispatcher accepts."""
         flags = (
             _FLAGS["IS_CONSTEXPR"] * self.is_constexpr
             | _FLAGS["IS_CONST"] * self.is_const

@@ -42,10 +42,10 @@ def set_to_zero(kernel: str, name: str, values: Mapping[str, Any]) -> None:
     if fill is None or not _is_array(array) or others:
         beside = f" beside {_named(others[0])}" if fill is not None and others else ""
         raise TypeError(
-            f"argument {name!r} of {kernel}() is set to zero before each launch: it must be an "
-            "array with the method zero_(), as PyTorch's, or with fill(), as those of NumPy, CuPy "
-            f"and culaunch, where all arrays of the call are of its type (got {_named(array)}"
-            f"{beside})"
+            f"argument {name!r} of {kernel}() is set to zero before each launch. It must be an "
+            "array with the method zero_(), such as PyTorch's. An array with fill(), such as one "
+            "by NumPy, CuPy or culaunch, works if all arrays of the call have its type "
+            f"(got {_named(array)}{beside})"
         )
     # CuPy's arrays are filled on the device that is current, and launched on theirs.
     device: Any = getattr(array, "device", None)

@@ -1,4 +1,4 @@
-"""What the extension calls of this package: ``_core.TritonUpcalls`` has the types."""
+"""The functions here that the extension calls: ``_core.TritonUpcalls`` has the types."""
 
 from culaunch._triton.calls.messages import raise_argument, raise_binding
 from culaunch._triton.calls.object_kinds import (

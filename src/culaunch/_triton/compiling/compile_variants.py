@@ -78,6 +78,6 @@ def _compile(function: Any, one: VariantRequest, members: dict[str, bytes]) -> S
 def _compile_elsewhere(
     module: str, name: str, request: VariantRequest
 ) -> tuple[SavedVariant, dict[str, bytes]]:
-    """Compile a variant in a worker; its images are those of this variant alone."""
+    """Compile a variant in a worker; the result contains only this variant's images."""
     members: dict[str, bytes] = {}
     return _compile(Decorated.of(find(module, name)).function, request, members), members

@@ -89,7 +89,7 @@ class Decorated:
                     heuristics[name] = Heuristic(name, call, is_early=tuner is None)
             elif found is None:
                 kind = f"{type(kernel).__module__}.{type(kernel).__qualname__}"
-                # What another decorator does is Python that nobody has looked at.
+                # Any other decorator runs unknown Python code.
                 advice = ": compile what is below it (.fn)" if hasattr(kernel, "fn") else ""
                 raise TypeError(
                     "compile() takes what @triton.jit makes, under @triton.autotune and "
@@ -145,7 +145,7 @@ class Decorated:
 
     @property
     def _choices(self) -> Mapping[Any, Any]:
-        """What the autotuner has chosen, by its keys; nothing where nobody can list it."""
+        """The autotuner's choices by key; empty if they cannot be listed."""
         # A subclass may keep its choices in a database, by keys of its own.
         cache = self.tuner.cache
         return cache if isinstance(cache, Mapping) else {}
@@ -154,8 +154,8 @@ class Decorated:
         if not self._is_tuned():
             return None
         arch, device = _own_device()
-        # What the configurations set themselves, and heuristics below the autotuner, is not there
-        # yet when it looks for a choice.
+        # The autotuner looks for a choice before its configurations, and heuristics below it, set
+        # their values.
         unknown = {name for config in self.tuner.configs for name in config.kwargs}
         unknown.update(one.name for one in self.heuristics if not one.is_early)
         names = tuple(

@@ -30,7 +30,7 @@ def grid_expressions(grid: Any, function: Any) -> tuple[Expression, ...] | None:
     Raises
     ------
     TypeError, ValueError
-        If it is none of these, or says what no expression can.
+        If it is not one of these, or no expression can express it.
     """
     if grid is None:
         return None
@@ -51,7 +51,7 @@ def grid_expressions(grid: Any, function: Any) -> tuple[Expression, ...] | None:
     if not 1 <= len(sizes) <= 3:
         raise ValueError(f"a grid has 1 to 3 numbers (got {len(sizes)})")
     for one in sizes:
-        # What is open is checked at each call, when its value is known.
+        # An open value is checked at each call, when it is known.
         if one.is_constant and (type(one.value) is not int or not 0 <= one.value <= MOST_BLOCKS):
             raise ValueError(f"a grid has ints from 0 to 2^31 - 1 (got {spell(one.value)})")
         if reason := never_an_int(one):

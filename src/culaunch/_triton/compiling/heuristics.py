@@ -27,7 +27,7 @@ _MOST_CASES = 64  # of values that nothing but a call decides
 
 
 class Heuristics:
-    """The heuristics of a kernel that is compiled.
+    """The heuristics of a kernel that is compiled ahead of time.
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ class Heuristics:
     Attributes
     ----------
     saved : tuple of SavedHeuristic
-        Those of arguments that expressions can say: a set works them out at each call.
+        Heuristics that are expressions of arguments: a set computes them at each call.
     options : frozenset of str
-        What is no argument but an option of the compiler, such as ``num_warps``: that is decided
-        when a variant is compiled.
+        Names that are not arguments but options of the compiler, such as ``num_warps``. Their
+        values are decided when a variant is compiled.
     """
 
     def __init__(self, function: Any, heuristics: tuple[Heuristic, ...]) -> None:
@@ -159,7 +159,7 @@ def _listed(value: Expression) -> list[Any]:
 
 
 def _traced(one: Heuristic, names: Sequence[str]) -> Expression | str:
-    """Return a heuristic as an expression, or why it is none."""
+    """Return a heuristic as an expression, or the reason why it cannot be one."""
     try:
         return traced_heuristic(one.call, names)
     except Unknown as unknown:
@@ -167,7 +167,7 @@ def _traced(one: Heuristic, names: Sequence[str]) -> Expression | str:
 
 
 class _Known:
-    """What is known of the arguments when a variant is compiled."""
+    """The known facts about the arguments when a variant is compiled."""
 
     def __init__(self, values: Mapping[str, Any], arguments: Mapping[str, Argument]) -> None:
         self._values = values

@@ -12,8 +12,8 @@ from culaunch._triton.upstream.target import triton_module
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What a hook may name: a method and an attribute of arguments, a method of the mapping of them, and
-# functions that give the same for the same.
+# The names that a hook may use: a method and an attribute of arguments, a method of their mapping,
+# and pure functions.
 _OF_ARGUMENTS = frozenset({"zero_", "block_shape", "get"})
 _PURE = {"isinstance": isinstance, "min": min, "max": max, "len": len}
 _DESCRIPTOR = "TensorDescriptor"
@@ -22,7 +22,7 @@ _PLAIN = (str, int, float, bool, tuple, type(None))
 
 @dataclass(frozen=True)
 class HookEffects:
-    """What a hook does before a launch.
+    """The effects of a hook before a launch.
 
     Attributes
     ----------
@@ -39,19 +39,18 @@ class HookEffects:
 def effects_of(
     hook: Any, settings: Mapping[str, Any], kinds: Mapping[str, Any]
 ) -> HookEffects | None:
-    """Return what a hook does, if that is all that it can do; else None.
+    """Return the effects of a hook, or None if it may have other effects.
 
-    A hook is a function of the arguments by name. It is certain where its code names nothing but
-    what is listed above, closes over nothing but strings and lists of them (as its defaults may
-    be), and where running it on stand-ins shows nothing but arguments set to zero, and blocks of
-    descriptors set to numbers: without other names it can reach nothing else. Lists are taken as
-    they are now.
+    A hook is a function of the arguments by name. Its code may name only the functions above. Its
+    closure and its defaults may hold only strings and lists of strings. A run on stand-ins must do
+    nothing but set arguments to zero, and blocks of descriptors to numbers. Without other names,
+    the hook can reach nothing else. Lists count with their present contents.
 
     Parameters
     ----------
     hook : callable
     settings : mapping
-        The constants and options that are known, by name: the hook sees them as they are.
+        The constants and options that are known, by name: the hook sees their values.
     kinds : mapping
         Triton's types of the run-time arguments by name; ``"constexpr"`` for None.
     """
@@ -100,7 +99,7 @@ def _names_little(code: types.CodeType, found: Mapping[str, Any]) -> bool:
                 return False
         elif not isinstance(one, _PLAIN):
             return False
-    # A global may have the name of any of these: it is what that name is taken for, or none of it.
+    # A global may have the same name as one of these functions. It must then be that function.
     for step in dis.get_instructions(code):
         is_global = step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
         if is_global and step.argval in _OF_ARGUMENTS | (_PURE.keys() & found.keys()):
@@ -133,7 +132,7 @@ class _Descriptor:
 
 
 class _StandIn:
-    """What a hook is given: it remembers whether anything but the expected was asked of it."""
+    """The argument of a hook: it records any use except the expected ones."""
 
     def __init__(self, owner: _Arguments) -> None:
         object.__setattr__(self, "_owner", owner)
@@ -177,7 +176,7 @@ class _Arguments(_StandIn):
                 return value
         if type(name) is not str or name not in self._kinds:
             self._refuse()
-        # What is folded is None to a hook; of any other argument it must not ask the value.
+        # A hook sees None for a folded argument, and must not read the value of any other one.
         kind = self._kinds[name]
         return None if kind == "constexpr" else _Argument(self, name, kind)
 

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class SavedHooks:
-    """What the hooks of the configurations do before a launch, over all variants.
+    """The effects of the configurations' hooks before a launch, over all variants.
 
     Parameters
     ----------
     function : JITFunction
     configs : sequence of triton.Config
-        Those that are used.
+        The configurations that are used.
     has_own_configs : bool
-        Whether the caller names configurations: whose hooks these need is not known then, and all
-        have to do the same.
+        Whether the caller names the configurations. Then it is unknown whose hooks apply, and all
+        hooks must do the same.
 
     Attributes
     ----------
@@ -105,9 +105,9 @@ class SavedHooks:
             if found is None:
                 raise ValueError(
                     f"the configuration {config} of {self._name} has a pre_hook, which is Python "
-                    "and cannot be saved; a hook that does nothing but set arguments to zero, "
-                    'kw["out_ptr"].zero_(), or blocks of descriptors to numbers, '
-                    f'kw["desc"].block_shape = [kw["BLOCK_M"], 64], can. {self._advice}'
+                    "code and cannot be saved. A hook can be saved if it only sets arguments to "
+                    'zero, kw["out_ptr"].zero_(), or blocks of descriptors to numbers, '
+                    f'kw["desc"].block_shape = [kw["BLOCK_M"], 64]. {self._advice}'
                 )
             zeroes, blocks = tuple(sorted(found.zeroes)), found.blocks
         self._found.setdefault((zeroes, tuple(sorted(blocks))), config)

@@ -1,4 +1,4 @@
-"""From what Triton's compiler makes to a saved variant, checked against its binary."""
+"""Makes a saved variant from the output of Triton's compiler, checked against the binary."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def make_variant(
     types = tuple(one.type for one in arguments)
     keys = tuple(one.key for one in arguments)
     check_arguments(types, keys)
-    # Asked for its refusal alone: a set that cannot be launched is not made.
+    # Called only because it refuses: a set that cannot be launched is not made.
     parameter_sources(types, facts, [(one.offset, one.size) for one in kernels[0].params])
     text = ptx.encode() if isinstance(ptx, str) else ptx
     arch = image.arch[0]

@@ -11,7 +11,7 @@ from culaunch._triton.upstream.target import triton_module
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-# What a device and a library take; the compiler itself looks at less.
+# The limits of devices and libraries; the compiler itself checks less.
 _RANGES = {"num_warps": (1, 32), "num_ctas": (1, 16), "num_stages": (0, 1000), "maxnreg": (1, 255)}
 
 
@@ -46,8 +46,8 @@ def check_config(function: Any, config: Mapping[str, Any]) -> None:
         if not one.is_constexpr and not (value is None or (type(value) is int and value == 1)):
             raise ValueError(
                 f"the configuration {dict(config)} of {function.__name__} sets {one.name}, which "
-                "is an argument of each launch and cannot be saved: declare it tl.constexpr, or "
-                "compile the kernel below the autotuner (.fn), and give it in each call"
+                "is an argument of each launch and cannot be saved. Declare it tl.constexpr, or "
+                "compile the kernel below the autotuner (.fn), and pass it in each call"
             )
 
 

@@ -27,11 +27,11 @@ class Argument:
     Attributes
     ----------
     type : str or tuple
-        Triton's type; ``"constexpr"`` for what is folded; a tuple of these for a tuple.
+        Triton's type, ``"constexpr"`` for a folded argument, or a tuple of these for a tuple.
     key : None, "", "D", 1 or tuple
-        Triton's key of it.
+        Triton's key for it.
     value : object
-        Of a constant.
+        The value of a constant.
     """
 
     type: Any
@@ -50,15 +50,15 @@ def parse_signature(text: str) -> tuple[Argument, ...]:
     Parameters
     ----------
     text : str
-        One entry for each argument, with commas: a type (``i32``, ``fp32``, ``*fp16``,
-        ``tensordesc<fp16[64, 64]>``), ``:16`` after one that is divisible by 16, ``i32:1`` for an
-        int that is always 1, ``None``, or a constant's value, such as 64 or ``tl.float16``; in
-        parentheses a tuple of these, as ``name=type`` a named one.
+        One entry for each argument, separated by commas. An entry is a type (``i32``, ``fp32``,
+        ``*fp16``, ``tensordesc<fp16[64, 64]>``), ``None``, or a constant's value, such as 64 or
+        ``tl.float16``. ``:16`` after a type means divisible by 16, and ``i32:1`` is an int that is
+        always 1. Parentheses enclose a tuple of entries; with ``name=type`` it is a named one.
 
     Raises
     ------
     ValueError
-        Naming the entry that is none of these.
+        If an entry is invalid; the message names it.
     """
     return tuple(_parse_entry(entry) for entry in _split(text))
 
@@ -100,7 +100,7 @@ def _parse_entry(text: str) -> Argument:
         _check_element(type_name(name), text)
         return make_constant(SavedType(type_name(name)))
     try:
-        # Literals alone: a signature may come from a file.
+        # Only literals: a signature may come from a file.
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         raise ValueError(

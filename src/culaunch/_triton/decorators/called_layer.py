@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def called_layer(layer: Any, make_native: Callable[[Any], Any]) -> Any:
-    """Copy a decorator that is called at every call, so that it launches natively.
+    """Copy a decorator that runs at every call; the copy launches natively.
 
     Parameters
     ----------
     layer : Autotuner or Heuristics
     make_native : callable
-        Makes the native form of what is below.
+        Makes the native form of the kernel below the decorator.
     """
     kind = type(layer)
     own = {"_make_native": staticmethod(make_native), **vars(_CalledLayer)}
@@ -33,7 +33,7 @@ def called_layer(layer: Any, make_native: Callable[[Any], Any]) -> Any:
 
 
 class _CalledLayer:
-    """What a copy has beyond its class: all that the original has, at any time."""
+    """The attributes of a copy beyond its class: all attributes of the original, at any time."""
 
     _original: Any
     _make_native: Callable[[Any], Any]

@@ -1,4 +1,4 @@
-"""What the decorators of a kernel choose: copies of them run, which launch natively."""
+"""The choices of a kernel's decorators: copies of them run and launch natively."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from culaunch._triton.upstream.native_half import ATTRIBUTE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What a copy of an autotuner that decides must not give back.
+# The attributes that a deciding copy of an autotuner must not copy back.
 _OF_THE_COPY = {"fn", "do_bench", "_do_bench", "_bench", ATTRIBUTE}
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the decorators chose for a call that they have launched.
+    """The decorators' choice for a call that they have launched.
 
     Attributes
     ----------
     settings : dict
         By name: arguments of the kernel, and options.
     replaced : frozenset of str
-        Those that stand in the place of what the call gave.
+        Those that replace an argument of the call.
     configs : tuple of (autotuner, Config)
     is_kept : bool
-        Whether another call for which the same is read is decided in the same way.
+        Whether the choice also holds for other calls with the same values read.
     result : object
-        What the call gives.
+        The result of the call.
     """
 
     settings: dict[str, Any]
@@ -43,14 +43,14 @@ class NotMeasured(Exception):  # noqa: N818 - no error: it is measured then
 
 
 class Recorder:
-    """Stands in the place of a JIT function whose decorators decide, and notes what they say."""
+    """Replaces a JIT function while its decorators decide, and records their choices."""
 
     def __init__(
         self, function: Any, launch: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     ) -> None:
         self.fn = function
         self.count = 0
-        # Of the last launch.
+        # The grid and arguments of the last launch.
         self.grid: Any = None
         self.args: tuple[Any, ...] = ()
         self.final: dict[str, Any] = {}

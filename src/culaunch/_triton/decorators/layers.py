@@ -25,7 +25,7 @@ def triton_kinds() -> Kinds:
 
 
 def layers_of(kernel: Any) -> list[Any]:
-    """Return a kernel's decorators and its JIT function; nothing for what is no kernel."""
+    """Return a kernel's decorators and its JIT function; empty for any other object."""
     known = triton_kinds()
     layers = []
     while isinstance(kernel, known):
@@ -42,9 +42,9 @@ def take_apart(kernel: Any) -> tuple[list[Any], Any]:
     Raises
     ------
     Unknown
-        If somebody else runs one of them.
+        If other code runs one of them.
     TypeError
-        If it is no kernel.
+        If it is not a kernel.
     """
     known = triton_kinds()
     layers = []
@@ -55,7 +55,7 @@ def take_apart(kernel: Any) -> tuple[list[Any], Any]:
         elif not isinstance(kernel, known.autotuner):
             raise TypeError(f"no kernel of Triton: {type(kernel).__qualname__}")
         if "run" in vars(kernel):
-            raise Unknown(f"somebody set run of its {type(kernel).__qualname__}")
+            raise Unknown(f"other code has set run of its {type(kernel).__qualname__}")
         layers.append(kernel)
         kernel = kernel.fn
         # native() may have been put below a decorator.

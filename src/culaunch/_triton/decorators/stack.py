@@ -52,7 +52,7 @@ class Stack:
         self._autotuner = triton_kinds().autotuner
         self._reads: list[Reads] = []
         self._set: set[str] = set()
-        # What is set whatever an autotuner chooses.
+        # The values that are set whatever an autotuner chooses.
         self._certain: set[str] = set()
         self._replaced: set[str] = set()
         kinds: dict[str, set[tuple[KeyKind, int]]] = {}
@@ -79,7 +79,7 @@ class Stack:
 
     @property
     def shaped(self) -> set[str]:
-        """The arguments of whose shapes a heuristic reads a part."""
+        """The arguments that have a part of their shape read by a heuristic."""
         return {name for reads in self._reads for name, _ in reads.shapes}
 
     @property
@@ -89,7 +89,7 @@ class Stack:
 
     @property
     def fingerprint(self) -> object:
-        """What native code was made from: equal where it need not be made again."""
+        """The inputs of native code: if they are equal, it need not be made again."""
         layers = [
             (id(layer), tuple((name, id(call)) for name, call in layer.values.items()))
             if not self._is_tuner(layer)
@@ -114,8 +114,8 @@ class Stack:
         NotMeasured
             If an autotuner has to measure its configurations first, and must not.
         """
-        # An autotuner of a class of its own that left its cache as it was has decided by something
-        # that is not known here: such a decision is not kept.
+        # An autotuner class that left its cache unchanged has decided by something unknown. Its
+        # decision is not kept.
         deciding = [tuner for tuner in self.tuners if self._decides(tuner)]
         caches = [(layer.cache, dict(layer.cache)) for layer in deciding]
         copies = CopiedLayers(
@@ -124,7 +124,7 @@ class Stack:
         result = copies.run(grid, args, kwargs)
         recorder = copies.recorder
         final = recorder.final
-        # What reached the kernel and was not in the call was set by a decorator.
+        # An argument that reached the kernel and was not in the call was set by a decorator.
         names = self._replaced | (final.keys() - kwargs.keys())
         given = {name: value for name, value in kwargs.items() if name not in self._replaced}
         is_kept = (
@@ -207,7 +207,7 @@ class Stack:
             # key, by its identity as well.
             guards.lists.append((configs, len(configs), configs[0] if len(configs) == 1 else None))
             guards.contents(layer.cache, all_of_it=False)
-            # Configurations are objects that somebody may change after they were chosen.
+            # Configurations are mutable objects, and may change after they were chosen.
             used = layer.cache.values() if len(configs) > 1 else configs
             for config in {id(one): one for one in used}.values():
                 guards.contents(vars(config))
@@ -259,7 +259,7 @@ class Stack:
                 (reads.types, KeyKind.TYPE),
                 (reads.dtypes, KeyKind.TYPE),
             ):
-                # What a decorator has set before depends on what that one read.
+                # A value that an earlier decorator has set depends on what that decorator read.
                 yield from ((one, kind, 0) for one in names - self._certain)
             for one, part in reads.shapes:
                 yield one, part.kind, part.dimension
@@ -282,7 +282,7 @@ class Stack:
                 raise Unknown(f"it reads the {what} of {name}, which a decorator sets")
 
     def _of_autotuner(self, layer: Any) -> Iterator[tuple[str, KeyKind, int]]:
-        # More would be right too, and are not seen in practice: what is not tested is not promised.
+        # More would also be correct, but do not occur in practice: promise only what is tested.
         if len(self.tuners) > 2:
             raise Unknown("more than two autotuners are above it")
         if type(layer.cache) is not dict or type(layer.configs) is not list:
@@ -291,7 +291,8 @@ class Stack:
         if len(layer.configs) > 1 or self._decides(layer):
             names = set(layer.keys) & set(self.function.arg_names)
             yield from ((one, KeyKind.VALUE, 0) for one in names - self._certain)
-        # One that was chosen may be none of the configurations: read from a file, for instance.
+        # The chosen one may not be in the list of configurations: it may come from a file, for
+        # instance.
         settings = [set(one.all_kwargs()) for one in chain(layer.configs, layer.cache.values())]
         self._set.update(*settings)
         self._certain.update(set.intersection(*settings))

@@ -25,7 +25,7 @@ def _checked(value: Any) -> Any:
 
 
 def _numbers(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Apply an operation to numbers alone: of text and tuples it would mean something else."""
+    """Apply an operation only to numbers: for text and tuples it would mean something else."""
 
     def apply(*values: Any) -> Any:
         for value in values:
@@ -55,7 +55,7 @@ def _cdiv(value: Any, divisor: Any) -> Any:
 def _next_power_of_2(value: int) -> int:
     if not isinstance(value, int):
         raise ExpressionError(f"next_power_of_2 of {value}: it takes an int")
-    # As Triton's own, which gives 0 for what is not positive.
+    # Like Triton's own function, which returns 0 for numbers that are not positive.
     return 1 << (value - 1).bit_length() if value > 0 else 0
 
 

@@ -1,4 +1,4 @@
-"""Evaluate expressions: with all arguments, or with what is known of them."""
+"""Evaluate expressions: with all arguments, or with only some of them known."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def evaluate(
 
 
 def partly(expression: Expression, known: Callable[[str, str], Any]) -> Expression:
-    """Put in what is known; what becomes of that is a constant where it can be.
+    """Insert the known values; the result is a constant if possible.
 
     Parameters
     ----------
     expression : Expression
     known : callable
-        ``known(op, name)`` returns what a leaf is, as an `Expression`, or None.
+        ``known(op, name)`` returns the value of a leaf as an `Expression`, or None.
     """
     op, operands = expression.op, expression.operands
     if op in ("constant", "error"):
@@ -82,7 +82,7 @@ def partly(expression: Expression, known: Callable[[str, str], Any]) -> Expressi
 
 
 def known_values(values: Mapping[str, Any]) -> Callable[[str, str], Expression | None]:
-    """Return what is known where some arguments are constants."""
+    """Return the known values if some arguments are constants."""
 
     def known(op: str, name: str) -> Expression | None:
         return known_leaf(op, values[name]) if name in values else None
@@ -91,7 +91,7 @@ def known_values(values: Mapping[str, Any]) -> Callable[[str, str], Expression |
 
 
 def known_leaf(op: str, value: Any) -> Expression | None:
-    """Return what is asked of an argument that is a constant."""
+    """Return the value of a leaf for an argument that is a constant."""
     if op == "dtype":
         return None
     if op == "is_array":

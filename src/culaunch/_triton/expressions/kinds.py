@@ -1,4 +1,4 @@
-"""What kind of value an expression has, whatever the arguments are."""
+"""The kind of value that an expression has for any arguments."""
 
 from __future__ import annotations
 

@@ -29,15 +29,15 @@ def write_expression(expression: Expression) -> Any:
 
 
 def read_expression(entry: Any, names: Collection[str]) -> Expression:
-    """Read one, which may ask of these arguments alone.
+    """Read an expression that uses only these arguments.
 
     Raises
     ------
     TypeError, ValueError
-        If it is none.
+        If it is invalid.
     """
-    # Depth is bounded while it is read, size afterwards: the entry came whole from JSON, which is
-    # bounded itself.
+    # The depth is limited while reading, the size afterwards: the entry is already in memory, and
+    # the reader of JSON limits it.
     made = _read(entry, names, 0)
     if sum(1 for _ in walk(made)) > _MOST:
         raise ValueError(f"an expression has more than {_MOST} operations")

@@ -1,4 +1,4 @@
-"""``Substitution``: copies of functions that know symbols, and so does what they call."""
+"""``Substitution``: copies of functions that accept symbols, with copies of their callees."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Substitution:
         module = getattr(found, "__module__", "")
         if module == "triton" and name in ("cdiv", "next_power_of_2"):
             return self._operation(name, found)
-        # Among types alone: "==" of an array, which a function may use, has no truth.
+        # Only for types: "==" of an array, which a function may use, has no truth value.
         if found in _TYPES if isinstance(found, type) else False:
             return self._conversion(found)
         if found is isinstance:

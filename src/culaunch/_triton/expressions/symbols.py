@@ -23,7 +23,7 @@ class Fork(BaseException):
 
 
 class Failure(BaseException):
-    """What a function was about to decide by has no value."""
+    """A function was about to decide by a value that is unknown."""
 
     def __init__(self, error: Expression) -> None:
         self.error = error
@@ -51,8 +51,8 @@ class Answers:
             raise Failure(question)
         if question.is_constant:
             return bool(question.value)
-        # What was answered once on this way stays so: a function that asks twice whether `n > 0`
-        # has two cases, not four.
+        # An answer stays the same on one path: a function that asks twice whether `n > 0` has two
+        # cases, not four.
         for known, answer in zip(self._asked, self._given, strict=False):
             if same(known, question):
                 return answer
@@ -143,7 +143,7 @@ class Symbol:
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise Unknown(f"it does with {self.expression} what no expression can say")
 
-    # A TypeError would be taken for one of the function's own.
+    # A TypeError would look like one of the function's own.
     __len__ = __iter__ = __contains__ = __hash__ = __index__ = __float__ = __int__ = _refuse
     __complex__ = __getitem__ = __call__ = __format__ = __str__ = __repr__ = __round__ = _refuse
     __trunc__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __bytes__ = __reversed__ = _refuse
@@ -174,7 +174,7 @@ for _name, _op in _BINARY.items():
 
 
 class Shape:
-    """The shape of an argument, of which one dimension at a time can be read."""
+    """The shape of an argument, which can be read one dimension at a time."""
 
     def __init__(self, array: Symbol) -> None:
         self._array = array

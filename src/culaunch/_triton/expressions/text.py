@@ -24,7 +24,7 @@ _CALLED = {
     "floor": 1,
 }  # fmt: skip
 _MODULES = ("triton", "tl", "math")  # whose functions these are in Python
-# What is asked of an array's shape, as an attribute and as a method.
+# The queries of an array's shape, as an attribute and as a method.
 _PARTS = {"ndim": "rank"}
 _METHODS = {"size": "size", "stride": "stride", "dim": "rank", "numel": "count"}
 _LONGEST = 10_000
@@ -37,17 +37,18 @@ def parse_expressions(text: str, names: Collection[str]) -> tuple[Expression, ..
     Parameters
     ----------
     text : str
-        Numbers, the kernel's arguments by name, Python's arithmetic and comparisons, ``and``,
-        ``or``, ``not``, ``a if b else c``, ``x is None``, and ``cdiv``, ``next_power_of_2``,
-        ``min``, ``max``, ``abs``, ``int``, ``float``, ``bool``, ``ceil``, ``floor``; of arrays
-        ``x.shape[0]``, ``x.size(0)``, ``x.stride(0)``, ``x.ndim``, ``x.dim()``, ``x.numel()``.
+        An expression may contain numbers, the kernel's arguments by name, and Python's arithmetic
+        and comparisons. It may contain ``and``, ``or``, ``not``, ``a if b else c`` and ``x is
+        None``. It may call ``cdiv``, ``next_power_of_2``, ``min``, ``max``, ``abs``, ``int``,
+        ``float``, ``bool``, ``ceil`` and ``floor``. For arrays there are ``x.shape[0]``,
+        ``x.size(0)``, ``x.stride(0)``, ``x.ndim``, ``x.dim()`` and ``x.numel()``.
     names : collection of str
-        The arguments that there are.
+        The names of the arguments.
 
     Raises
     ------
     ValueError
-        Naming what else is there.
+        If the text contains anything else; the message names it.
     """
     if len(text) > _LONGEST:
         raise ValueError(f"an expression of {len(text)} characters is too long")
@@ -105,7 +106,7 @@ class _Reader:
         raise self._wrong(node)
 
     def _of_something(self, node: ast.expr) -> Expression | None:
-        """Read a function of a module, or what is asked of an array's shape."""
+        """Read a function of a module, or a query of an array's shape."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner, name = node.func.value, node.func.attr
             if not isinstance(owner, ast.Name) or node.keywords:

@@ -61,8 +61,8 @@ def _traced(
     is_tuple: bool,
     symbols: Collection[str] = (),
 ) -> tuple[Expression, ...]:
-    # Only of what is known to be pure: it is run many times, and must not do anything.
-    # A grid is mostly made anew by each call, with the defaults of that call.
+    # Only for functions that are known to be pure: they run many times, and must not have effects.
+    # Most calls create their grid function again, with the defaults of that call.
     reads = reads_of(function, stays=not is_tuple)
     _refuse_identity(function)
     missing = sorted(reads.names - set(names))
@@ -168,7 +168,7 @@ def _uses(expression: Expression, name: str) -> bool:
 
 
 def _refuse_identity(function: types.FunctionType, depth: int = 0) -> None:
-    """Refuse ``is`` but for ``is None``: no symbol is what it stands for."""
+    """Refuse ``is``, except ``is None``: a symbol is not identical to its value."""
     before: dis.Instruction | None = None
     for one in dis.get_instructions(function.__code__):
         if one.opname in ("CACHE", "EXTENDED_ARG", "NOP"):

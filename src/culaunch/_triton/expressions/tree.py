@@ -10,11 +10,10 @@ from culaunch._triton.expressions.arithmetic import APPLY, ExpressionError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What is asked of an array's shape: of one dimension, from the end where it is negative, and of all
-# of it.
+# The queries of an array's shape: one dimension (from the end if negative), or the whole shape.
 SHAPES = ("size", "stride", "rank", "count")
 DIMENSIONED = ("size", "stride")
-# What is asked of one argument: its value, whether it is None, whether it is an array, its element
+# The queries of one argument: its value, whether it is None, whether it is an array, its element
 # type, its shape.
 LEAVES = ("value", "is_none", "is_array", "dtype", *SHAPES)
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
@@ -25,15 +24,15 @@ _INFIX = frozenset({*_COMPARISONS, "+", "-", "*", "/", "//", "%", "<<", ">>", "&
 
 @dataclass(frozen=True)
 class Expression:
-    """A constant, what is asked of an argument, or an operation on expressions.
+    """A constant, a query of an argument, or an operation on expressions.
 
     Attributes
     ----------
     op : str
         ``"constant"``, one of `LEAVES`, ``"error"``, ``"if"``, or an operation of `APPLY`.
     operands : tuple
-        The constant's value; the argument's name, and a dimension of it; the text of an error;
-        expressions.
+        For a constant, its value. For a leaf, the argument's name, and a dimension if needed. For
+        an error, its text. For an operation, expressions.
     """
 
     op: str
@@ -94,7 +93,7 @@ def make(op: str, *operands: Expression) -> Expression:
         return operands[0]
     if op == "not" and operands[0].op == "not" and is_boolean(operands[0].operands[0]):
         return operands[0].operands[0]  # type: ignore[no-any-return]
-    # An error goes through: what is made of it has no value either.
+    # An error propagates: a result computed from it has no value either.
     for one in operands:
         if one.op == "error":
             return one
@@ -115,7 +114,7 @@ def _choice(condition: Expression, chosen: Expression, other: Expression) -> Exp
         return condition
     if condition.is_constant:
         return chosen if condition.value else other
-    # What `and` and `or` give back is then known.
+    # The operand that `and` and `or` return is then known.
     truth = make("bool", condition)
     chosen = constant(True) if same(chosen, truth) else chosen
     other = constant(False) if same(other, truth) else other

@@ -29,16 +29,16 @@ _ABSENT = object()
 
 
 class Classes:
-    """Triton's classes, changed so that a call goes to the kernel's native half.
+    """Triton's classes, patched to send a call to the kernel's native half.
 
     Parameters
     ----------
     launcher : callable
-        ``launcher(kernel, grid)`` gives what launches natively, or None.
+        ``launcher(kernel, grid)`` returns a native launcher, or None.
     went : callable
-        Told of each JIT function that Triton launches.
+        Called with each JIT function that Triton launches.
     compiled : CompiledLaunches
-        What that which Triton has compiled does.
+        The launches of kernels that Triton has compiled.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Classes:
         self._patches: list[tuple[type, str, Any, Any]] = []
         self._runs: dict[type, Any] = {}
         self._own_runs: dict[type, Any] = {}
-        # Classes whose `run` is somebody's who came before.
+        # Classes whose `run` other code had replaced before.
         self._replaced: set[type] = set()
         self._threads = _Threads()
 
@@ -69,7 +69,7 @@ class Classes:
         base, heuristics = jit.KernelInterface, autotuner.Heuristics
         self._runs[heuristics] = heuristics.run
         self._note_replaced(autotuner, heuristics)
-        # One that somebody replaced is called, and calls `run`.
+        # A replacement by other code is called, and calls `run`.
         if _is_of(jit, base.__getitem__):
             original = base.__getitem__
             self._patch(base, "__getitem__", self._subscripting(original))
@@ -86,7 +86,7 @@ class Classes:
     def restore(self) -> None:
         """Make them as they were."""
         for kind, name, original, made in self._patches:
-            # What somebody else has put there meanwhile calls ours, which then calls Triton's.
+            # Another replacement since then calls ours, which then calls Triton's.
             if vars(kind).get(name) is not made:
                 continue
             if original is _ABSENT:
@@ -101,7 +101,7 @@ class Classes:
     # ---- what native halves ask
 
     def call(self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call what runs a kernel, somebody's ``run`` if that has taken the place of ours."""
+        """Call the function that runs a kernel: another ``run`` if one has replaced ours."""
         # If it is that one which has called us, calling it again would never end.
         run = self._run_of(kernel) if self.is_running(kernel) else kernel.run
         return run(*args, grid=grid, warmup=False, **kwargs)
@@ -118,14 +118,14 @@ class Classes:
             passing.pop()
 
     def own_run(self, function: Any) -> Callable[..., Any]:
-        """Return Triton's own ``run`` of a JIT function, whoever replaced it meanwhile."""
+        """Return Triton's own ``run`` of a JIT function, even if other code has replaced it."""
         for kind in type(function).__mro__:
             if kind in self._own_runs:
                 return self._own_runs[kind].__get__(function)  # type: ignore[no-any-return]
         return function.run  # type: ignore[no-any-return]  # after `uninstall`
 
     def replaced_before(self, kernel: Any) -> str | None:
-        """Return what somebody had replaced before; None where nobody had."""
+        """Return the earlier replacement by other code, or None."""
         for kind in self._replaced:
             if isinstance(kernel, kind):
                 return f"somebody replaced {kind.__name__}.run before install(): it is called"
@@ -155,7 +155,7 @@ class Classes:
             if kind in self._runs:
                 yield namespace, "run", True, self._runs[kind]
                 return
-            # Of a subclass of Triton's autotuner: it was looked at.
+            # A subclass of Triton's autotuner: it was examined.
             yield namespace, "run", "run" in namespace, namespace.get("run")
 
     # ---- what stands in Triton's place
@@ -198,9 +198,9 @@ class Classes:
         @untraced
         def run(kernel: Any, /, *args: Any, **kwargs: Any) -> Any:
             grid = kwargs.get("grid")
-            # Without a grid, or to compile alone, nothing is launched: that is Triton's, which
-            # refuses a call that does not say so, too. Without patches somebody kept this function
-            # beyond `uninstall`.
+            # A call without a grid, or with warmup, launches nothing. It goes to Triton, which also
+            # refuses wrong calls. Without patches, other code has kept this function beyond
+            # `uninstall`.
             if not self._patches or grid is None or kwargs.get("warmup", True):
                 return original(kernel, *args, **kwargs)
             launcher = None if self.is_passing(kernel) else self._launcher(kernel, grid)
@@ -210,9 +210,8 @@ class Classes:
                 return original(kernel, *args, **kwargs)
             del kwargs["warmup"], kwargs["grid"]
             running = self._threads.running
-            # A launcher that is not served goes back to `kernel.run`, which is this function: that
-            # the kernel is on the list tells it apart from a call that somebody else's replacement
-            # makes.
+            # A launcher that is not served returns to `kernel.run`, which is this function. The
+            # list of kernels tells that apart from a call by another replacement.
             running.append(kernel)
             try:
                 return launcher(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""What somebody has kept of a launch, and launches again: ``compiled[grid](...)``, natively."""
+"""Native launches of a ``CompiledKernel`` that a program keeps: ``compiled[grid](...)``."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from culaunch._triton.report import Record
     from culaunch._triton.saved.set import SavedSet
 
-# What a launcher of Triton's is given between the grid and the arguments: the stream, the function,
-# the packed metadata, the metadata of this launch, and the two hooks around it.
+# The arguments of Triton's launcher between the grid and the kernel's arguments: the stream, the
+# function, the packed metadata, the metadata of this launch, and the two hooks around it.
 _BEFORE_ARGUMENTS = 6
-_NO_SET = "what Triton compiled cannot be kept as a set"
+_NO_SET = "this compiled kernel cannot be kept as a set"
 
 
 class CompiledLaunches:
-    """What ``compiled[grid]`` does while kernels are launched natively.
+    """The behavior of ``compiled[grid]`` while kernels are launched natively.
 
     Parameters
     ----------
     record_of : callable
-        ``record_of(function)`` counts the launches of a JIT function; None where Triton has to
-        launch it.
+        ``record_of(function)`` counts the launches of a JIT function; None if Triton must launch
+        it.
     saved_of : callable
-        Makes a `SavedSet` of a ``CompiledKernel``, or raises.
+        Makes a `SavedSet` from a ``CompiledKernel``, or raises.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class CompiledLaunches:
         self._kept: dict[int, weakref.ref[Any]] = {}
 
     def forget(self) -> None:
-        """Take away their native halves: which are native is asked anew."""
+        """Remove the native halves: the next call decides again which kernels are native."""
         for reference in list(self._kept.values()):
             compiled = reference()
             half = vars(compiled).pop(ATTRIBUTE, None) if compiled is not None else None
@@ -57,14 +57,15 @@ class CompiledLaunches:
         self._kept.clear()
 
     def subscripting(self, original: Callable[[Any, Any], Any]) -> TritonSubscript:
-        """Make what stands in the place of ``CompiledKernel.__getitem__``, which is `original`."""
+        """Make the replacement of ``CompiledKernel.__getitem__``, which is `original`."""
 
         @untraced
         def find(compiled: Any, grid: Any) -> Any:
             half = self._half_of(compiled, original)
             if isinstance(half, InstalledCompiled):
                 try:
-                    # Of a longer grid Triton reads three; a shorter one it refuses at the call.
+                    # Triton reads three items of a longer grid, and refuses a shorter one at the
+                    # call.
                     return half[grid[0], grid[1], grid[2]]
                 except (LookupError, TypeError, ValueError, OverflowError):
                     return functools.partial(half.launch_in_triton, grid)
@@ -76,10 +77,10 @@ class CompiledLaunches:
         return TritonSubscript(ATTRIBUTE, original, find, types.MethodType, (kind,))
 
     def running(self, original: property, subscript: TritonSubscript) -> property:
-        """Make what stands in the place of ``CompiledKernel.run``: Triton's launcher, in C.
+        """Make the replacement of ``CompiledKernel.run``, Triton's launcher in C.
 
-        It is quick, and stays as it is; but where Triton has no driver, and so no launcher, there
-        is one that launches natively, by `subscript`.
+        The launcher is fast and stays. If Triton has no driver, it has no launcher either; then
+        `subscript` makes a native one.
         """
 
         @untraced

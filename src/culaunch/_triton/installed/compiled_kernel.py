@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from culaunch._triton.report import Record
     from culaunch._triton.saved.set import SavedSet
 
-_OTHER = "what Triton compiled was launched otherwise than it was compiled for, or with hooks"
+_OTHER = "a compiled kernel was launched differently from its compilation, or with hooks"
 
 
 class InstalledCompiled(VariantDispatcher):
@@ -61,7 +61,7 @@ class InstalledCompiled(VariantDispatcher):
         return self._compiled is compiled
 
     def retire(self) -> None:
-        """Leave every further launch to its class, by launchers that somebody has kept too."""
+        """Leave every further launch to its class, even through launchers that a program kept."""
         self._is_retired = True
         self._serve(None, self._record.native, True)
         self._watch()

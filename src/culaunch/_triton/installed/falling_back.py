@@ -50,7 +50,7 @@ class FallingBack(NativeKernel):
     def _tritons_way(
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: object
     ) -> Any:
-        # What decorators launch is counted where it is launched.
+        # Launches by decorators are counted where they happen.
         if self._kernel is self._function:
             self._record.went_tritons_way(str(reason))
         return self._classes.launch_in_triton(self._kernel, grid, args, kwargs)

@@ -57,7 +57,7 @@ class InstalledKernel(FallingBack):
         return self._kernel is kernel and not self._is_retired
 
     def retire(self) -> None:
-        """Leave every further call to Triton, those of launchers that somebody has kept too."""
+        """Leave every further call to Triton, even through launchers that a program kept."""
         vars(self)["_is_retired"] = True
         self._serve(None, self._record.native)
         self._stop()
@@ -71,12 +71,12 @@ class InstalledKernel(FallingBack):
     @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kernel, classes = self._kernel, self._classes
-        # Somebody has put another `run` in the place of ours: a call goes there, as it would
-        # without us, and may come back here.
+        # Other code has replaced our `run`. A call goes there, as it would without us, and may come
+        # back here.
         is_replaced = not classes.are_ours(kernel) and not classes.is_running(kernel)
         if self._is_retired or is_replaced:
             return classes.call(kernel, grid, args, kwargs)
-        # Of a kernel below a decorator: the decorator's Python calls it.
+        # A kernel below a decorator: the decorator's Python calls it.
         if not all(map(classes.are_ours, self._layers[1:])):
             return classes.launch_in_triton(kernel, grid, args, kwargs)
         return super()._guarded(grid, args, kwargs)
@@ -108,6 +108,6 @@ class InstalledKernel(FallingBack):
         return functools.partial(self._classes.call, self._kernel)
 
     def _more_entries(self) -> Iterator[Guard]:
-        """Give those of Triton's classes: that somebody changed them is no change of the kernel."""
+        """Return Triton's class attributes: a change of those is not a change of the kernel."""
         for layer in self._layers:
             yield from self._classes.guards(layer)

@@ -53,7 +53,7 @@ class ChoosingDispatcher(Dispatcher):
         assert self._inner is not None
         launch = self._inner._call  # noqa: SLF001
         if self._driver.name == "cuda":
-            # Triton's active driver is asked for the device, and is that of this one.
+            # Triton's active driver selects the device and belongs to this driver.
             made = self._stack.decide(grid, args, kwargs, launch)
         else:  # an autotuner may ask Triton for its device
             with compiling_for(self._driver, device):
@@ -90,8 +90,9 @@ class ChoosingDispatcher(Dispatcher):
         Returns
         -------
         (tuple of int, tuple of int, tuple, bool) or None
-            The parameters whose values it reads, those of which it asks whether they are None, what
-            its closed-over variables hold, and whether it uses globals. None: it is called.
+            The indices of the parameters whose values it reads, and of those that it compares with
+            None. Then the contents of its closed-over variables, and whether it uses globals. None
+            means that the grid must be called.
         """
         found = read_grid(grid, self._parameter_names)
         if found is None:

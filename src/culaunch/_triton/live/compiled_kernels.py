@@ -1,4 +1,4 @@
-"""What a JIT function was compiled to, for as long as Triton keeps it."""
+"""The compiled forms of a JIT function, for as long as Triton keeps them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class CompiledKernels:
-    """The kernels that Triton gave for a JIT function, and what was loaded of them.
+    """The kernels that Triton compiled for a JIT function, and their loaded images.
 
-    Somebody who clears Triton's caches (``kernel.device_caches.clear()``), or changes the source of
-    a function that is a constant, has the next call compile again.
+    The next call compiles again if a program clears Triton's caches
+    (``kernel.device_caches.clear()``) or changes the source of a function that is a constant.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class CompiledKernels:
         """Return what must be as it is for all that was compiled to be what Triton would launch."""
         caches = self._function.device_caches
         guards = Guards([(caches, device, True, caches[device]) for device in list(caches)])
-        # The hash of its source is Triton's key of such a constant; one that changed has None.
+        # Triton's key for a function constant is the hash of its source; a changed one has None.
         guards.entries += [
             (vars(one), "hash", True, one.hash)
             for one in self._constants.values()

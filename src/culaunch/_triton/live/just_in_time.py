@@ -1,4 +1,4 @@
-"""A new specialisation of a kernel: compiled by Triton, loaded by culaunch."""
+"""A new specialization of a kernel: compiled by Triton, loaded by culaunch."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def load_compiled(
     variant = load_variant(driver, Image(data), facts, types, {}, kernel, ttir)
     missing = resources_missing(driver, variant, facts, device)
     if missing is not None:
-        # The autotuner passes such a configuration over.
+        # The autotuner skips a configuration that raises this.
         raise triton_module("runtime.errors").OutOfResources(*missing)
     # What Triton's own launch finds out, for those who look at what a call returned.
     for name, (attribute, unit) in _FOUND_OUT.items():

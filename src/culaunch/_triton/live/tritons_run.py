@@ -24,7 +24,7 @@ COMPILED_IN = (
     ("compilation", "instrumentation_mode"),
     ("compilation", "fpsan_homomorphic_casts"),
 )
-# What it says is worked into what is compiled, and may be something else at each call.
+# Its result becomes part of the compiled code, and may differ at each call.
 ASKED = "add_stages_inspection_hook"
 
 
@@ -38,8 +38,8 @@ def run_as_triton(
     """Do all that Triton's ``run`` does, in its order, and launch natively."""
     hooks = function.pre_run_hooks
     if hooks:
-        # What is no call for this kernel raises before they run: where that is left to Triton, its
-        # own `run` calls them.
+        # A wrong call for this kernel raises before they run. If Triton handles the call, its own
+        # `run` calls them.
         dispatcher._specialize(args, kwargs)
     for hook in hooks:
         hook(*args, **_options(function, kwargs))
@@ -141,14 +141,14 @@ def _launch_metadata(
 
 
 class _GivenGrid:
-    """A grid as the caller gave it, or as the function said that the caller gave.
+    """A grid as the caller gave it, or as the function reported it.
 
     Attributes
     ----------
     asked : object
-        What is given to the native half in its place.
+        The object that is passed to the native half instead.
     value : object
-        The grid; of a function what it said last.
+        The grid; for a function, its last result.
     """
 
     def __init__(self, grid: Any) -> None:

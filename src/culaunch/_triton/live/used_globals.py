@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from culaunch._triton.reads.reads import Guard
 
 
-# What cannot change in place, or is taken not to; functions are equal to themselves alone.
+# Objects that cannot change in place, or are treated that way; functions are equal only to
+# themselves.
 _FIXED = (
     int, float, complex, str, bytes, range, type, enum.Enum, type(None), type(...),
     types.FunctionType, types.BuiltinFunctionType,
@@ -19,13 +20,14 @@ _FIXED_NAMES = {("torch", "dtype"), ("triton.language.core", "dtype")}
 
 
 def global_guards(function: Any) -> tuple[list[Guard], list[str]]:
-    """Return what is in the places of the globals that a JIT function uses.
+    """Return the values of the globals that a JIT function uses.
 
     Returns
     -------
     (list of Guard, list of str)
-        What must be as it is; and the names of the globals that may change in place, which is not
-        noticed by that: these are compared with what they were at every call, as by Triton.
+        The values that must not change, and the names of globals that may change in place. A guard
+        does not notice such changes. Therefore every call compares these globals with their
+        recorded values, as Triton does.
     """
     entries: list[Guard] = []
     unnoticed = []

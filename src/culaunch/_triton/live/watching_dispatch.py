@@ -27,15 +27,15 @@ class WatchingDispatcher(ChoosingDispatcher):
     compares the guards.
     """
 
-    # What Triton reads of a JIT function at each call.
+    # The attributes of a JIT function that Triton reads at each call.
     _WATCHED: ClassVar[tuple[str, ...]] = ("run", "pre_run_hooks", "debug", "device_caches")
 
     _kernel: Any
     _function: Any
     _compiled: CompiledKernels
-    # What calls depend on, as it was when it was looked at last: the decorators alone at first.
+    # The state that calls depend on, as of the last look: at first only the decorators.
     _own_guards: Guards
-    # What stands in its place once the kernel has other decorators than it was made from.
+    # The replacement once the kernel has other decorators than those it was made from.
     _successor: WatchingDispatcher | None
 
     # ---- what the native half calls
@@ -76,8 +76,8 @@ class WatchingDispatcher(ChoosingDispatcher):
 
     def _changed(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None:
         """Look again at the kernel: return what is called in this one's place, if anything is."""
-        # The same decorators with other contents, such as a cache that has an entry more, need new
-        # guards alone; other decorators need another dispatcher, whose key has other parameters.
+        # The same decorators with other contents, such as another cache entry, need only new
+        # guards. Other decorators need another dispatcher, whose key has other parameters.
         stack = _stack_of(self._kernel)
         if stack is not None and stack.fingerprint == self._stack.fingerprint:
             vars(self)["_stack"] = stack

@@ -115,7 +115,7 @@ def _call(run: Callable[[], object]) -> None:
     except (SystemExit, KeyboardInterrupt):
         raise  # Python ends the process as these say
     except BaseException as error:
-        # A debugger or a profiler that has called this program wants it, and so does `python -i`.
+        # A debugger or a profiler that has called this program needs it; `python -i` does, too.
         if sys.flags.inspect or not _is_outermost():
             raise
         trace = error.__traceback__

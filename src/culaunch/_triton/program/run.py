@@ -43,8 +43,8 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(f"there is no file {program[0]!r}")
     install(include=options.include or ("*",), exclude=options.exclude)
     if options.report or options.json is not None:
-        # What the program registers runs before this, and so do its threads. A child of it by
-        # `fork` says nothing.
+        # The program's exit handlers run before this, and its threads end before it. A child
+        # process by `fork` prints nothing.
         atexit.register(_tell, options, os.getpid())
     if options.module:
         run_module(options.module)

@@ -1,1 +1,1 @@
-"""What a function of a kernel's arguments depends on, found out without calling it."""
+"""Finds the inputs of a function of a kernel's arguments, without calling it."""

@@ -1,4 +1,4 @@
-"""What must be as it is for a call to need no Python."""
+"""The conditions under which a call needs no Python."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 @dataclass
 class Guards:
-    """What must be as it is for the decorators to choose as before; as ``_set_guards`` takes it.
+    """The conditions under which the decorators choose as before, in the form of ``_set_guards``.
 
     Attributes
     ----------
     entries : list of Guard
     hooks : list of list
-        Lists of hooks, which are empty: that one is there is no change of the kernel.
+        Lists of hooks, which are empty. A new hook is not a change of the kernel.
     lists : list of (list, int, object)
     cells : list of (cell, object)
     quick : list of Guard
-        What native code compares alone: it may change without anything having changed.
+        The values that native code compares. They may change without a relevant change.
     exact : list of Guard
-        What is looked at then.
+        The values to compare after that.
     """
 
     entries: list[Guard] = field(default_factory=list)

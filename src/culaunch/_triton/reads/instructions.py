@@ -12,9 +12,9 @@ _SKIPPED = {"CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL", "NOT_TAKEN",
 
 
 class Instructions:
-    """All of a code's instructions from first to last, whatever jumps there are among them.
+    """All of a code's instructions from first to last, in spite of jumps among them.
 
-    What stands in a branch that was not taken may be taken by the next call.
+    The next call may take a branch that this one does not.
     """
 
     def __init__(self, code: types.CodeType) -> None:
@@ -43,9 +43,9 @@ class Instructions:
         self._at += count
 
     def ahead(self, count: int) -> list[dis.Instruction]:
-        """Return what follows, up to so many, and up to where something jumps in.
+        """Return up to a number of following instructions, up to the next target of a jump.
 
-        What stands there may have come another way, and then with other objects on the stack.
+        That instruction may be reached another way, with other objects on the stack.
         """
         found = self._all[self._at : self._at + count]
         for i in range(len(found)):

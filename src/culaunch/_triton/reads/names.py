@@ -1,4 +1,4 @@
-"""What the names in a function's code stand for: found as the function does, and guarded."""
+"""Looks up the names in a function's code like the function does, with guards."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Methods of numbers, which no array has.
 _METHODS = {"bit_length", "is_integer"}
-# What is asked of an element type, and never changes.
+# The attributes of an element type that never change.
 _OF_DTYPES = {"itemsize", "is_complex", "is_floating_point", "is_signed"}
 _DEEPEST = 4
 _LONGEST_NAME = 6  # of a class: with the modules before it, and what takes it
@@ -49,19 +49,19 @@ _NOT_HARMLESS = {
 
 
 def reads_of(function: Any, *, stays: bool = False) -> Reads:
-    """Read what a function of a dict of arguments depends on.
+    """Find the inputs of a function of a dict of arguments.
 
     Parameters
     ----------
     function : callable
     stays : bool
-        Whether it is this object that is called each time, and none that is made anew of the same
-        code: then further parameters may have what their defaults say.
+        Whether each call uses this same object. Otherwise a new function with the same code may
+        have other defaults, and further parameters with defaults are unknown.
 
     Raises
     ------
     Unknown
-        If it has to be called to know its result.
+        If only a call can tell its result.
     """
     code = plain_code(function)
     if not _takes_arguments_alone(function, with_defaults=stays):
@@ -99,8 +99,8 @@ class _Code:
     def read(self) -> None:
         """Read it all."""
         while (one := self._code.next()) is not None:
-            # What is not known to be harmless ends the reading: a version of CPython with new
-            # instructions makes calls slower, and none wrong.
+            # An instruction that is not known to be harmless ends the analysis. New instructions of
+            # a CPython version make calls slower, but never wrong.
             name = one.opname
             if name in _NOT_HARMLESS or not name.startswith(_HARMLESS):
                 raise Unknown(f"{name} in {self._function.__qualname__}")
@@ -246,8 +246,8 @@ class _Code:
         """Refuse what may say something else the next time."""
         if is_constant(found) or is_pure(found):
             return
-        # A helper is read like the function itself. Its own arguments are values that the caller
-        # has read, so that nothing new comes in by them.
+        # A helper is analyzed like the function itself. Its own arguments are values that the
+        # caller has read, so they add nothing new.
         if isinstance(found, types.FunctionType):
             if self._depth == _DEEPEST:
                 raise Unknown(f"it calls {name}, which calls more and more")

@@ -1,4 +1,4 @@
-"""What a grid that is a function reads of a kernel's parameters."""
+"""Finds the parameters of a kernel that a grid function reads."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ def read_grid(
     Returns
     -------
     (tuple of int, tuple of int, tuple, list of Guard) or None
-        The parameters whose values it reads, those of which it asks whether they are None, what
-        its closed-over variables hold, and the globals that it uses. None: it is called.
+        The indices of the parameters whose values it reads, and of those that it compares with
+        None. Then the contents of its closed-over variables, and the globals that it uses. None
+        means that the grid must be called.
     """
     numbers = {name: i for i, name in enumerate(parameters)}
     try:

@@ -1,4 +1,4 @@
-"""What the methods of a subclass of Triton's autotuner read, beside their arguments."""
+"""The inputs, beside the arguments, of the methods of a subclass of Triton's autotuner."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def has_plain_shape(value: Any) -> bool:
 
 def has_plain_dtype(value: Any) -> bool:
     """Whether what it says of its element type is what its memory has."""
-    # Of subclasses of PyTorch's tensors nothing is known; other arrays have one description alone.
+    # Nothing is known of subclasses of PyTorch's tensors; other arrays have only one description.
     return has_plain_shape(value) or _TENSORS[0] not in map(_name, type(value).__mro__)
 
 

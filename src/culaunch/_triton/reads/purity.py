@@ -1,4 +1,4 @@
-"""What is known to give the same for the same arguments: constants, and functions that are pure."""
+"""Objects that always give the same result for the same arguments: constants and pure functions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def plain_code(function: Any) -> types.CodeType:
 
 
 def is_constant(value: object) -> bool:
-    """Whether an object never changes, and neither does what is asked of it."""
+    """Whether neither an object nor any of its queried attributes ever changes."""
     kind = type(value)
     if kind is tuple:
         return all(is_constant(item) for item in value)  # type: ignore[attr-defined]
@@ -50,12 +50,12 @@ def is_plain_class(found: object) -> bool:
 
 
 def is_pure(found: object) -> bool:
-    """Whether it is a function that is known to depend on its arguments alone."""
+    """Whether it is a function that is known to depend only on its arguments."""
     if any(found is one for one in _BUILTINS):
         return True
     if isinstance(found, types.BuiltinFunctionType) and found.__module__ == math.__name__:
         return True
-    # What somebody else puts there does not say that it is Triton's.
+    # A `__module__` that other code sets does not prove that the function is Triton's.
     triton = sys.modules.get("triton")
     return getattr(found, "__module__", None) == "triton" and any(
         found is getattr(triton, name, None) for name in ("cdiv", "next_power_of_2")

@@ -1,9 +1,8 @@
-"""What a heuristic, or a grid, depends on, as its code tells (``of_code``).
+"""The inputs of a heuristic or a grid, found from its code (``of_code``).
 
-Such functions are nearly always a lambda over a few arguments: ``args["h0"] is not None``,
-``args["D"] % args["BD"] == 0``. Where everything that one can come to is known to be pure, its
-result is that of an earlier call for which the same was read. Whatever is not known has to be
-called.
+These functions are nearly always a lambda over a few arguments: ``args["h0"] is not None``,
+``args["D"] % args["BD"] == 0``. If everything that a function can reach is known to be pure, an
+earlier call with the same inputs has the same result. Any other function must be called.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ Guard = tuple[dict[Any, Any], Any, bool, object]
 
 @dataclass
 class Reads:
-    """What the result of a function of a kernel's arguments depends on.
+    """The inputs that determine the result of a function of a kernel's arguments.
 
     Attributes
     ----------
     values : set of str
-        Arguments whose values it reads, which have to be numbers, bools, strings or None.
+        Arguments whose values it reads. They must be numbers, bools, strings or None.
     nones : set of str
-        Arguments of which it asks only whether they are given, and None.
+        Arguments that it only compares with None, and None.
     types : set of str
         Arguments whose type it reads.
     dtypes : set of str
         Arguments whose element type it reads.
     shapes : set of (str, ShapePart)
-        Tensors of PyTorch of whose shape, or strides, it reads a part.
+        Pairs of a PyTorch tensor and the part of its shape or strides that the function reads.
     guards : list of Guard
         Globals that it uses.
     cells : list of (cell, object)
-        Closed-over variables that it uses, with what they hold.
+        Closed-over variables that it uses, with their contents.
     """
 
     values: set[str] = field(default_factory=set)

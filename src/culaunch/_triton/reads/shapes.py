@@ -1,4 +1,4 @@
-"""What a function reads of the shape and the strides of a tensor, as its instructions say it."""
+"""The parts of a tensor's shape and strides that a function's instructions read."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from culaunch._triton.saved.set import SavedSet
     from culaunch._triton.saved.variant import SavedVariant
 
-# The element type and the number of dimensions of each descriptor; None of what is none.
+# The element type and the number of dimensions of each descriptor; None for other arguments.
 
 
 class SetBlocks:
@@ -25,7 +25,7 @@ class SetBlocks:
 
     def __init__(self, saved: SavedSet) -> None:
         self._saved = saved
-        # What is neither a constant nor an option decides nothing.
+        # A name that is neither a constant nor an option decides nothing.
         self._arguments = {one.name for one in saved.parameters if not one.is_constexpr}
         self._constants = {one.name for one in saved.parameters if one.is_constexpr}
 

@@ -1,4 +1,4 @@
-"""What a saved set chooses for a call, before a variant is looked for: as its decorators did."""
+"""The choices of a saved set for a call, like its decorators', before it selects a variant."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class SetChoice:
     Attributes
     ----------
     is_needed : bool
-        Whether there is anything to choose before a launch, or descriptors whose blocks follow.
+        Whether a launch needs a choice, or descriptors whose blocks follow from it.
     key : list of (int, KeyKind, int)
-        The parameters that the choice depends on, how, and which dimension of a shape.
+        The parameters that the choice depends on, with their kinds and the dimensions of shapes.
     shaped : frozenset of str
-        The arguments of whose shapes a heuristic reads a part.
+        The arguments that have a part of their shape read by a heuristic.
     common : dict
-        The constants that all variants agree in.
+        The constants that all variants agree on.
     """
 
     def __init__(self, saved: SavedSet) -> None:
@@ -92,7 +92,7 @@ class SetChoice:
         """
         saved = self._saved
         defaults = {one.name: one.default for one in saved.parameters if one.has_default}
-        # What the call says counts more than what all variants share, and that more than a default.
+        # The call's values override those that all variants share, which override defaults.
         known = {**defaults, **self.common, **values}
         made = self._heuristics(known, is_early=True)
         # The order of the decorators: heuristics above the autotuner, the autotuner's choice by
@@ -189,7 +189,7 @@ class SetChoice:
                     name, dimension = (*part.operands, 0)[:2]
                     kinds.add((name, _SHAPE_KINDS[part.op], dimension))
         numbers = {one.name: i for i, one in enumerate(saved.parameters)}
-        # What the set works out itself is not in the key: it follows from what is.
+        # Values that the set computes are not in the key: they follow from it.
         return sorted(
             (numbers[name], kind, dimension)
             for name, kind, dimension in kinds

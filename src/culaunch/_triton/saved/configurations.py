@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def configs_of(saved: SavedSet) -> list[dict[str, Any]]:
     """Return the constants and options in which variants differ, each combination once."""
-    # What the set works out itself is nobody's choice.
+    # Nobody chooses the values that the set computes.
     computed = {one.name for one in saved.computed}
     settings = [
         {name: one for name, one in {**variant.constants, **variant.options}.items()

@@ -40,7 +40,7 @@ class SavedGrid:
     ) -> None:
         self._name = name
         self.sizes = tuple(sizes)
-        # What is the same for all variants is put in once: less is then read of each call, and more
+        # Insert the values that all variants share once. Then less of each call is read, and more
         # calls need no Python.
         self._open = tuple(partly(one, known_values(constants)) for one in sizes)
 
@@ -71,13 +71,13 @@ class SavedGrid:
 
     @property
     def __code__(self) -> object:
-        """What tells the native half one grid from another."""
+        """The identity of a grid for the native half."""
         return self.sizes
 
     def reads(self) -> tuple[set[str], set[str]] | None:
-        """Return whose values it reads beyond those, and of which it asks whether they are None.
+        """Return the further arguments whose values it reads, and those that it compares with None.
 
-        None where it asks for more.
+        Return None if it needs more.
         """
         if any(names_of(one, "dtype", "is_array", *SHAPES) for one in self._open):
             return None

@@ -122,7 +122,7 @@ def _check_images(variant: SavedVariant, members: Collection[str]) -> None:
     for name in (variant.image, variant.ptx):
         if name is not None and name not in members:
             raise ValueError("a variant's image is no member")
-    # Code for one architecture is a cubin; "compute_80" is PTX alone.
+    # Code for one architecture is a cubin; "compute_80" is only PTX.
     needed = variant.image if variant.arch.startswith("sm_") else variant.ptx
     if needed is None:
         raise ValueError(f"a variant for {variant.arch} has no image")
@@ -157,8 +157,8 @@ def _read_heuristics(
     entries: Any, parameters: tuple[TritonParameter, ...]
 ) -> tuple[SavedHeuristic, ...]:
     given = {one.name for one in parameters if one.is_heuristic}
-    # An expression may read what is not a heuristic's, and heuristics that stand before it: in this
-    # order none can read itself, by however long a way.
+    # An expression may read arguments without a heuristic, and earlier heuristics. In this order
+    # none can read itself, directly or indirectly.
     open_names = {one.name for one in parameters} - {
         check_identifier(checked(one, dict)["name"]) for one in checked(entries, list)
     }

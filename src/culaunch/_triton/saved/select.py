@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from culaunch._triton.saved.variant import SavedVariant
 
-# What every call may say: the options that a launch or a compiled kernel knows of itself.
+# The options that every call may name: a launch or a compiled kernel knows them itself.
 KNOWN_OPTIONS = ("num_warps", "num_stages", "num_ctas", "launch_cooperative_grid", "launch_pdl",
                  "maxnreg")  # fmt: skip
 
@@ -27,25 +27,25 @@ def select(
     *,
     only_ptx: bool,
 ) -> tuple[int | None, list[str]]:
-    """Choose the most specialised variant that fits; the first one among equals.
+    """Choose the most specialized variant that fits; the first one among equals.
 
     Parameters
     ----------
     variants : sequence of SavedVariant
     description : sequence of (type, key)
-        The run-time arguments of the call in Triton's words.
+        The run-time arguments of the call, as Triton describes them.
     constants, options : dict
-        What the call says by name; what it leaves out may be anything.
+        The call's values by name; others may be anything.
     capability : int
-        10 major + minor of the device.
+        The device's capability as 10 major + minor.
     only_ptx : bool
-        Whether the driver takes nothing but PTX (the emulator).
+        Whether the driver accepts only PTX (the emulator).
 
     Returns
     -------
     index : int or None
     reasons : list of str
-        For each variant why it does not fit; "" for the ones that do.
+        For each variant, the reason why it does not fit, or "".
     """
     best: tuple[int, int] | None = None
     index = None
@@ -55,8 +55,9 @@ def select(
         reason = reason or settings_fit(variant, constants, options)
         if not reason:
             reason, score = _arguments_fit(variant, description)
-            # More specialised first, as its code is faster; then the nearest architecture. Only a
-            # better one replaces: the first stays among equals.
+            # The more specialized variant comes first, because its code is faster; then the nearest
+            # architecture. Only a better variant replaces another: the first one stays among
+            # equals.
             if not reason and (best is None or (score, nearness) > best):
                 best, index = (score, nearness), i
         reasons.append(reason)
@@ -126,8 +127,8 @@ def _argument_fits(kind: Any, key: Any, given: Any, given_key: Any) -> tuple[str
     # folded it.
     is_one = given_key == 1
     if not (is_one and given == "constexpr" and kind in ("i32", "i64")):
-        # An i32 fits where an i64 was compiled for: the value is widened as it is passed. The other
-        # way its high half would be lost.
+        # An i32 also fits a variant for i64: the value is widened. The other way around, its high
+        # half would be lost.
         same = _plain(given) == _plain(kind) or (given == "i32" and kind == "i64")
         if not same:
             return f"is {given}, not {kind}", 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SavedHeuristic:
-    """What ``@triton.heuristics`` gives for one argument, as an expression.
+    """The value of ``@triton.heuristics`` for one argument, as an expression.
 
     Attributes
     ----------
@@ -27,8 +27,8 @@ class SavedHeuristic:
         The argument.
     value : Expression
     is_early : bool
-        Whether it stands above the autotuner, which may choose by it; else it may read what the
-        autotuner chose.
+        Whether it stands above the autotuner, which may then use it to choose. Otherwise it may
+        read the autotuner's choice.
     """
 
     name: str

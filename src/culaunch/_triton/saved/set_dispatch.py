@@ -101,9 +101,9 @@ class SetDispatcher(VariantDispatcher):
             )
         if self._saved.blocks:
             raise TypeError(
-                f"{self.name} sets the blocks of {', '.join(self._saved.blocks)} before each "
-                "launch, which is Python: save the kernel below the autotuner (.fn) with "
-                "configs=[...], and give descriptors with the blocks of one of them"
+                f"{self.name} sets the blocks of {', '.join(self._saved.blocks)} in Python before "
+                "each launch. Save the kernel below the autotuner (.fn) with configs=[...], and "
+                "pass descriptors with the blocks of one of them"
             )
         if self._choice.shaped:
             raise TypeError(
@@ -132,7 +132,8 @@ class SetDispatcher(VariantDispatcher):
         if not self._choice.asks_for_names:
             return "", True
         names = [Device(ordinal).name for ordinal in range(device_count())]
-        # What is kept natively is kept by the architecture, which devices of two names may share.
+        # The native cache is keyed by the architecture, which devices with different names may
+        # share.
         return names[device], len(set(names)) == 1
 
     def _read_grid(

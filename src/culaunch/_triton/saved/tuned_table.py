@@ -1,4 +1,4 @@
-"""What an autotuner found, as a table that ships with the variants."""
+"""The results of an autotuner, as a table that ships with the variants."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ class TunedTable:
         return TunedTable(self.key, (*self.entries, *added))
 
     def of_device(self, capability: int, name: str = "") -> TunedTable:
-        """Return the part that was measured on a device of that name.
+        """Return the part that was measured on a device with this name.
 
-        Where there is none, it is what was measured on its architecture, then what was measured
-        nobody knows where, and else on the nearest architecture: an older one rather than a newer
-        one.
+        If there is none, return the measurements on its architecture, then those from unknown
+        devices, then those on the nearest architecture. An older architecture is preferred to a
+        newer one.
         """
 
         def far(entry: TunedEntry) -> tuple[int, int]:
@@ -78,10 +78,10 @@ class TunedTable:
         return TunedTable(self.key, tuple(one for one in self.entries if far(one) == nearest))
 
     def look_up(self, values: list[Any], dtypes: list[str]) -> TunedEntry:
-        """Return the entry of these values; where there is none, that of the nearest ones.
+        """Return the entry for these values, or the nearest one.
 
-        Every configuration gives a right result, so that a size that was not tuned takes the one
-        of the size nearest to it by ratio, of the same element types if there is any.
+        Every configuration gives a correct result. So a size that was not tuned uses the entry
+        whose size is nearest by ratio, with the same element types if possible.
         """
         exact = [
             one
@@ -137,7 +137,7 @@ class TunedEntry:
 
     @property
     def place(self) -> str:
-        """What it is looked up by, as text."""
+        """The lookup key as text."""
         return repr((self.arch, self.device, self.values, self.dtypes))
 
     @property

@@ -103,7 +103,7 @@ def _shown(kind: Any, key: Any) -> str:
             items = [f"{name}={item}" for name, item in zip(fields, items, strict=True)]
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
     if kind == "constexpr":
-        # What is folded shows its value; its type is no more.
+        # A folded argument has a value but no type.
         return repr(key)
     return f"{kind}:16" if key == "D" else str(kind)
 

@@ -95,7 +95,7 @@ class VariantDispatcher(Dispatcher):
         nearest: dict[str, tuple[int, int]] = {}
         for index, one in enumerate(self._saved.variants):
             reason, nearness = arch_fits(one, capability, only_ptx=only_ptx)
-            # What a call says of a variant is everything but its architecture.
+            # A call determines everything about a variant except its architecture.
             words = str((one.types, one.keys, one.constants, one.options))
             # Of two images for the same call the one nearest to the device is what a call would
             # take.
@@ -113,7 +113,7 @@ class VariantDispatcher(Dispatcher):
         return known
 
     def _target(self, device: int) -> tuple[int, bool]:
-        """Return 10 major + minor of a device, and whether it takes PTX alone."""
+        """Return a device's capability as 10 major + minor, and whether it accepts only PTX."""
         assert self._driver is not None
         major, minor = capability_of(self._driver, device)
         return 10 * major + minor, self._driver.name == "emulator"

@@ -13,7 +13,7 @@ from culaunch._triton.variants.launch_facts import DescriptorLayout, LaunchFacts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What a launch takes, with the least and the most where it is a number.
+# The settings of a launch, with the minimum and the maximum of each number.
 _FACTS = (
     ("name", str, 0, 0), ("triton_version", str, 0, 0), ("num_warps", int, 1, 32),
     ("num_ctas", int, 1, 16), ("shared", int, 0, 2**31 - 1),
@@ -45,7 +45,7 @@ def read_facts(entry: Any) -> LaunchFacts:
 
 @functools.lru_cache(maxsize=64)
 def _check_version(text: str) -> None:
-    """Refuse what is no version of Triton."""
+    """Refuse a text that is not a version of Triton."""
     if len(text) > _MOST_WORDS:
         raise ValueError("triton_version is too long")
     parse_version(text)

@@ -1,1 +1,1 @@
-"""What is read of Triton itself, and what stands in for parts of it."""
+"""The parts of Triton that are read, and replacements for some of them."""

@@ -1,8 +1,8 @@
-"""The digest of Triton's own files, which is part of the key of all that it compiles.
+"""The digest of Triton's own files, which is part of the key of everything that it compiles.
 
-Triton reads and hashes its whole installation, some 400 MB, once in each process before it
-looks into its cache on disk: most of the time of a first call whose kernel is there. What it came
-to is kept in culaunch's cache for as long as the files are the same ones.
+Triton reads and hashes its whole installation, some 400 MB, once in each process before it looks
+into its cache on disk. That is most of the time of a first call whose kernel is cached. culaunch
+caches the digest for as long as the files stay the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NAME = "triton_key"
 # Where Triton's versions have the function, and call it.
 _HOLDERS = ("runtime.cache", "compiler.compiler")
-# What the function reads, of the package's folder.
+# The files of the package that the function reads.
 _READ = ("compiler", "backends", "language", "runtime", "_C")
 _SUFFIXES = (".py", ".so")
 _lock = ForkLock()
@@ -38,8 +38,7 @@ def known_compiler() -> Iterator[None]:
     """Let Triton compile, in the block, with the digest of its files that is known."""
     with _lock:
         found = _digest()
-        # Only where Triton still has the function that was asked: what somebody else has put in its
-        # place stays.
+        # Only if Triton still has the original function: a replacement by other code stays.
         own = found.function if found is not None else None
         holders = [
             one for one in _modules() if own is not None and getattr(one, _NAME, None) is own
@@ -56,7 +55,7 @@ def known_compiler() -> Iterator[None]:
 
 
 class _Digest:
-    """Stands in the place of Triton's function."""
+    """Replaces Triton's function."""
 
     def __init__(self, function: Any, value: str) -> None:
         self.function = function
@@ -71,7 +70,7 @@ class _Digest:
 
 @functools.cache
 def _digest() -> _Digest | None:
-    """Return what is known; None where Triton is to work it out, as it does by itself."""
+    """Return the cached digest, or None if Triton must compute it."""
     function: Any = next((getattr(one, _NAME) for one in _modules() if hasattr(one, _NAME)), None)
     if not hasattr(function, "cache_info") or function.cache_info().currsize:
         return None  # another version, or it is done already
@@ -81,7 +80,7 @@ def _digest() -> _Digest | None:
     if key is None:
         return None
     with warnings.catch_warnings():
-        # Nobody asked for a cache here: that it cannot be used is said when somebody does.
+        # The user did not ask for a cache here: an unusable one is reported when the user does.
         warnings.simplefilter("ignore", CacheWarning)
         cache = default_cache()
         note = cache.read_note(key)

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class HostClock:
-    """What ``triton.testing.do_bench`` takes for PyTorch's module of a device.
+    """The stand-in for PyTorch's device module in ``triton.testing.do_bench``.
 
-    Launches of a driver that runs them on the host have ended when they return, so that there is
-    nothing to wait for.
+    If a driver runs launches on the host, they have ended when they return. There is nothing to
+    wait for.
     """
 
     class Event:

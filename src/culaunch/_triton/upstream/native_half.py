@@ -1,6 +1,7 @@
-"""What a kernel has beside its own attributes while kernels are launched natively.
+"""The additional attribute of a kernel while kernels are launched natively.
 
-That is its native half, which ``InstalledKernel`` is, or one of these, which say why it has none.
+It is either the native half (``InstalledKernel``) or one of these, which have the reason why there
+is none.
 """
 
 from __future__ import annotations

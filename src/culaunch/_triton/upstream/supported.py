@@ -15,8 +15,8 @@ from culaunch._triton.upstream.versions import NEWEST_KNOWN
 if TYPE_CHECKING:
     import types
 
-# Where it is below `triton`, a class there or "", the members of either, and what objects of the
-# class have. What only some versions have is asked for where it is used, and is not here.
+# The module below `triton`, a class there or "", the members of either, and the attributes of the
+# class's objects. Members of only some versions are checked where they are used, not here.
 _READ: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("runtime.jit", "KernelInterface", ("__getitem__",), ()),
     ("runtime.jit", "JITFunction", ("run",), (
@@ -60,9 +60,9 @@ def check_supported() -> None:
         major, minor = NEWEST_KNOWN
         raise MissingDependencyError(
             f"this Triton, {triton_module().__version__}, has no {', '.join(missing)}, which "
-            "launching its kernels natively reads. Install one that is known, "
-            f"python -m pip install 'triton>=3.4,<{major}.{minor + 1}', or a newer culaunch; "
-            "without it the kernels are launched by Triton, as ever"
+            "native launches need. Install a supported version with "
+            f"python -m pip install 'triton>=3.4,<{major}.{minor + 1}', or a newer culaunch. "
+            "Otherwise Triton keeps launching the kernels"
         )
 
 
@@ -97,10 +97,10 @@ def _has(holder: Any, name: str) -> bool:
 
 
 def _source_of(kind: type) -> str:
-    """Return the source of a class and its bases with what is beside it; "" where there is none.
+    """Return the source of a class and its bases with their surroundings; "" if there is none.
 
-    What its methods name would be less: other libraries replace them, `Autotuner.__init__` above
-    all, and what they put there need not name what the first one does.
+    The names in its methods would not be enough. Other libraries replace methods, especially
+    `Autotuner.__init__`, and a replacement need not use the same names.
     """
     modules = {base.__module__ for base in kind.__mro__ if base is not object}
     files = [getattr(sys.modules.get(name), "__file__", None) or "" for name in modules]

@@ -103,7 +103,7 @@ class StandIn:
 
     @property
     def utils(self) -> Any:
-        """What autotuners ask for a device's properties, and find by this name."""
+        """The object that autotuners ask, by this name, for a device's properties."""
         return self
 
     def get_device_properties(self, device: Any = None) -> dict[str, int]:  # noqa: ARG002
@@ -159,7 +159,7 @@ def compiling_for(driver: Driver, device: int) -> Iterator[None]:
         finally:
             active.active.set_current_device(current)
         return
-    # Triton's own driver serves NVIDIA's devices alone.
+    # Triton's own driver supports only NVIDIA's devices.
     with standing_in(StandIn.of_device(driver, device)):
         yield
 

@@ -1,4 +1,4 @@
-"""What a compiled Triton kernel does to the arrays that its pointers are of: from its TTIR."""
+"""How a compiled Triton kernel accesses the arrays behind its pointers: from its TTIR."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _BLOCK_ARGUMENT = re.compile(r"\^bb.*(!tt\.ptr<|!tt\.tensordesc<)")
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _OPERATION = re.compile(r'\s*(?:(%[\w$.-]+)(?::(\d+))? = )?"?([a-z_]+\.[a-z_0-9.]+)"?')
 _BOUND = re.compile(r"(%[\w$.-]+) = (%[\w$.-]+(?:#\d+)?)")
-# What reads through its pointers, and gives data.
+# Operations that read through their pointers, and return data.
 _READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather"))
-# What writes through its first operand.
+# Operations that write through their first operand.
 _WRITES = ("tt.store", "tt.atomic_", "tt.descriptor_store", "tt.descriptor_reduce",
            "tt.descriptor_scatter")  # fmt: skip
-# What a pointer goes through and stays one; anything else that takes one is not looked into.
+# Operations that return a pointer from a pointer; any other operation on one ends the analysis.
 _KEEPS = frozenset((
     "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans",
     "tt.make_tensor_descriptor", "tt.make_tensor_ptr", "tt.advance", "tt.bitcast",
@@ -46,8 +46,7 @@ def pointer_access(ttir: str) -> tuple[str | None, ...]:
     head = re.search(r"tt\.func public @[^(]*\((.*)\)[^()]*\{", ttir)
     if head is None or ttir.count("tt.func") != 1 or _BLOCK_ARGUMENT.search(ttir):
         return ()
-    # Every parameter is listed, so that the answer stands in the order of the kernel's own
-    # parameters.
+    # List every parameter, to give the result the order of the kernel's own parameters.
     arguments = [(match[1], match[2] is not None) for match in _ARGUMENT.finditer(head[1])]
     walk = _Walk([name for name, is_pointer in arguments if is_pointer])
     lines = ttir[head.end() :].splitlines()

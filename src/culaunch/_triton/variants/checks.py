@@ -1,7 +1,7 @@
-"""What may be said of a saved Triton kernel: a closed set of names, types, keys and settings.
+"""The checks of a saved Triton kernel: a closed set of names, types, keys and settings.
 
-The reader of libraries, :func:`culaunch.triton.compile` and the makers of sets go through here, so
-that a set that was made can be read again, and that nothing else can.
+The reader of libraries, :func:`culaunch.triton.compile` and the functions that make sets all use
+these checks. Therefore every set that is written can be read again, and nothing else can.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 ELEMENTS = frozenset({*TYPE_NAMES.values(), *SIZES, "fp8e5b16", "void"})
-# What the native dispatcher can force a value to.
+# The types that the native dispatcher can convert a value to.
 ANNOTATIONS = frozenset({"i1", "u1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp16",
                          "bf16", "fp32", "fp64"})  # fmt: skip
 
-# What PTX and ELF name a function; Python's own identifiers are not restricted to ASCII.
+# Function names in PTX and ELF; Python's own identifiers are not restricted to ASCII.
 _SYMBOL = re.compile(r"[A-Za-z_$%.][A-Za-z0-9_$%.]*")
 _OPTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DESCRIPTOR = re.compile(
@@ -106,7 +106,7 @@ def check_arch(arch: object) -> str:
     Raises
     ------
     ValueError
-        If it is none.
+        If it is invalid.
     """
     if not isinstance(arch, str) or not _is_arch(arch):
         raise ValueError(f"{arch!r:.80} is no architecture")

@@ -94,7 +94,7 @@ def same_constant(saved: Any, given: Any) -> bool:
             and all(map(same_constant, saved, given))
         )
     if not isinstance(given, _PLAIN):
-        # NumPy's numbers are taken for what they are; an array is no constant.
+        # NumPy's numbers count as numbers; an array is not a constant.
         kinds = {(one.__module__, one.__name__) for one in type(given).__mro__}
         if ("numpy", "generic") not in kinds:
             return False

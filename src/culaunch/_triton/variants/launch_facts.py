@@ -1,4 +1,4 @@
-"""What a launch must know of a compiled Triton kernel, from its metadata."""
+"""The facts about a compiled Triton kernel that a launch needs, from its metadata."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # CUtensorMapDataType where it differs from the number that the compiler gives.
 _DRIVER_TYPES = {8: 10, 9: 8, 10: 9}
-# What older versions left out where it was not used. In a newer one it would have another name.
+# Older versions omit these if they are unused. A newer version would use another name.
 _ALWAYS = (
     "num_ctas", "global_scratch_size", "global_scratch_align", "profile_scratch_size",
     "profile_scratch_align", "launch_cooperative_grid", "launch_pdl", "tensordesc_meta",
@@ -28,14 +28,14 @@ class LaunchFacts:
     name : str
         The kernel's name in the image.
     triton_version : str
-        Which Triton compiled it: the hidden parameters depend on it.
+        The version of Triton that compiled it: the hidden parameters depend on it.
     num_warps : int
-        Of the compiled kernel: warp specialisation makes it more than what was asked for.
+        Of the compiled kernel: warp specialization uses more warps than requested.
     num_ctas : int
         Blocks of a cluster.
     num_stages : int
-        Of the software pipelining; 0 where it is not known. No launch depends on it, but a call
-        may name it.
+        Stages of the software pipelining; 0 if unknown. No launch depends on it, but a call may
+        name it.
     shared : int
         Dynamic shared memory of a block in bytes.
     global_scratch_size, profile_scratch_size : int

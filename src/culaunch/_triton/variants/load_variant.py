@@ -64,8 +64,8 @@ def load_variant(
         If the driver refuses the image.
     """
     module = load_image(driver, image)
-    # What the image says of its parameters is held against what Triton is known to pass: a version
-    # with one hidden parameter more would otherwise read behind the buffer.
+    # Compare the image's parameters with those that Triton is known to pass: a version with one
+    # more hidden parameter would otherwise read past the end of the buffer.
     layout = module.layout(facts.name)
     if layout is None:
         raise ImageError(f"the image has no kernel {facts.name!r:.80}: it is another variant's")

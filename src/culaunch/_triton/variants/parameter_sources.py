@@ -40,7 +40,7 @@ class ParameterSource:
 
     @property
     def packed(self) -> tuple[int, int, int]:
-        """What the native variant takes."""
+        """The form that the native variant accepts."""
         return (self.leaf, self.part, self.index)
 
 
@@ -77,9 +77,9 @@ def parameter_sources(
     leaves = tuple(leaves_of(types))
     sizes = [size for _, size in layout]
     candidates = []
-    # Where a descriptor is taken apart, the versions differ in the flags among its parts.
-    # The sizes of the image's parameters decide which of the layouts it has. No two candidates are
-    # of one length, so that none can be taken for another.
+    # If a descriptor is taken apart, Triton's versions differ in the flags among its parts. The
+    # sizes of the image's parameters select the layout. All candidates have different lengths, so
+    # the result is unambiguous.
     for flags in (0, 1, 2) if any(map(_DESCRIPTOR.match, leaves)) else (0,):
         sources = [*_visible(leaves, facts, flags), *_hidden(facts)]
         if [source.size for source in sources] == sizes:
