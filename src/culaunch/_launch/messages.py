@@ -79,7 +79,7 @@ def raise_argument(
         _raise_device(launcher, start, value, detail, device)
     if mismatch == "read_only":
         raise TypeError(
-            f"{start}, is read-only, and the kernel may write to it {got}. Pass a writable "
+            f"{start}, must be writable, but the array is read-only {got}. Pass a writable "
             "array, or declare the parameter a pointer to const (in the kernel, or with "
             'module.kernel(name, signature="const float*, ..."))'
         )

@@ -34,8 +34,9 @@ def explained(error: DriverError, image: Image, driver: Driver) -> DriverError:
     return DriverError(
         f"{error}. {image.path or 'The image'} has code for {present}. Device {device} is "
         f"sm_{major}{minor}: it runs cubins for sm_{major}0 to sm_{major}{minor} (one with the "
-        f"suffix a for sm_{major}{minor}a only), and PTX for compute_{major}{minor} or older. "
-        f"Compile for it, for example with arch='sm_{major}{minor}'",
+        f"suffix a for sm_{major}{minor}a only). It also runs PTX for compute_{major}{minor} or "
+        "older that its driver's compiler knows. Compile for it, for example with "
+        f"arch='sm_{major}{minor}'",
         error.code,
         error.name,
     )
