@@ -79,7 +79,7 @@ def test_only_noted_arrays_are_known(table, library):
     assert table.launch(kernel, *arguments, block=(4, 1, 1)) == 700
     text = table.text(700)
     assert "outside every allocation" in text
-    assert "known is only what the launch was given as an array" in text
+    assert "the emulator knows only the arrays among the launch's arguments" in text
 
 
 def test_a_new_call_forgets_the_arrays_of_one_that_failed(table, library):

@@ -339,7 +339,7 @@ def test_a_cpp_library_with_a_pointer_of_the_hosts(library):
     code, text = call(library.run_on, words, 0)
     assert code == -1
     assert "CUDA_ERROR_ILLEGAL_ADDRESS" in text
-    assert "known is only what the launch was given as an array" in text
+    assert "the emulator knows only the arrays among the launch's arguments" in text
     testing.reset_emulator()
     assert call(library.run, ctypes.c_uint(1)) == (10, "emulator")
 

@@ -178,7 +178,7 @@ def test_printf() -> None:
 def test_a_standard_output_that_is_full_fails_no_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     text = np.frombuffer(b"x\0", np.uint8)
     monkeypatch.setattr(sys, "stdout", _Full())
-    with pytest.warns(RuntimeWarning, match="what kernels print is lost: .*No space left"):
+    with pytest.warns(RuntimeWarning, match="output of kernels is lost: .*No space left"):
         launch(cuda("faults.cu"), "messages", np.int32(3), text, device=Device())
     monkeypatch.setattr(sys, "stdout", None)
     launch(cuda("faults.cu"), "messages", np.int32(3), text, device=Device())

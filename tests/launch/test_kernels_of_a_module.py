@@ -128,7 +128,7 @@ def test_a_kernel_whose_parameters_cannot_be_read(driver):
     driver.fail("cuKernelGetParamInfo", 209)
     with pytest.raises(cl.DriverError, match="NO_BINARY_FOR_GPU") as caught:
         module["k"]
-    assert "device 0 is sm_90" in str(caught.value)
+    assert "Device 0 is sm_90" in str(caught.value)
     module["k"][1, 1](None)
 
 

@@ -79,7 +79,7 @@ def test_a_refused_image(driver):
     message = str(caught.value)
     assert "CUDA_ERROR_NO_BINARY_FOR_GPU (209): text of 209" in message
     assert "compute_100a" in message or "sm_100a" in message
-    assert "device 0 is sm_90" in message
+    assert "Device 0 is sm_90" in message
     assert (caught.value.code, caught.value.name) == (209, "CUDA_ERROR_NO_BINARY_FOR_GPU")
     driver.fail("cuLibraryLoadData", 2)
     with pytest.raises(cl.DriverError, match="CUDA_ERROR_OUT_OF_MEMORY"):

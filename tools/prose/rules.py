@@ -30,7 +30,7 @@ PATTERNS = {
         r"\bwhat (?:is|are|was|were|has|had|have|it|they) "
         r"(?:no|not|new|there|given|made|left|known|asked|none|never|made of)\b"
     ),
-    "write 'only' before the noun": r"(?<!let )(?<!leave )(?<!stand )\balone\b[.,;:)]",
+    "write 'only' before the noun": r"(?<!let )(?<!leave )(?<!left )(?<!stand )\balone\b[.,;:)]",
     "write the usual word": (
         r"\b(?:anew|thereof|therein|whereof|wherein|whence|hence|thus|amiss|nought|whoever"
         r"|somebody|everybody|anew|beforehand|in the place of|for want of|for lack of|put right"

@@ -111,7 +111,7 @@ def docstring(content: str, line: int) -> Iterator[Text]:
     """Find the paragraphs of a docstring, without its examples and its headings."""
     is_literal = False  # after a paragraph that ends with "::"
     for block in re.split(r"\n\s*\n", content):
-        if is_literal and block.startswith("    "):
+        if (is_literal and block.startswith("    ")) or block.lstrip().startswith("==="):
             continue
         is_literal = block.rstrip().endswith("::")
         lines = [

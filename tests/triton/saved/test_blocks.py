@@ -274,7 +274,7 @@ def test_a_body_has_no_hooks(block_set, culaunch_driver):
         ends = [TensorDescriptor(one, one.shape, one.strides, [8, 16]) for one in (x, y)]
         block_set[(2, 2)](*ends, 2.0)
 
-    with pytest.raises(TypeError, match="sets the blocks of a, b before each launch, which is Py"):
+    with pytest.raises(TypeError, match="sets the blocks of a, b in Python before each launch"):
         move(torch.zeros(16, 32), torch.zeros(16, 32))
 
 
