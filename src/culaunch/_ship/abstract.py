@@ -1,4 +1,4 @@
-"""A program that runs on shapes alone: what a call would give, for a framework to infer shapes."""
+"""Runs a program on shapes only, to infer the shapes of a call's results for a framework."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def strides_of(array: AbstractArray) -> tuple[Any, ...]:
 
 
 class _Result:
-    """What a program gives back, of the effects that a run led to."""
+    """The return value of a program, read from the effects of a run."""
 
     def __init__(
         self, program: Program, run: Run, kind: Kind, values: tuple[Any, ...],

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def entry_of(function: LoadedFunction, members: Members) -> dict[str, Any]:
-    """Return what a manifest says of a function, whose programs and images become members.
+    """Return a function's entry in a manifest; its programs and images become members.
 
     Raises
     ------
     ImageError
-        If a member of the library is damaged, or an image is none.
+        If a member of the library is damaged, or an image is invalid.
     """
     saved = function.entry
     return {

@@ -1,4 +1,4 @@
-"""What a parameter takes, in a manifest."""
+"""The accepted values of a parameter, as written in a manifest."""
 
 from __future__ import annotations
 

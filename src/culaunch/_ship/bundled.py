@@ -1,4 +1,4 @@
-"""What a program called, written when it ends: what ``culaunch bundle app.culib`` packs."""
+"""The calls of a program, written at its end: ``culaunch bundle app.culib`` packs them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def write_used(folder: str) -> None:
     """Write the functions and kernels of this process to libraries in a directory.
 
-    What no library can hold is left out, and standard error says why. No failure is raised: the
-    program is at its end, and what it did was right.
+    Anything that a library cannot hold is left out, and standard error says why. No exception is
+    raised: the program is at its end, and its own work was correct.
     """
     made = kept_to_bundle()
     for name in _fused_alone(made):
@@ -90,9 +90,10 @@ def _launched(made: tuple[object, ...]) -> list[Kernel]:
 
 
 def _without_namesakes(kernels: list[Kernel]) -> list[list[Kernel]]:
-    """Return kernels as groups, in each of which a name is there once.
+    """Split kernels into groups without duplicate names.
 
-    Which of several of one name is meant is not ours to say: whoever joins the libraries sees them.
+    It is not decided here which of several kernels with one name is meant: the code that merges the
+    libraries sees all of them.
     """
     groups: list[dict[str, list[Kernel]]] = []
     for kernel in sorted(kernels, key=lambda one: one.name):

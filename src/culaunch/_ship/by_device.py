@@ -47,8 +47,8 @@ def choose(name: str, programs: Sequence[SavedKind], device: int | None) -> Save
     if best is None:
         have = "; ".join(_shown(one.archs or ()) for one in programs)
         raise KernelNotFoundError(
-            f"{name} has no program for sm_{capability}: those for these arguments are for {have}. "
-            "Save it on such a device, and merge the libraries with culaunch.save"
+            f"{name} has no program for sm_{capability}: its programs for these arguments are for "
+            f"{have}. Save it on a device of this kind, and merge the libraries with culaunch.save"
         )
     return best[1]
 
@@ -57,7 +57,7 @@ def nearness(archs: tuple[tuple[str, ...], ...], capability: int, *, only_ptx: b
     """Return how near the images of a program are to a device; None where one does not run."""
     least = 1000
     for image in archs:
-        # The emulator takes the PTX of an image alone.
+        # The emulator uses only the PTX of an image.
         usable = [one for one in image if one.startswith("compute") or not only_ptx]
         found = [arch_fit(one, capability, only_ptx=only_ptx) for one in usable]
         near = [nearness for reason, nearness in found if not reason]

@@ -1,4 +1,4 @@
-"""What a plan reads of the arguments of a call."""
+"""The values that a plan reads from the arguments of a call."""
 
 from __future__ import annotations
 

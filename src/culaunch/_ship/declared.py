@@ -1,4 +1,4 @@
-"""What a function of a library declares: its parameters, their defaults and annotations."""
+"""The declaration of a function in a library: its parameters, their defaults and annotations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LoadedDeclaration:
 
     @property
     def annotations(self) -> dict[str, Any]:
-        """The annotations; without one, what is no array in every kind says what it is."""
+        """The annotations. Without one, a parameter that is never an array gets its own type."""
         found = {}
         for index, name in enumerate(self.names):
             want = self.wanted.get(index)

@@ -1,4 +1,4 @@
-"""What a library's manifest says of a function: written and read here alone.
+"""A function's entry in a library's manifest, written and read only here.
 
 ``docs/library_format.md`` is the specification.
 """
@@ -33,7 +33,7 @@ MOST_TEXTS = 1 << 16
 MOST_PROGRAM = 1 << 24
 MOST_GUARDS = 4096
 MOST_ARCHS = 64
-# What a library has besides its functions.
+# The members that a library may have beside its functions.
 RESERVED = frozenset(("functions", "kernels", "source"))
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -145,8 +145,8 @@ def _read_parameters(
             or any(name == one for one, _ in parameters)
         ):
             raise ValueError(f"parameter {index} has no name of its own")
-        # The order that Python demands of parameters: positional-only, then both ways, then by
-        # keyword alone.
+        # Python's order of parameters: positional-only, then positional or keyword, then
+        # keyword-only.
         if type(how) is not int or not (parameters[-1][1] if parameters else 0) <= how <= 2:
             raise ValueError(f"how {name} is passed is 0, 1 or 2, and never less than before it")
         parameters.append((name, how))
@@ -176,7 +176,7 @@ def _read_kind(data: Any, count: int, members: Mapping[str, Any]) -> SavedKind:
     texts = tuple(texts_of(data, "texts", MOST_TEXTS))
     writes = list_of(data, "writes", count)
     if not all(type(one) is int and 0 <= one < count for one in writes):
-        raise ValueError("writes has what is no number of a parameter")
+        raise ValueError("writes has an item that is not the number of a parameter")
     guards: dict[int, tuple[str, str]] = {}
     for one in list_of(data, "guards", MOST_GUARDS):
         if type(one) is not list or len(one) != 3 or type(one[0]) is not int:
@@ -196,7 +196,7 @@ def _read_archs(data: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     for one in list_of(data, "archs", MOST_CONSTANTS):
         texts = texts_of({"archs": one}, "archs", MOST_ARCHS)
         if not all(ARCH.fullmatch(arch) for arch in texts):
-            raise ValueError("archs has what is no architecture")
+            raise ValueError("archs has an item that is not an architecture")
         found.append(tuple(texts))
     return tuple(found)
 
@@ -214,5 +214,5 @@ def _require_archs(kinds: tuple[SavedKind, ...]) -> None:
 def _names(data: Mapping[str, Any], key: str, names: list[str]) -> tuple[str, ...]:
     value = list_of(data, key, MOST_PARAMETERS)
     if not all(isinstance(one, str) and one in names for one in value):
-        raise ValueError(f"{key} has what is no parameter")
+        raise ValueError(f"{key} has an item that is not a parameter")
     return tuple(value)

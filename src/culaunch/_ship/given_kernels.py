@@ -32,7 +32,7 @@ class GivenKernel:
 
     @property
     def code(self) -> tuple[Image, str]:
-        """What two have in common that are one kernel."""
+        """Return a key that is equal for two objects of the same kernel."""
         return self.image, self.symbol
 
     @classmethod

@@ -30,18 +30,18 @@ def texts_of(data: Mapping[str, Any], key: str, most: int) -> list[str]:
     """Return the list of texts of an entry, as :func:`list_of`."""
     value = list_of(data, key, most)
     if not all(isinstance(one, str) and len(one) <= MOST_TEXT for one in value):
-        raise ValueError(f"{key} has what is no text of at most {MOST_TEXT} characters")
+        raise ValueError(f"{key} has an item that is not a text of at most {MOST_TEXT} characters")
     return value
 
 
 @contextlib.contextmanager
 def naming_the_entry(data: Mapping[str, Any], source: str) -> Iterator[None]:
-    """Say of which entry of a manifest it is that something is wrong.
+    """Add to an error which entry of a manifest is wrong.
 
     Raises
     ------
     ImageError
-        If a ValueError or a TypeError was raised.
+        If the block raises a ValueError or a TypeError.
     """
     try:
         yield

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 class Library:
     """The functions of a library: ``lib.scale(x, 2.0)``, or ``lib["scale"]``.
 
-    Nothing is loaded into the driver before a call needs it, and then the images of that program
-    alone.
+    Nothing is loaded into the driver before a call needs it. A call then loads only the images of
+    its program.
 
     Attributes
     ----------
     source : str
-        The file that it was read from.
+        The file that the library was read from.
     functions : Mapping[str, LoadedFunction]
-        By their names, in the order in which they were saved.
+        The functions by name, in the order in which they were saved.
     kernels : SavedKernels
-        Those that were saved beside the functions, to be launched by themselves:
-        ``lib.kernels["scale<float>"]``. They are found by every name that ``module[name]`` takes.
+        The kernels that were saved beside the functions: ``lib.kernels["scale<float>"]``. They are
+        found by every name that ``module[name]`` accepts.
     """
 
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
@@ -49,7 +49,7 @@ class Library:
         self._modules: dict[str, Module] = {}
         manifest = file.manifest
         entries = [one for one in manifest["functions"] if one["kind"] == KIND]
-        # Entries of this kind in an older file are somebody else's extension of the format.
+        # In an older file, an entry of this kind is an extension of the format by other software.
         if manifest["version"] < FIRST_VERSION:  # before it, nothing was said of this kind
             entries = []
         if len(entries) > MOST_FUNCTIONS:
@@ -158,14 +158,14 @@ class Library:
         return self._members(member)
 
     def kernel(self, member: str, name: str, signature: str | None = None) -> Kernel:
-        """Return a kernel of an image, which is loaded if it is not yet.
+        """Return a kernel of an image, and load the image if necessary.
 
-        Its signature is what the image says, unless another one is given.
+        The image supplies the signature, unless you pass another one.
 
         Raises
         ------
         ImageError
-            If the image is none, or has no such kernel.
+            If the image is invalid, or does not have this kernel.
         DriverError
             If the driver refuses the image.
         """

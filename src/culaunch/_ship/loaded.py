@@ -50,16 +50,16 @@ if TYPE_CHECKING:
 class LoadedFunction(RecordedFunction):
     """A function of a library: ``lib.scale``.
 
-    It takes the kinds of arguments that were saved, on the paths that were saved.
+    It accepts the kinds of arguments that were saved, on the saved paths.
 
     Attributes
     ----------
     declaration : LoadedDeclaration
-        Its parameters.
+        The function's parameters.
     mutates : tuple[str, ...]
         The parameters whose arrays it writes.
     may_mutate : tuple[str, ...]
-        The parameters of which that was not known.
+        The parameters that may be written: the kernels' signatures did not decide.
     programs : SavedPrograms
     """
 
@@ -84,7 +84,7 @@ class LoadedFunction(RecordedFunction):
         self.declaration = declaration
         self.mutates = entry.mutates
         self.may_mutate = entry.may_mutate
-        # What is not known to be written must be declared by whoever makes an operator of it.
+        # The user must declare such parameters when making an operator from the function.
         self._declared = None if entry.may_mutate else entry.mutates
         self._doors = []
         self._library = library
@@ -105,7 +105,7 @@ class LoadedFunction(RecordedFunction):
 
     @property
     def entry(self) -> SavedEntry:
-        """What the library says of it."""
+        """The function's entry in the library."""
         return self._entry
 
     @property

@@ -36,7 +36,7 @@ def merged(
                 raise ValueError(
                     f"two functions are called {name}, and their {key} differ: rename one"
                 )
-    # What one library knows to be written is written, whatever another did not know.
+    # If one library knows that an array is written, it is, even if another library did not know.
     mutates = {one for entry in entries for one in entry["mutates"]}
     may = {one for entry in entries for one in entry["may_mutate"]} - mutates
     names = [one["name"] for one in first["parameters"]]

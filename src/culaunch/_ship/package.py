@@ -60,7 +60,7 @@ __all__ = [{names}]
 
 {functions}
 '''
-# Names that modules of such a package have.
+# The module names that a package uses itself.
 _MODULES = frozenset(("torch", "jax"))
 
 
@@ -75,25 +75,25 @@ def package(
 ) -> str:
     """Make a wheel of a library, which pip installs as a package with its functions.
 
-    The package has the library, the functions under their names, stubs with their types and
-    docstrings, a module ``torch`` that registers them as operators when it is imported, and a
-    module ``jax`` that has them as operations of JAX. It needs culaunch, and nothing else. The same
-    library gives the same bytes.
+    The package contains the library, the functions under their names, and stubs with their types
+    and docstrings. Its module ``torch`` registers them as operators when it is imported. Its module
+    ``jax`` has them as operations of JAX. It needs only culaunch. The same library always gives the
+    same bytes.
 
     Parameters
     ----------
     library : str or os.PathLike
         A ``.culib`` file that :func:`save` wrote.
     name : str
-        Of the distribution, such as ``"my-kernels"``; the package is ``my_kernels`` then.
+        The distribution's name, such as ``"my-kernels"``; its package is then ``my_kernels``.
     version : str
-        In the canonical form of PEP 440, such as ``"1.0"`` or ``"1.0rc1"``.
+        The version in the canonical form of PEP 440, such as ``"1.0"`` or ``"1.0rc1"``.
     output : str or os.PathLike, optional
         The directory for the wheel; the current one by default.
     summary : str, optional
-        One line that says what it is.
+        A one-line description.
     requires : sequence of str, optional
-        What else it needs, as PEP 508 has it: ``"torch>=2.6"``.
+        Further requirements in the form of PEP 508: ``"torch>=2.6"``.
 
     Returns
     -------
@@ -103,9 +103,9 @@ def package(
     Raises
     ------
     ImageError
-        If it is no library, or has what is no program.
+        If it is not a library, or contains an invalid program.
     ValueError, TypeError
-        If it has no functions, or a name or the version is none.
+        If it has no functions, or a name or the version is invalid.
     OSError
         If a file cannot be read or written.
     """
@@ -172,9 +172,10 @@ def _quoted(names: Iterable[str]) -> str:
 
 
 def _returns_none_in_a_tuple(function: LoadedFunction) -> bool:
-    """Tell a backward function that has no gradient for some argument.
+    """Tell whether a backward function has no gradient for some argument.
 
-    No schema of torch's has such a result. It is registered with the function that it is of.
+    No schema of torch has such results. The function is registered together with its forward
+    function.
     """
     for _, effects, _ in function.paths():
         kind, *items = effects[-1].value

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Inputs(Protocol):
-    """What a plan reads of a call."""
+    """The values that a plan reads from a call."""
 
     def number(self, parameter: int) -> Any:
         """Return a number argument."""
@@ -142,8 +142,8 @@ class Run:
         number = 0
         while True:
             block = self.plan.blocks[number]
-            # Of what may raise, only the checks of the body: whether numbers fit is for the call,
-            # which the extension makes.
+            # Among instructions that may raise, only the checks of the body matter here. The
+            # extension checks at the call whether numbers fit.
             for step in block.steps:
                 if step.op.name == "CHECK":
                     self._check(step.words)
@@ -152,7 +152,7 @@ class Run:
                 return
             condition, if_true, if_false = block.guard
             outcome = bool(self.value(condition))
-            # Blocks lead to higher numbers alone, which the extension checks: this ends.
+            # Blocks lead only to higher numbers, which the extension checks: this ends.
             following = if_true if outcome else if_false
             if following < 0:
                 raise UnknownBranchError(number, outcome)

@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 def preload(
     *sources: Any, devices: int | Device | Iterable[int | Device] | None = None
 ) -> LoadReport:
-    """Load what the first calls would, and make it ready on devices: a call then waits for nothing.
+    """Load the code of the first calls now and prepare devices, so those calls do not wait.
 
-    Of a set of Triton's variants those are loaded that run on a device, and of those that differ in
-    the architecture alone the nearest.
+    From a set of Triton's variants, only those that run on a device are loaded. If variants differ
+    only in the architecture, only the nearest is.
 
     Parameters
     ----------
     *sources : Library, LoadedFunction, KernelSet, Module or Kernel
-        What is going to be called.
+        The objects that you are going to call.
     devices : int, Device, or iterable of them, optional
-        Where; by default on the current device.
+        Where to load them; the current device by default.
 
     Returns
     -------
     LoadReport
-        Of what was loaded by this call; what was there already is not in it.
+        The code that this call loaded, without the code that was loaded before.
 
     Raises
     ------
     TypeError
-        If something is none of these.
+        If an argument has another type.
     DriverError, ImageError
         If an image cannot be loaded.
     KernelNotFoundError

@@ -85,12 +85,12 @@ class SavedPrograms:
     def program(
         self, kind: Kind, saved: SavedKind, device: int | None = None
     ) -> tuple[Program, Plan]:
-        """Return the program of a kind, given what is saved of it, and its plan.
+        """Return the program of a kind and its plan, from the saved entry.
 
         Raises
         ------
         ImageError
-            If what the library has is none, or an image is not what it should be.
+            If the library's program or an image is invalid.
         """
         capability = capability_that_decides(saved, device)
         # With the device's capability, as the program gets a guard of it where devices here differ.
@@ -115,7 +115,7 @@ class SavedPrograms:
             raise self.damaged(saved, error) from None
 
     def damaged(self, saved: SavedKind, error: Exception) -> ImageError:
-        """Return the error that says which member is none of a program's."""
+        """Return the error that names a member that is not a valid program."""
         return ImageError(f"{saved.program} is no program: {error!r}", source=self.library.source)
 
     def constant(self, data: Any) -> Any:

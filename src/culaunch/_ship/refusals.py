@@ -1,4 +1,4 @@
-"""What a function of a library says of a call that it cannot run."""
+"""The errors of a library's function for calls that it cannot run."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class Refusals:
         """Raise for a path that is not saved."""
         place, text = saved.guards.get(error.block, ("an unknown place", "a condition"))
         raise ValueError(
-            f"{self._entry.name}: the branch at {place} was saved for one side alone: `{text}` is "
-            f"{error.outcome} for {shown}. Save it with both sides: "
-            "function.specialize(..., both_sides=True), or call it with such arguments before it "
-            "is saved"
+            f"{self._entry.name}: only one side of the branch at {place} was saved: `{text}` is "
+            f"{error.outcome} for {shown}. Save both sides with "
+            "function.specialize(..., both_sides=True), or call it with arguments like these "
+            "before you save it"
         ) from None
 
     def described(self, kind: Kind) -> str:

@@ -1,4 +1,4 @@
-"""What a program gives back: from words to nested tuples, as a traced body has them."""
+"""The results of a program: from words to nested tuples, like a traced body's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_result(words: tuple[int, ...]) -> tuple[Any, ...]:
 
     Constants and the keys of dicts stay numbers.
     """
-    # In reverse, so that each word is taken off the end of a list.
+    # In reverse order, to pop each word off the end of a list.
     return _value(list(reversed(words)))
 
 
@@ -64,7 +64,7 @@ def _with_constants(value: tuple[Any, ...], constant: Callable[[int], Any]) -> t
 
 
 def raises(plan: Plan, block: Block) -> bool:
-    """Tell whether a block ends in an error always: a check of what is never true."""
+    """Tell whether a block always ends in an error: it checks a condition that is never true."""
     for step in block.steps:
         if step.op.name == "CHECK":
             condition = plan.definitions[step.words[0]]

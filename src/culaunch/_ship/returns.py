@@ -1,4 +1,4 @@
-"""What a program gives back, as types to read."""
+"""The results of a program, as types for readers."""
 
 from __future__ import annotations
 

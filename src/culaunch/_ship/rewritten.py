@@ -75,9 +75,9 @@ def with_ints(data: bytes, parameters: frozenset[int]) -> bytes:
 
 
 def with_capability(data: bytes, capability: int) -> bytes:
-    """Return a program that runs on devices of one compute capability (10 major + minor) alone.
+    """Return a program that runs only on devices of one compute capability (10 major + minor).
 
-    On others the way is not known, as if it had not been traced.
+    On other devices it reports an unknown path, as if this one had not been traced.
     """
     words = Words(data)
     made: list[int] = []

@@ -50,35 +50,37 @@ def save(
     kernels: Iterable[Kernel | SavedKernels] | Mapping[str, Kernel] = (),
     images: Mapping[Module, Sequence[Image | str | os.PathLike[str] | bytes]] | None = None,
 ) -> None:
-    """Write functions to a library: what was traced of them, and the images that they launch.
+    """Write functions to a library: their traced programs, and the images that they launch.
 
-    :func:`load_library` reads it, without the source, a compiler or Triton. The kinds of arguments
-    that a function was called with, or that ``function.specialize(...)`` named, are in it with the
-    paths that are known. The same functions, traced in the same way, give the same bytes.
+    :func:`load_library` reads it without the source, a compiler or Triton. The library contains the
+    kinds of arguments of earlier calls and of ``function.specialize(...)``, with the known paths.
+    The same functions, traced in the same way, always give the same bytes.
 
     Parameters
     ----------
     functions : iterable of Function or LoadedFunction
-        Each with a name of its own. A function that computes gradients for another one is given,
-        too. Functions of libraries may have the name of another one, if they are the same: their
-        kinds go together, and where two have programs for one kind, each is for the architectures
-        of its images. So libraries that were saved on several machines become one.
+        The functions must have different names. Include a function that computes gradients for
+        another one. A function of another library may have a name that is already used if the two
+        are the same function. Their kinds are then combined. If both have a program for one kind,
+        each program serves the architectures of its images. This merges libraries that were saved
+        on several machines.
     path : str or os.PathLike
-        The library, by custom ``*.culib``. It is written whole or not at all.
+        The library's path, by convention ``*.culib``. It is written whole or not at all.
     kernels : iterable of Kernel, or mapping of str to Kernel, optional
-        Kernels that are launched by themselves: ``lib.kernels`` has them under their names, or
-        under those that a mapping gives. There may be no functions then. That of another library
-        is such a mapping, and may be one of several in an iterable.
+        Kernels to launch without a function. ``lib.kernels`` has them under their own names, or
+        under the names in a mapping. Then there may be no functions. ``lib.kernels`` of another
+        library is a valid mapping, also as an item of an iterable.
     images : mapping of Module to sequence of images, optional
-        For a module that the functions and kernels are of: the same kernels for further
-        architectures, cubins or PTX, which go into one fatbin with the module's own. A module of a
-        fatbin has all of its architectures anyway.
+        Further images with the same kernels as a module of these functions and kernels: cubins or
+        PTX for other architectures. They go into one fatbin with the module's own image. A module
+        that was loaded from a fatbin already has all of its architectures.
 
     Raises
     ------
     TypeError, ValueError
-        If a function was never traced, two that are not the same have one name, or one has what
-        no library holds: an array that it closes over, a value of a class of its own.
+        If a function was never traced, or two different functions have one name. Also if a function
+        contains something that a library cannot hold: a closed-over array, or a value of a custom
+        class.
     """
     from culaunch._base.checks import checked_path
     from culaunch._base.outputs import write_output
@@ -206,7 +208,7 @@ class _Traced(NamedTuple):
     def _constant(self, value: Any) -> Any:
         name = self.function.__name__
         if isinstance(value, CoreKernel):
-            # That of a Triton kernel has a module of its own kind, with an image as any.
+            # A Triton kernel has its own kind of module, with an ordinary image.
             module: Any = getattr(value, "module", None)
             if not isinstance(getattr(module, "image", None), Image):
                 raise TypeError(
@@ -239,7 +241,7 @@ class _Traced(NamedTuple):
 
 
 class _Places:
-    """The files of a tree's places, which are written by their names alone."""
+    """The files of a tree's places, which are written by name only."""
 
     def __init__(self, tree: Tree) -> None:
         files = set()

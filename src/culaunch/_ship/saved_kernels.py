@@ -83,21 +83,21 @@ class Origin(Protocol):
 class SavedKernels(Mapping[str, "Kernel"]):
     """The kernels of a library: ``lib.kernels["scale<float>"]``.
 
-    The keys are the names that they were saved under: those in their images, unless ``save`` was
-    given others. A kernel is found by these, by a name expression that it was compiled with, and by
-    its demangled name; its image is loaded then, and not before.
+    The keys are the names in the images, or other names that ``save`` was given. You can also look
+    up a kernel by a name expression that it was compiled with, or by its demangled name. Its image
+    is loaded at the lookup, not before.
 
     Attributes
     ----------
     library : Library
     entries : Mapping[str, SavedKernel]
-        What the manifest says of each.
+        The manifest's entry for each kernel.
     """
 
     def __init__(self, library: Origin, entries: Mapping[str, SavedKernel]) -> None:
         self.library = library
         self.entries = entries
-        # What `find_kernel` asks of an image.
+        # The part of an image's interface that `find_kernel` uses.
         self.names = {text: one.name for one in entries.values() for text in one.expressions}
 
     def __getitem__(self, name: str) -> Kernel:
@@ -106,9 +106,10 @@ class SavedKernels(Mapping[str, "Kernel"]):
         Raises
         ------
         KernelNotFoundError
-            If there is none, or several have that demangled name; the message lists what there is.
+            If it does not exist, or several kernels have that demangled name. The message lists the
+            kernels of the library.
         ImageError
-            If its image is none, or does not have it.
+            If its image is invalid, or does not contain it.
         DriverError
             If the driver refuses the image.
         """

@@ -16,13 +16,13 @@ from typing import Any, Protocol, TypeVar
 class _SupportsDLPack(Protocol):
     def __dlpack__(self, *args: Any, **keywords: Any) -> Any: ...
 
-# The arrays of a call are of one framework, and so is what it returns.
+# The arrays of a call and its results belong to the same framework.
 _Array = TypeVar("_Array", bound=_SupportsDLPack)
 
 __version__: str
 """
 
-# What a call without arrays allocates.
+# The array type that a call without arrays allocates.
 _OWN_ARRAY = "_culaunch.DeviceArray"
 
 
@@ -32,7 +32,7 @@ def stub_text(library: Library) -> str:
     Raises
     ------
     ImageError
-        If the library has what is no program.
+        If the library contains an invalid program.
     """
     functions = [_function(library, one) for one in library]
     imports = (

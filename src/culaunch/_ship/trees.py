@@ -47,7 +47,7 @@ class TreeBuilder:
     def tree(self, array_names: dict[int, str]) -> Tree:
         """Return the tree; the arguments that are arrays have these names."""
         tree = self._tree
-        # Guards go to higher numbers alone: what follows is there before what leads to it.
+        # Guards lead only to higher numbers: the targets exist before the guards.
         nodes: list[Node] = [Node() for _ in self._plan.blocks]
         for number in reversed(range(len(nodes))):
             self._fill(nodes[number], number, self._plan.blocks[number], nodes)

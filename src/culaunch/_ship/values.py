@@ -17,12 +17,12 @@ _HEX = re.compile(r"([0-9a-f]{2})*")
 
 
 def write_value(value: Any, depth: int = 0) -> Any:
-    """Return a value as JSON has it.
+    """Return a value in the form that JSON can hold.
 
     Raises
     ------
     TypeError
-        If it is none that a library holds.
+        If a library cannot hold it.
     """
     kind = type(value)
     if depth > _DEEPEST:
@@ -90,7 +90,7 @@ def settled(value: Any) -> Any:
 
 
 def typed(value: Any) -> Any:
-    """Return a value with its types, so that 1, 1.0 and True are three."""
+    """Return a value with its types, to distinguish 1, 1.0 and True."""
     if type(value) is tuple:
         return tuple(typed(one) for one in value)
     if isinstance(value, DType):

@@ -23,19 +23,19 @@ _VERSION = re.compile(
 
 
 class Metadata(NamedTuple):
-    """What a wheel says of itself.
+    """The metadata of a wheel.
 
     Attributes
     ----------
     name, version : str
     summary : str
-        One line.
+        A one-line description.
     description : str
-        Markdown.
+        The description in Markdown.
     requires : tuple[str, ...]
-        Of other distributions, as PEP 508 has them.
+        The required distributions in the form of PEP 508.
     generator : str
-        What writes the wheel.
+        The program that writes the wheel.
     """
 
     name: str
