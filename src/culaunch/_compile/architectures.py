@@ -78,7 +78,7 @@ def resolve_arch(arch: str | Iterable[str] | None) -> tuple[str, ...]:
 
 
 def with_ptx(archs: tuple[str, ...]) -> tuple[str, ...]:
-    """Add the PTX of each machine code where the emulator is chosen, which executes PTX alone."""
+    """Add PTX for each machine code if the driver is the emulator, which executes only PTX."""
     if driver_choice() != "emulator":
         return archs
     virtual = (f"compute_{arch_number(arch)}" for arch in archs)

@@ -1,4 +1,4 @@
-"""What a compiler is to ``compile``: the same job in, the same result out."""
+"""The interface of a compiler for ``compile``: the same job in, the same result out."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Job:
 
     @property
     def shown_name(self) -> str:
-        """What the compiler is told that the source is called."""
+        """The name of the source for the compiler."""
         if self.paths and self.directory is not None:
             return os.path.join(self.directory, self.name)
         return self.name
@@ -57,7 +57,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a backend made for one architecture."""
+    """The output of a backend for one architecture."""
 
     arch: str
     kind: str

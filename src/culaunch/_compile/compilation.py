@@ -59,48 +59,50 @@ def compile(  # noqa: A001
     Parameters
     ----------
     source : str or os.PathLike
-        Text when it contains a newline, ``;``, ``{`` or ``#``; otherwise a path, whose directory
-        is then searched for headers first.
+        Text if it contains a newline, ``;``, ``{`` or ``#``; otherwise a path. The directory of
+        that path is searched for headers first.
     arch : str or iterable of str, optional
-        ``"sm_90"``, ``"sm_90a"`` (a cubin), ``"compute_80"`` (PTX), ``"native"``, or several of
-        them, which give a fatbin that the driver picks from. By default the current GPU's; where
-        there is none, PTX (``"compute_80"``) that the emulator and newer GPUs take.
+        ``"sm_90"`` or ``"sm_90a"`` (a cubin), ``"compute_80"`` (PTX), or ``"native"``. Several of
+        them give a fatbin, from which the driver selects. The default is the current GPU's
+        architecture. Without a GPU it is PTX (``"compute_80"``), which the emulator and newer GPUs
+        run.
     names : iterable of str, optional
-        Name expressions such as ``"scale<float>"`` or ``"ns::k<4, half>"``: each is instantiated,
+        Name expressions such as ``"scale<float>"`` or ``"ns::k<4, half>"``. Each is instantiated,
         and ``Image.names`` maps it to its lowered name.
     headers : Mapping[str, str] or Headers, optional
-        In-memory headers: text by the name that ``#include`` uses. They win over directories.
+        In-memory headers: text by the name in ``#include``. They take precedence over directories.
     include_dirs : iterable of path, optional
-        Directories to search for headers. CUDA's own are found without being named.
+        Directories to search for headers. CUDA's own are found automatically.
     std : str, optional
-        The dialect, such as ``"c++20"``. By default the compiler's own.
+        The C++ standard, such as ``"c++20"``. The compiler's own by default.
     defines : Mapping[str, object] or iterable of str, optional
-        Macros: ``{"N": 4}``, or ``["DEBUG"]`` for macros that are 1.
+        Macros: ``{"N": 4}``, or ``["DEBUG"]`` for macros with the value 1.
     fast_math, line_info, debug : bool, optional
         ``--use_fast_math``, ``--generate-line-info``, ``--device-debug``.
     maxrregcount : int, optional
-        The most registers that a thread may use.
+        The maximum number of registers per thread.
     extra_device_vectorization : bool, optional
-        Let the optimizer vectorise more.
+        Let the optimizer vectorize more.
     device_as_default_execution_space : bool, optional
-        Functions without an annotation are ``__device__`` (NVRTC only).
+        Treat functions without an annotation as ``__device__`` (NVRTC only).
     relocatable : bool, optional
-        Make relocatable code, to be finished by :func:`culaunch.link`.
+        Make relocatable code for :func:`culaunch.link`.
     lto : bool, optional
-        Make LTO-IR (in a fatbin), to be finished by :func:`culaunch.link`.
+        Make LTO-IR (in a fatbin) for :func:`culaunch.link`.
     extra_options : iterable of str, optional
-        Options passed to the compiler as they are. One that makes it print, write files or make
-        something else is refused.
+        Options that go to the compiler unchanged. Options that make it print, write files or
+        produce something else are refused.
     warnings_as_errors : bool, optional
-        Raise when the compiler warns. What it said is in ``Image.log`` either way.
+        Raise if the compiler warns. ``Image.log`` has the compiler's log either way.
     pch : bool, optional
-        Keep precompiled headers for the life of this process (NVRTC only).
+        Keep precompiled headers for the lifetime of this process (NVRTC only).
     backend : "nvrtc" or "nvcc", optional
         The compiler.
     cache : bool or Cache, optional
-        True for the user's cache, False for none.
+        True for your cache, False for no cache.
     name : str, optional
-        What messages and ``__FILE__`` call the source; by default ``kernel.cu`` or the file's name.
+        The name of the source in messages and ``__FILE__``. The default is ``kernel.cu`` or the
+        file's name.
 
     Returns
     -------
@@ -109,18 +111,18 @@ def compile(  # noqa: A001
     Raises
     ------
     CompileError
-        If the compiler refuses the source or an option, or a name names no kernel.
+        If the compiler refuses the source or an option, or a name does not name a kernel.
     ValueError, TypeError
-        If an argument is not what it should be; an unknown architecture, for instance.
+        If an argument is invalid, for instance an unknown architecture.
     MissingDependencyError
         If the compiler or the headers are not installed; the message has the pip command.
     OSError
-        If there is no room for nvcc's files; they are in ``$TMPDIR``.
+        If there is no space for nvcc's files, which are in ``$TMPDIR``.
     """
     if unknown:
         refuse_keywords("compile", unknown, _KEYWORDS, _OTHER_WORDS)
-    # Everything is checked before a compiler is looked for: a wrong argument is told where no
-    # compiler is installed, too.
+    # Check everything before looking for a compiler: a wrong argument is reported even if no
+    # compiler is installed.
     unit = read_source(source, name)
     options = make_options(
         std=std,
@@ -194,7 +196,7 @@ def _find_image(request: Request, store: Cache) -> Image:
         if not request.compiler.confirm():
             raise _OtherCompilerError
         image = _build(request.job(includes), request.compiler, request.archs)
-        # What the compiler read may be newer than what the key was made of.
+        # The compiler may have read newer files than those in the key.
         if includes.unknown or includes.footprint.renewed() is None:
             raise _NotToBeKeptError(image)
         return image
@@ -248,7 +250,7 @@ def _checked_dirs(dirs: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
     return checked
 
 
-# What other libraries and compilers call what compile takes.
+# The names that other libraries and compilers use for the arguments of compile.
 _OTHER_WORDS = {
     "architecture": "arch", "code": "source", "define_macro": "defines", "fastmath": "fast_math",
     "gpu_arch": "arch", "include_path": "include_dirs", "include_paths": "include_dirs",

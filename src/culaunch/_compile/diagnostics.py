@@ -36,7 +36,7 @@ _PACKAGES = (
     (re.compile(r"(cutlass|cute)/"), "nvidia-cutlass"),
     (re.compile(r"(cuda|cooperative_groups|vector_|device_|driver_|host_)"), "nvidia-cuda-runtime"),
 )
-# Packages whose version is the toolkit's, so that it can be asked for.
+# Packages that have the toolkit's version, which pip can then select.
 _PINNED = ("nvidia-cuda-crt", "nvidia-cuda-runtime")
 _C_HEADER = re.compile(r"(assert|float|limits|math|stddef|stdint|stdio|stdlib|string)\.h")
 _CXX_HEADER = re.compile(r"[a-z_]+")
@@ -59,7 +59,7 @@ def compile_error(
     notes: Iterable[str] = (),
     find: Callable[[str], str | None] = lambda _: None,
 ) -> CompileError:
-    """Make the exception for a failed compile.
+    """Make the exception for a failed compilation.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def compile_error(
     sources : Mapping[str, str]
         Text by the name that the log uses, to show the source line.
     notes : iterable of str
-        What else is known, such as which header directories were rejected.
+        Further facts, such as header directories that were rejected.
     find : callable, optional
-        Returns the path of one of CUDA's headers, or None: a hint names only what is there.
+        Returns the path of one of CUDA's headers, or None: a hint names only existing files.
     """
     log = log.strip("\0\n ")
     headline, rest = _headline(log, compiler, sources)
@@ -121,7 +121,7 @@ def _headline(log: str, compiler: str, sources: Mapping[str, str]) -> tuple[str,
             del after[0]
             if after and _MARK.fullmatch(after[0]):
                 headline += f"\n  {'':>5} | {after.pop(0)[2:]}"
-    # What the headline says already is not said again.
+    # Do not repeat the headline.
     after = [line for line in after if not _ONE_ERROR.match(line)]
     return headline, (before + "\n".join(after)).strip("\n ")
 

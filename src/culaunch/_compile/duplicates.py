@@ -28,20 +28,21 @@ _ENTRY = re.compile(rb"^[ \t]*\.visible[ \t]+\.entry[ \t]+([\w$]+)", re.MULTILIN
 
 
 def check_duplicates(inputs: Iterable[tuple[str, str, bytes]]) -> None:
-    """Raise when two inputs define the same kernel, function or variable.
+    """Raise if two inputs define the same kernel, function or variable.
 
-    What the compiler marks as weak (instances of templates, inline functions) may be there twice.
+    Symbols that the compiler marks as weak (template instances, inline functions) may be defined
+    twice.
 
     Parameters
     ----------
     inputs : iterable of (str, str, bytes)
-        How to call each, what it is (``"CUBIN"``, ``"PTX"``), its bytes. Others are left to
-        nvJitLink, which refuses duplicates in LTO-IR.
+        The name for messages, the type (``"CUBIN"``, ``"PTX"``) and the bytes of each input. Inputs
+        of other types are left to nvJitLink, which refuses duplicates in LTO-IR.
 
     Raises
     ------
     CompileError
-        Naming the symbol and both inputs.
+        With the name of the symbol and both inputs.
     """
     # By name, with the input that has it: all that is defined twice is reported at once.
     first: dict[str, str] = {}

@@ -19,10 +19,10 @@ _SUFFIXES = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp", ".tpp"
 
 
 class Headers(Mapping[str, str]):
-    """Headers in memory: a mapping from the name that ``#include`` uses to the text.
+    """In-memory headers: a mapping from the name in ``#include`` to the text.
 
-    It never changes, so that it can be made once and used for many compiles. Two of them are
-    joined with ``|``, the right one winning.
+    It is immutable: make it once and use it for many compilations. ``|`` joins two of them, and the
+    right one takes precedence.
 
     Parameters
     ----------

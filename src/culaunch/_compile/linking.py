@@ -83,8 +83,7 @@ def link(
     MissingDependencyError
         If nvJitLink is not installed; the message has the pip command.
     """
-    # Read once, here: what was checked, what the key is made of and what is linked are the same
-    # bytes.
+    # Read the inputs only once: then the same bytes are checked, part of the key, and linked.
     inputs = _read_inputs(images)
     is_lto = all(lto for *_, lto in inputs)
     # Machine code is for a device that is there; PTX may be for any.
@@ -136,7 +135,8 @@ def link(
     if store is None:
         return make()
     digest = hashlib.sha256()
-    # The lengths stand before the contents, so that no two lists of inputs give the same bytes.
+    # The lengths come before the contents, so two different lists of inputs never give the same
+    # bytes.
     facts = [_SCHEMA, "link", _identity(), archs, options, names, signatures]
     digest.update(json.dumps(facts, sort_keys=True).encode())
     for kind, data, _ in inputs:

@@ -59,40 +59,42 @@ def compile_many(
     return_exceptions: bool = False,
     **common: Any,
 ) -> list[Image] | list[Image | Exception]:
-    """Compile several sources at once; compiling leaves the interpreter free for the others.
+    """Compile several sources in parallel; compilers do not hold the interpreter lock.
 
     Parameters
     ----------
     requests : iterable of str, os.PathLike or Mapping
-        Each one is a source, or a mapping of :func:`compile`'s arguments with ``"source"`` in it.
+        Each item is a source, or a mapping of :func:`compile`'s arguments that includes
+        ``"source"``.
     jobs : int, optional
-        How many threads; by default as many as this process may use CPUs.
+        Number of threads; by default the number of CPUs that this process may use.
     executor : concurrent.futures.Executor, optional
-        What runs the compiles instead: a process pool, or the executor of a cluster (of Dask, MPI,
-        submitit; :class:`RayExecutor`). Requests and images are pickled where it needs that;
-        headers, and sources of some size, are sent once to each worker. Paths are made absolute,
-        and mean the same file there. A worker uses its own cache, or the one that is given.
+        An executor that runs the compilations instead. It may be a process pool, or belong to a
+        cluster (Dask, MPI, submitit, or :class:`RayExecutor`). Requests and images are pickled if
+        necessary. Headers and large sources are sent once to each worker. Paths become absolute,
+        and must mean the same file on the worker. A worker uses its own cache, or the given one.
     progress : bool or callable, optional
-        True draws a bar (which needs ``rich``); a callable gets a :class:`Progress` after each one.
+        True draws a bar (this needs ``rich``). A callable receives a :class:`Progress` after each
+        request.
     return_exceptions : bool, optional
-        Compile every request, and return what one raised in its place. Without it the first one
-        that fails is raised; the images that were made are in the cache, if it is used, so that
+        Compile every request, and return an exception in place of a failed one's image. Otherwise
+        the first failure is raised. Images that were compiled are in the cache, if it is used, and
         another call with the rest is quick.
     **common
-        Arguments of :func:`compile` for every request; a request's own win.
+        Arguments of :func:`compile` for every request; a request's own arguments take precedence.
 
     Returns
     -------
     list of Image
-        In the order of the requests.
+        The images in the order of the requests.
 
     Raises
     ------
     CompileError
-        What the first request that failed raised; its message begins with which one it was. Those
-        that had not begun are not compiled.
+        If a request fails: the first failure, whose message begins with the request's number.
+        Requests that had not started are not compiled.
     ValueError, TypeError
-        The same of a request that is none, or if another argument is not what it should be.
+        If a request or another argument is invalid.
     """
     if isinstance(requests, (str, bytes, os.PathLike, Mapping)) or not isinstance(
         requests, Iterable

@@ -65,8 +65,8 @@ class Nvcc(Backend):
         flags = [*options.nvcc_flags(), *(f"--include-path={path}" for path in named)]
         question = (needed_nvcc(), tuple(flags), os.getcwd(), environment())
         try:
-            # The answer is kept in the process, and with it what it depended on: a host compiler
-            # that was updated meanwhile is asked again.
+            # The answer is cached in the process, together with its inputs: an updated host
+            # compiler is asked again.
             found, identity = _asked(*question)
             if not found.is_current():
                 _asked.cache_clear()
@@ -149,7 +149,7 @@ class _Run:
         return Compiled(arch, kind, data, self.lowered(), signatures, log)
 
     def lowered(self) -> dict[str, str]:
-        """Ask for the lowered names: as what initialises a variable, they are in the PTX."""
+        """Request the lowered names: as initializers of a variable, they appear in the PTX."""
         if not self.job.names:
             return {}
         found = self.marked(self.job.text, self.job.names)
@@ -188,7 +188,7 @@ class _Run:
         command = [needed_nvcc(), *flags, "-o", output, source]
         result = subprocess.run(  # noqa: S603
             command, capture_output=True, text=True, errors="replace", check=False,
-            # What it and the host compiler write on the way goes with the directory, too.
+            # The temporary files of nvcc and the host compiler go with the directory, too.
             env={**os.environ, "TMPDIR": self.directory},
         )  # fmt: skip
         log = f"{result.stdout}{result.stderr}".strip()

@@ -160,9 +160,9 @@ def _spare_root() -> str:
 class _Program:
     """An nvrtcProgram.
 
-    NVRTC looks for quoted includes in the directory that the program's name has, which is the
-    current one when it has none: so the name has one, and ``#line`` gives messages, ``__FILE__``
-    and line tables the name alone.
+    NVRTC looks for quoted includes in the directory of the program's name, or in the current one if
+    the name has no directory. Therefore the name has a directory, and ``#line`` sets the plain name
+    for messages, ``__FILE__`` and line tables.
     """
 
     def __init__(self, job: Job, text: str, names: Sequence[str]) -> None:

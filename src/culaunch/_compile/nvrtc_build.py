@@ -12,7 +12,8 @@ from culaunch._base.cuda_places import pip_folders
 from culaunch._errors import MissingDependencyError
 
 PIP = "python -m pip install 'culaunch[compile]'"
-# Of the bindings: the first that has all of NVRTC, nvFatbin and nvJitLink, and needs no driver.
+# The first version of the bindings that has all of NVRTC, nvFatbin and nvJitLink, and needs no
+# driver.
 _BINDINGS = (13, 2)
 
 # Where pip's packages put it: CUDA 13 and later, CUDA 12.
@@ -47,9 +48,9 @@ def library_version(path: str) -> str | None:
 
 
 def expected_library() -> str | None:
-    """Return the NVRTC that would be loaded, if pip's packages leave no doubt about that.
+    """Return the NVRTC that would be loaded, if pip's packages leave no doubt.
 
-    Whoever loads it later checks that it was this one.
+    The code that loads it later checks that it is the same one.
     """
     places = pip_folders(*_PIP_PLACES)
     found = {os.path.realpath(path) for path in places if os.path.isfile(path)}

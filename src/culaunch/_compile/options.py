@@ -36,11 +36,11 @@ _OWN_KEYWORD = {
     "-dc": "relocatable=",
     "--device-c": "relocatable=",
 }
-# What makes a compiler do another thing than compile, or write files beside the image: on a hit in
-# the cache it would not be done.
+# Options that make a compiler do something other than compile, or write files beside the image. A
+# cache hit would skip that.
 _PRINTS = "it makes the compiler print instead of compiling"
-_WRITES = "it writes a file, which a hit in the cache would not; run the compiler by itself"
-_PHASE = "compile() decides what is made: arch=, relocatable=, lto="
+_WRITES = "it writes a file, which a cache hit would not; run the compiler directly"
+_PHASE = "arch=, relocatable= and lto= select the output of compile()"
 _REFUSED = {
     **dict.fromkeys(("-h", "--help", "-V", "--version", "--dryrun", "-dryrun"), _PRINTS),
     **dict.fromkeys(("--list-gpu-code", "-code-ls", "--list-gpu-arch", "-arch-ls"), _PRINTS),
@@ -207,7 +207,7 @@ def _normal(given: Options) -> Options:
     """Take what `extra_options` say that a keyword can say as if the keyword had said it."""
     found: dict[str, object] = {}
     defines = dict(given.defines)
-    # What no keyword says goes to the compiler as it is, in the order that it came in.
+    # Options without a keyword go to the compiler unchanged, in their order.
     left: list[str] = []
     # Whether a macro is defined may depend on the order, which is the caller's then.
     ordered = any(one.startswith(("-U", "--undefine-macro")) for one in given.extra_options)
@@ -274,7 +274,7 @@ def _normal_defines(defines: Mapping[str, object] | Iterable[str]) -> tuple[tupl
         else:
             raise TypeError(f"defines[{name!r}] must be a str, int, float, bool or None")
         normal.append((name, text))
-    # Each name can be there once, so that their order has no meaning: sorted, for the cache key.
+    # Each name can occur only once, so the order has no meaning: sort for the cache key.
     return tuple(sorted(normal))
 
 

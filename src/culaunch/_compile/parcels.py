@@ -24,10 +24,10 @@ _WORTH_SHARING = 4096
 
 
 class Parcels:
-    """What packs the requests of one call: each mapping of headers is read once."""
+    """Packs the requests of one call: reads each mapping of headers once."""
 
     def __init__(self) -> None:
-        # By identity, with the mapping itself: an identity is that of a living object alone.
+        # By identity, together with the mapping itself: only a living object has a unique identity.
         self._headers: dict[int, tuple[Any, Headers]] = {}
         self._current: tuple[str, ...] | None = None
 

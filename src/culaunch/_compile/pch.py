@@ -1,9 +1,9 @@
 """Precompiled headers for NVRTC.
 
-Three things go wrong when this is left to NVRTC: its heap is too small for CUB, so that nothing is
-written; two writers at once can crash it; and it takes a precompiled header for an in-memory header
-whose contents have changed. So the heap is raised, one thread compiles at a time, each process has
-a directory of its own, and in it each set of header contents has one too.
+NVRTC's own handling has three problems. Its heap is too small for CUB, and then nothing is written.
+Two writers at once can crash it. And it uses a precompiled header even if an in-memory header has
+changed. Therefore culaunch enlarges the heap and compiles in one thread at a time. Each process has
+its own directory, with a folder for each set of header contents.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ def raise_heap(api: Any, program: Any) -> None:
 
 
 def _has_room(heap: int) -> bool:
-    """Tell whether NVRTC finds room for its heap, and say so once if it does not.
+    """Tell whether NVRTC has space for its heap; warn once if it does not.
 
-    The heap is a file in memory's place: where it grows past what the disk has, the process ends
-    by SIGBUS. It is taken as it is used, so that what is written tells what it has already.
+    The heap is a file that is mapped as memory. If it outgrows the disk, SIGBUS ends the process.
+    Space is allocated on use, so the written part shows how much the heap already has.
     """
     place = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - NVRTC's choice
     with contextlib.suppress(OSError):

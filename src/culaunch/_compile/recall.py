@@ -1,8 +1,8 @@
-"""What the headers of a source came to when they were last followed, while that still holds.
+"""The digest of a source's headers from the last scan, as long as it is still valid.
 
-Following some hundred headers takes a while. Its result, a digest for the cache key, is kept in the
-process and beside the cache's entries, with all that was asked of the disk: as long as the disk
-gives the same answers, following the headers again would give the same result.
+Following some hundred headers takes a while. The resulting digest for the cache key is stored in
+the process and beside the cache's entries, together with all queries of the disk. As long as the
+disk gives the same answers, following the headers again would give the same digest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from culaunch._includes.closure import Includes, Search
 
 _MAX_KNOWN = 256
-# What is followed faster than a note of it is read needs none.
+# If the scan is faster than reading a note of it, write no note.
 _FEW_FILES = 4
 
 remembered: OrderedDict[str, tuple[str, Footprint]] = OrderedDict()

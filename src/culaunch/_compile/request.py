@@ -74,8 +74,8 @@ class Request:
             includes.memory,
             self.include_dirs,
             includes.digest,
-            # CUDA's directories are named only where something of theirs is read: a source without
-            # them compiles where none are installed.
+            # Pass CUDA's directories only if the source reads one of their files: other sources
+            # then compile without CUDA's headers.
             includes.system_files > 0 or bool(includes.unknown),
             includes.system_files > _MANY_FILES,
             includes.missing,

@@ -1,9 +1,9 @@
 """Parameter types of ``extern "C"`` kernels, whose names do not spell them.
 
-Most are built-in types and can be read off the declaration. For others the compiler is asked: a
-template is added to a copy of the source, and the front end alone gives the lowered name of
-``probe<decltype(kernel)>``, which spells the kernel's type in full. Where that is too dear (CUB
-takes seconds to read twice) or fails, the PTX tells at least each parameter's class.
+Most are built-in types and can be read off the declaration. For others, a template is added to a
+copy of the source, and the compiler's front end gives the lowered name of
+``probe<decltype(kernel)>``. That name spells the kernel's type in full. If this fails or is too
+slow (CUB takes seconds to read twice), the PTX still tells each parameter's class.
 """
 
 from __future__ import annotations

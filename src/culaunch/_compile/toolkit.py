@@ -58,9 +58,9 @@ def find_nvrtc_headers(
     """Find the headers that belong to an NVRTC.
 
     The candidates are the directory beside the library (in pip's packages as in a toolkit), then
-    what cuda-pathfinder finds, then those that the environment names or that are in the
-    usual place; each counts only if it is of the same version. What they
-    lack comes from the headers that NVRTC 13.3 and later carries itself.
+    the result of cuda-pathfinder. Directories from the environment and the usual places follow.
+    Each counts only if it has the same version. Missing headers come from NVRTC 13.3 and newer,
+    which contain their own headers.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ def find_nvrtc_headers(
     library : str
         The path of libnvrtc.
     install_bundled : callable
-        Unpacks NVRTC's bundled headers into a directory; gives None, or why it cannot.
+        Unpacks NVRTC's bundled headers into a directory; returns None, or the reason why it cannot.
     bundled_root : callable
         Returns that directory.
     spare_root : callable, optional
-        Returns another one, for where the disk of that is full.
+        Returns another directory, in case the disk of the first one is full.
     """
     found: list[str] = []
     notes: list[str] = []
