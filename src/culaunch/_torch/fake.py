@@ -1,4 +1,4 @@
-"""What an operator gives for tensors without data: the body, run on their shapes."""
+"""The results of an operator for tensors without data: the body runs on their shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a body does on all its paths, found by tracing it without a call: writes and results."""
+"""The writes and results of a body on all paths, found by tracing it without a call."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ _NUMBERS = {"SymInt": int, "float": float}
 
 
 class Findings:
-    """What is known of a body.
+    """The facts about a body.
 
     Parameters
     ----------
     name : str
     names : tuple of str
-        Those of its parameters.
+        The parameters' names.
     is_free : bool, optional
-        Whether results may be anything that can be put together again: dicts, arguments.
+        Whether results may be anything that can be rebuilt: dicts, arguments.
 
     Attributes
     ----------
     mutates, unknown : set of int
-        Parameters whose arrays are written; those of which the kernels do not say it.
+        Parameters whose arrays are written, and those that the kernels' signatures do not decide.
     outputs : tuple of (str or None), or None
-        The types of what it returns, as a schema has them; None in it for None. None: not known.
+        The types of its results in a schema, with None for None. None if unknown.
     template : tuple
-        How a result is put together of the outputs.
+        How to rebuild a result from the outputs.
     """
 
     def __init__(self, name: str, names: tuple[str, ...], *, is_free: bool = False) -> None:
@@ -100,23 +100,23 @@ def find(
     *,
     both_sides: bool = True,
 ) -> Findings:
-    """Trace a body for kinds of arguments that it takes, on every path, and say what it does.
+    """Trace a body on every path for kinds of arguments that it accepts, and return its facts.
 
-    `call` is the kind of a call and its arguments, which are tried first; results may be put
-    together freely then. Without `both_sides`, a kind is traced on the likely path alone: each
-    path of a Triton kernel is one more to compile, and all write the same.
+    `call` is the kind of a call and its arguments, which are tried first; results may then be
+    rebuilt freely. Without `both_sides`, only the likely path of a kind is traced. Each path of a
+    Triton kernel is one more compilation, and all paths write the same arrays.
 
     Raises
     ------
     TypeError
-        If there is no such kind, or the body returns what no operator can.
+        If there is no such kind, or the body returns something that no operator can return.
     """
     findings = Findings(function.__name__, function.declaration.names, is_free=call is not None)
     if isinstance(function, RecordedFunction):
         for uses, effects, array_arguments in function.paths():
             findings.add(uses, effects, array_arguments)
         return findings
-    # What calls have shown comes first: it is about arguments that somebody passed.
+    # The facts from calls come first: they are about arguments that were actually passed.
     for traced, tree in list(function._trees.values()):
         findings.add(tree.uses, None, 0)
         for node in tree.nodes():
@@ -125,8 +125,8 @@ def find(
     # With a call only its own kind matters; without one, any kind that the body takes.
     error = None if call is None else _learn_call(function, *call, findings)
     is_found = findings.outputs is not None
-    # What a body returns may be another thing where an argument is left out: it is traced with each
-    # of them there and not there, up to four at a time.
+    # A body may return something else if an argument is omitted. Trace it with and without each of
+    # these arguments, up to four at a time.
     absent = [i for i, one in enumerate(parameters) if one.is_optional]
     # Fewest first: most functions are called with all of their arguments.
     for count in range(min(len(absent), 4) + 1):

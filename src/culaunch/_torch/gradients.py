@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Gradients:
-    """What torch calls forward, to keep what is needed, and backward.
+    """The functions that torch calls in the forward pass, to save values, and in the backward pass.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Gradients:
         self.call = call
         self.names = [one.name for one in operator.parameters]
         self.arrays = [one.type.startswith("Tensor") for one in operator.parameters]
-        # What torch calls to keep what is needed.
+        # torch calls this to save the values that are needed.
         self.torch_setup = _setup(operator, self)
         # The same for the transformations of torch.func, which take it apart.
         self.differentiable = tracked.differentiable(operator, self.setup, self.backward)
@@ -48,8 +48,8 @@ class Gradients:
         values = [*inputs, *(keywords[name] for name in self.names[len(inputs) :])]
         outputs = output if isinstance(output, (tuple, list)) else (output,)
         tensors: list[Any] = []
-        # Tensors are saved by torch, which notices when one is changed in place; anything else is
-        # kept beside them, with a plan of how the two go together.
+        # torch saves tensors, and notices if one is changed in place. Other values are kept beside
+        # them, with a plan of how to combine the two.
         plan: list[tuple[str, Any]] = []
         tensor_type = sys.modules["torch"].Tensor
         for what, which in self.needs:

@@ -1,8 +1,8 @@
-"""What torch's dispatcher calls of an operator before it comes to the function.
+"""The entries of an operator in torch's dispatcher, before it reaches the function.
 
-Of a plain call each of these does what there is to do and calls the function, natively: see
-``csrc/torch/operator_object.cpp``. What is here is for all other calls: tensors without data,
-subclasses, modes, and where a gradient is recorded.
+For a plain call, each of these does its work and calls the function natively: see
+``csrc/torch/operator_object.cpp``. This module serves all other calls: tensors without data,
+subclasses, modes, and calls that record a gradient.
 """
 
 from __future__ import annotations

@@ -56,8 +56,9 @@ class TorchOperator(CoreTorchOperator):
         self.outputs = outputs
         # How the function puts its result together of the outputs.
         self.template = template
-        # The kind of arguments that it is for, and what puts the function's result together of its
-        # outputs and its arguments, in plain Python; None: all kinds, and there is nothing to do.
+        # The kind of arguments that it is for, and the plain Python code that rebuilds the
+        # function's result from its outputs and its arguments. None: all kinds, and there is
+        # nothing to do.
         self.kind: Any = None
         self.rebuild: Callable[..., Any] | None = None
         self.schema = name + schema
@@ -69,13 +70,14 @@ class TorchOperator(CoreTorchOperator):
         # What computes gradients, once it is registered.
         self.gradients: Any = None
         self._register_gradients: Callable[[], Any] = _not_registered
-        # What the dispatcher calls before it comes to the function, and what that does in Python.
+        # The functions that the dispatcher calls before it reaches the function, and their Python
+        # parts.
         self._kernels: list[tuple[CoreTorchOperator, Callable[..., Any]]] = []
         self._as_output = as_output(template)
 
     @property
     def shown(self) -> str:
-        """What messages call it: a name that somebody gave."""
+        """The name in messages, which the user chose."""
         return self.name if self.kind is None else self.function.__name__
 
     @property
@@ -139,7 +141,7 @@ class TorchOperator(CoreTorchOperator):
 
 
 def _not_registered() -> None:
-    """Do nothing: what is not registered yet asks for its gradients then."""
+    """Do nothing: an operator that is not registered yet asks for its gradients then."""
 
 
 def mutates_of(function: AnyFunction, findings: Findings) -> tuple[str, ...]:

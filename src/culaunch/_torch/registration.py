@@ -48,27 +48,28 @@ def torch_op(
 ) -> TorchOperator:
     """Register a function as an operator of torch.
 
-    The operator has a schema and an implementation for tensors without data (``torch.compile``,
-    ``torch.export``), from the function's declaration and its body; gradients where the function
-    has a ``backward`` function. It lives as long as the process.
+    The function's declaration and body supply the schema and an implementation for tensors without
+    data (``torch.compile``, ``torch.export``). A ``backward`` function supplies gradients. The
+    operator lives as long as the process.
 
     Parameters
     ----------
     name : str
         ``"namespace::name"``.
     function : Function
-        Its parameters are tensors where neither an annotation nor a default says another thing.
-        A fused elementwise function may be given, too, and a Triton kernel: what
-        ``culaunch.triton.native`` returns, or a saved set.
+        The function. Its parameters are tensors, unless an annotation or a default says otherwise.
+        You may also pass a fused elementwise function, or a Triton kernel: the result of
+        ``culaunch.triton.native``, or a saved set.
     schema : str, optional
-        What torch shall know of it, such as ``"(Tensor x, float factor) -> Tensor"``. By default it
-        is found: the body is traced for kinds of arguments that it takes.
+        The schema for torch, such as ``"(Tensor x, float factor) -> Tensor"``. By default the body
+        is traced to find it, for kinds of arguments that it accepts.
     grid : tuple or callable, optional
-        Of a Triton kernel: as in ``kernel[grid]``.
+        For a Triton kernel: as in ``kernel[grid]``.
     constants : dict, optional
-        Of a Triton kernel: values of its constants, and options such as ``num_warps``.
+        For a Triton kernel: values of its constants, and options such as ``num_warps``.
     mutates : sequence of str, optional
-        Of a Triton kernel: what it writes, where its intermediate representation does not tell.
+        For a Triton kernel: the arrays that it writes, if its intermediate representation does not
+        tell.
 
     Returns
     -------
@@ -78,11 +79,11 @@ def torch_op(
     Raises
     ------
     TypeError
-        If it is no function, or one that no operator can be: an output that is an argument or a
-        view of one, a tuple in a tuple, or an argument of which the kernels do not say whether it
-        is written.
+        If it is not a function, or cannot be an operator. Operators cannot return an argument, a
+        view of one, or a tuple in a tuple. The kernels must tell whether they write to each
+        argument.
     ValueError
-        If the name is none, or that of another operator.
+        If the name is invalid, or another operator has it.
     MissingDependencyError
         If torch is not installed.
     """

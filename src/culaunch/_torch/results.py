@@ -1,4 +1,4 @@
-"""What a function returns, as the outputs of an operator: flat, and how to put them together."""
+"""The results of a function as the flat outputs of an operator, and how to rebuild them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _CONSTANTS = {bool: "bool", int: "SymInt", float: "float"}
 
 
 class ResultReader:
-    """Reads what one path returns.
+    """Reads the results of one path.
 
     Parameters
     ----------
     name : str
-        The function's.
+        The function's name.
     names : tuple of str
-        Those of its parameters.
+        The parameters' names.
     arrays : int
-        How many of the arguments are arrays.
+        The number of arguments that are arrays.
     effects : tuple
-        Those of the path, the last of which returns.
+        The effects of the path; the last one returns.
 
     Attributes
     ----------
     outputs : list of str
-        The types of what the operator gives, as a schema has them.
+        The types of the operator's outputs in a schema.
     """
 
     def __init__(

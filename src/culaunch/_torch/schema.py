@@ -71,14 +71,14 @@ MISSING = object()
 def parameters_of(
     declaration: Declared, known: dict[str, Parameter] | None = None
 ) -> tuple[Parameter, ...]:
-    """Return the parameters of an operator, by annotations and defaults.
+    """Return the parameters of an operator, from annotations and defaults.
 
-    What has neither is as ``known`` says, and else a tensor.
+    A parameter with neither has the type in ``known``, or else is a tensor.
 
     Raises
     ------
     TypeError
-        If a parameter has a type that no operator can have.
+        If no operator can have the type of a parameter.
     """
     found = tuple(
         known[name]._replace(is_keyword_only=kind == 2)
@@ -88,8 +88,8 @@ def parameters_of(
     )
     if not any(one.type.startswith("Tensor") for one in found):
         raise TypeError(
-            f"{declaration.name} has no array parameter: torch finds an operator's device by its "
-            "tensors, so that one must take at least one"
+            f"{declaration.name} has no array parameter; add one, because torch selects an "
+            "operator's device by its tensors"
         )
     return found
 
@@ -203,9 +203,9 @@ def _type(
             return "float", is_optional or want.is_optional, None
     shown = f"the default {spell(default)}" if annotation is None else f"{annotation!r}"
     raise TypeError(
-        f"{declaration.name}: parameter {name} is {shown}, and an operator of torch takes arrays "
+        f"{declaration.name}: parameter {name} is {shown}. An operator of torch takes arrays "
         "(cl.Array), lists of arrays, int, float, bool, str, dtypes (cl.DType), and None instead "
-        "of them: annotate it as one of these, or pass schema="
+        "of them. Annotate it as one of these, or pass schema="
     )
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def call_once(operator: TorchOperator, *args: Any) -> Any:
-    """Call an operator for a gradient: a gradient of that may be an error, and the call is none."""
+    """Call an operator for a gradient. Only the gradient of this call may be an error."""
     torch = torch_package()
     # An operator with gradients is followed by its own kernel for autograd. Without, autograd
     # would not see the call at all, and a gradient would be zero without a word.
@@ -28,7 +28,7 @@ def call_tracked(operator: TorchOperator, values: tuple[Any, ...]) -> Any:
     sizes = tuple(len(one) if isinstance(one, (list, tuple)) else None for one in values)
     gradients = operator.gradients
     if gradients is None:
-        # This class only exists so that its backward raises.
+        # This class exists only because its backward raises.
         made = differentiable(operator, _keep_nothing, _refusal(operator), sizes)
     elif any(one is not None for one in sizes):
         made = differentiable(operator, gradients.setup, gradients.backward, sizes)
@@ -43,11 +43,11 @@ def differentiable(
     backward: Callable[..., Any],
     sizes: Sequence[int | None] = (),
 ) -> Any:
-    """Return a function of autograd that the transformations can take apart, too.
+    """Return a function of autograd that the transformations can also take apart.
 
-    `sizes` has the number of tensors of each argument that is a list: such a function takes none.
+    `sizes` has the number of tensors in each list argument: functions of autograd take no lists.
     """
-    # A function of autograd takes arguments by position alone.
+    # A function of autograd takes arguments only by position.
     count = sum(not one.is_keyword_only for one in operator.parameters)
     names = [one.name for one in operator.parameters[count:]]
     sizes = sizes or (None,) * len(operator.parameters)
@@ -62,7 +62,7 @@ def differentiable(
     def flat_backward(ctx: Any, *grads: Any) -> Any:
         found = backward(ctx, *grads)
         each = [
-            # No gradient for a list is none for each of its tensors.
+            # A missing gradient for a list means a missing gradient for each of its tensors.
             [None] * size if one is None and size is not None else one
             for one, size in zip(found, sizes, strict=True)
         ]
@@ -76,7 +76,7 @@ def differentiable(
         "setup_context": staticmethod(setup_context),
         "backward": staticmethod(flat_backward),
         "jvp": staticmethod(jvp),
-        # The body of forward is torch operations alone, so that torch can batch it by itself.
+        # The body of forward consists of torch operations, so torch can batch it automatically.
         "generate_vmap_rule": True,
     }
     base = torch_package().autograd.Function
@@ -86,20 +86,20 @@ def differentiable(
 def no_gradient(operator: TorchOperator) -> TypeError:
     if operator.mutates:
         return TypeError(
-            f"{operator.shown} writes {', '.join(operator.mutates)} and has no gradient, so that "
-            "it would be wrong: detach the arguments, call it under torch.no_grad(), or let the "
-            "function return a new array"
+            f"{operator.shown} writes {', '.join(operator.mutates)} and has no gradient; autograd "
+            "would compute a wrong one. Detach the arguments, call it under torch.no_grad(), or "
+            "let the function return a new array"
         )
     return TypeError(
-        f"{operator.shown} has no gradient, so that it would be zero: give the function one with "
+        f"{operator.shown} has no gradient; autograd would use zero. Give the function one with "
         "function.backward, or detach the argument"
     )
 
 
 def no_tangent(operator: TorchOperator) -> TypeError:
     return TypeError(
-        f"{operator.shown} has no forward-mode derivative, so that its tangent would be zero: "
-        "use reverse mode (torch.func.grad, vjp, jacrev), or detach the argument"
+        f"{operator.shown} has no forward-mode derivative; its tangent would be zero. "
+        "Use reverse mode (torch.func.grad, vjp, jacrev), or detach the argument"
     )
 
 

@@ -51,7 +51,7 @@ class _Call:
 
     def run(self) -> Any:
         """Call the operator."""
-        # Through the dispatcher, so that the layer below, if there is one, gets its turn.
+        # Through the dispatcher, so the layer below, if any, gets its turn.
         return self.operator.overload(*self.args, **self.keywords)
 
     def tensors(self) -> Iterator[Any]:
@@ -65,8 +65,8 @@ class _Call:
     def captured(self, what: str) -> TypeError:
         """Say that what it writes is not this layer's."""
         return TypeError(
-            f"{self.operator.shown} writes a tensor that this {what} was not given, so that what "
-            "is computed of it would be wrong: make it an argument of the function that is "
+            f"{self.operator.shown} writes a tensor that is not an argument of this {what}; "
+            "results computed from it would be wrong. Make it an argument of the function that is "
             "transformed"
         )
 
@@ -75,7 +75,7 @@ class _Call:
 
 
 def _gradient(call: _Call) -> Any:
-    """Do the part of ``grad``, ``vjp``, ``jvp`` and what is made of them."""
+    """Do the part of ``grad``, ``vjp``, ``jvp`` and the transformations built on them."""
     torch = torch_package()
     functorch, operator, level = torch._C._functorch, call.operator, call.level
     # In all layers at once: a tangent of a layer above would be lost below without a word.
@@ -129,8 +129,8 @@ def _batch(call: _Call) -> Any:
         rows = [call.mapped(partial(row, i)).run() for i in range(count)]
         if not operator.outputs:
             return None
-        # Without a row there is nothing to stack, but a result has a shape and a type all the same:
-        # that of a row without memory.
+        # Without rows there is nothing to stack, but the result still has a shape and a type: those
+        # of a row without memory.
         shown = rows if count else [call.mapped(partial(_shape_of_row, level)).run()]
         is_tuple = isinstance(shown[0], (tuple, list))
         columns = zip(*shown, strict=True) if is_tuple else (shown,)
@@ -157,7 +157,7 @@ def _functionalized(call: _Call) -> Any:
 
     values = {id(one): value(one) for one in written}
     with call.interpreter.lower():
-        # What is written is another tensor: that one takes the place of the first in the graph.
+        # The written tensor is another one, which replaces the first one in the graph.
         copies = {which: one.clone() for which, one in values.items()}
         result = call.mapped(lambda one: copies.get(id(one), value(one))).run()
     for one in written:
@@ -210,7 +210,7 @@ def _has_tangent(tensor: Any) -> bool:
 
 
 def _layers(tensor: Any) -> Iterator[Any]:
-    """Yield what transformations have made of a tensor, and what they made that of."""
+    """Yield the tensors that transformations have made from a tensor, recursively."""
     functorch = torch_package()._C._functorch
     while functorch.is_functorch_wrapped_tensor(tensor):
         yield tensor

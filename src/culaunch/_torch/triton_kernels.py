@@ -30,7 +30,7 @@ def kernel_function(
     Raises
     ------
     TypeError, ValueError
-        If the grid is missing, or a constant is none of the kernel's.
+        If the grid is missing, or the kernel does not have a constant.
     """
     if grid is None:
         raise TypeError(
@@ -48,8 +48,7 @@ def kernel_function(
                 f"constants has {name}, which {kernel.name} takes at each launch: it is an "
                 "argument of the operator"
             )
-    # What the kernel computes with at compile time is fixed for the operator; the rest are its
-    # arguments.
+    # The kernel's compile-time values are fixed for the operator; the rest are its arguments.
     names = [name for name in own if name not in folded and name not in given]
     scope: dict[str, Any] = {"kernel": kernel, "grid": grid}
     words = [f"{name}={name}" for name in names]

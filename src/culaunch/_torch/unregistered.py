@@ -47,18 +47,18 @@ _names: set[str] = set()
 
 @untraced
 def operator_for(target: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> TorchOperator:
-    """Return an operator for a call of a function: that of its kind of arguments.
+    """Return the operator for a call of a function and its kind of arguments.
 
     Parameters
     ----------
     target : Function, RecordedFunction or fused function
     args, keywords
-        Those of the call: tensors, which may be fake, and numbers, which may be symbolic.
+        The arguments of the call: tensors, which may be fake, and numbers, which may be symbolic.
 
     Raises
     ------
     TypeError, ValueError
-        If it takes no such call, or is one that no operator can be.
+        If it does not accept the call, or cannot be an operator.
     """
     with _lock:
         # The body may be traced in here, and what it calls may ask for its own operators: the lock
@@ -90,8 +90,8 @@ def call_refused(function: AnyFunction, values: tuple[Any, ...], error: TypeErro
     if error is None and _seen.is_inside:
         return NotImplemented
     parameters = function.declaration.parameters
-    # The operator's schema has the function's own parameters, so that it is called in the same
-    # way: what is by name there is by name here.
+    # The operator's schema has the function's own parameters, so it is called in the same way:
+    # arguments by name are by name here, too.
     args = tuple(v for (_, kind), v in zip(parameters, values, strict=True) if kind != 2)
     keywords = {n: v for (n, kind), v in zip(parameters, values, strict=True) if kind == 2}
     try:
@@ -111,7 +111,7 @@ def call_refused(function: AnyFunction, values: tuple[Any, ...], error: TypeErro
 
 @contextlib.contextmanager
 def _untraced_by_script() -> Generator[None, None, None]:
-    """Keep what is asked of tensors meanwhile out of the graph that torch.jit.trace makes."""
+    """Keep queries of tensors out of the graph that torch.jit.trace makes."""
     script = torch_package()._C
     state = script._get_tracing_state()
     script._set_tracing_state(None)
@@ -186,9 +186,9 @@ def _entry(what: str, value: Any) -> Entry:
     elif isinstance(value, str) or find_dtype(value) is not None:
         return ("value", value)
     raise TypeError(
-        f"{what} is {value!r}, and an operator of torch takes tensors, lists of tensors, int, "
-        "float, bool, str, dtypes and None: call the function outside of the compiled region, or "
-        "make it a function of the others for this value"
+        f"{what} is {value!r}. An operator of torch takes tensors, lists of tensors, int, float, "
+        "bool, str, dtypes and None. Call the function outside of the compiled region, or write "
+        "a function of only the other arguments for this value"
     )
 
 
@@ -209,7 +209,8 @@ def _size(value: Any) -> Any:
     node = getattr(value, "node", None)
     if node is None:
         return value
-    # Any size takes a path; one of thousands takes that of most calls, and not that of none.
+    # Any size takes some path. A size of thousands takes the path of most calls, and not the path
+    # of empty arrays.
     return node.hint if node.has_hint() else 4096
 
 
@@ -262,6 +263,6 @@ def _code_words(code: types.CodeType) -> list[str]:
         if hasattr(one, "co_code"):
             words += _code_words(one)
         else:
-            # The order of a frozenset is that of hashes, which are others in the next process.
+            # The order of a frozenset depends on hashes, which differ in the next process.
             words.append(repr(sorted(map(repr, one)) if isinstance(one, frozenset) else one))
     return words
