@@ -1,4 +1,4 @@
-"""What is in an image: cubin, fatbin, PTX. It needs no GPU and no toolkit.
+"""Inspects images: cubin, fatbin, PTX. This needs no GPU and no toolkit.
 
 Launching needs no parser: the names are loaded on first use.
 """

@@ -58,7 +58,7 @@ class Record:
         self._offset = self.code = self.value = 0
 
     def __iter__(self) -> Iterator[int]:
-        """Go through the section; yields each code. What nobody knows is for callers to skip."""
+        """Go through the section and yield each code. Callers skip unknown codes."""
         section = self._section
         view, end = section.view, len(section.view)
         position = 0

@@ -1,4 +1,4 @@
-"""What one inspection may spend, and the names that it has already taken apart."""
+"""The limits of one inspection, and the names that it has already demangled."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ if TYPE_CHECKING:
 
     Signatures = Mapping[str, tuple[str | None, ...]]
 
-# A file states how much there is to report, and a hostile one states a lot in few bytes: names
-# that share their letters, records that share their bytes, payloads that unfold. The bounds
-# below keep an inspection within four times the file, or within a fixed size for small files:
-# 1 x the file, 2 x one payload at a time, 1/2 x names, 1/2 x the rest of the report.
+# A file states how much there is to report, and a hostile file states a lot in few bytes. Its names
+# share letters, its records share bytes, and its payloads expand. The limits below keep an
+# inspection within four times the file, or within a fixed size for small files. They allow 1 x the
+# file, 2 x one payload at a time, 1/2 x names, and 1/2 x the rest of the report.
 _FLOOR = 4 << 20
 _PAYLOAD_FLOOR = 64 << 20
 # No compressed image in use comes near: PTX shrinks to a tenth.
 _BEST_RATIO = 256
-# What the report of one kernel and of one parameter takes in memory.
+# The memory that the report of one kernel and of one parameter takes.
 _KERNEL_COST = 512
 _PARAM_COST = 192
 _REFERENCE_COST = 8
 
 
 class Budget:
-    """What the inspection of one file may spend.
+    """The resource limits of the inspection of one file.
 
     Parameters
     ----------
     size : int
-        The file's bytes.
+        The size of the file in bytes.
     signatures : Mapping[str, tuple[str or None, ...]], optional
-        Parameter types of kernels, for those whose names do not tell.
+        Parameter types of kernels whose names do not tell them.
     kernels : bool, optional
-        Whether kernels are asked for.
+        Whether to report kernels.
     """
 
     def __init__(

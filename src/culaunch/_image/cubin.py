@@ -161,8 +161,8 @@ class Cubin:
             for index, (name, info, other, where, _, _) in enumerate(
                 SYMBOL.iter_unpack(contents.view)
             ):
-                # A kernel is a function whose visibility byte has CUDA's bit for entries; device
-                # functions lack it, and what has no section is defined elsewhere.
+                # The visibility byte of a kernel has CUDA's bit for entries, and a device function
+                # lacks it. A function without a section is defined elsewhere.
                 if info & 0xF != _FUNCTION or not other & _ENTRY or not where:
                     continue
                 text = where
@@ -216,7 +216,7 @@ class _Builder:
                 self.barriers = record.value
 
     def finish(self, budget: Budget, reserved: int, toolkit: str | None) -> KernelInfo:
-        """Return what is known."""
+        """Return the known facts."""
         demangled, types = budget.spell(self.name)
         params: tuple[ParamInfo, ...] = ()
         if self.attributes is not None:

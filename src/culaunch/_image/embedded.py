@@ -1,8 +1,8 @@
-"""Images that culaunch embedded in host objects and libraries: a section of its own.
+"""Images that culaunch embedded in host objects and libraries, in a section of their own.
 
-``.culaunch_images`` is read-only data. It is a sequence of images, each behind a record, all at
-multiples of 64 bytes; between them lie zeros. Linkers put the sections of several objects one
-after another, so that a library has all its images in one. Little-endian::
+``.culaunch_images`` is read-only data: a sequence of images, each behind a record. All are at
+multiples of 64 bytes, with zeros between them. Linkers concatenate the sections of several objects.
+A library therefore has all its images in one section. Little-endian::
 
     16 bytes  "culaunch image", then zeros
     u64       s, the image's size

@@ -35,7 +35,7 @@ class Entry:
         fields = container.unpack(_ENTRY, offset, "a fatbin entry")
         self.kind, _, header, stored, compressed = fields[:5]
         self.sm, _, _, self.flags, _, unpacked = fields[8:14]
-        # Newer toolkits may have longer headers, of which the beginning is known.
+        # Newer toolkits may have longer headers; the beginning stays the same.
         if header < _ENTRY.size:
             raise container.error(f"is corrupt: a fatbin entry header of {header} bytes", offset)
         self.stored = container.window(offset + header, stored, "a fatbin entry")

@@ -13,7 +13,7 @@ _MAP_FROM = 1 << 20
 
 
 def open_bytes(path: str) -> bytes | mmap.mmap:
-    """Return a file's bytes: mapped when it is large, so that only what is parsed is read.
+    """Return a file's bytes. A large file is mapped, to read only the parts that are parsed.
 
     The mapping is closed when nothing refers to it any more. Closing it earlier would fail:
     the traceback of an error holds windows on it.

@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 class Image:
     """One compiled module image: a cubin, a fatbin or PTX.
 
-    Making one looks at the first bytes only, to tell the format; everything else is parsed when
-    it is asked for. Two images are equal when their bytes are.
+    The constructor reads only the first bytes, to determine the format. Everything else is parsed
+    on demand. Two images are equal if their bytes are.
 
     Parameters
     ----------
     data : bytes
-        The image, as the driver gets it; a wrapper before a fatbin is taken off.
+        The image as the driver gets it; a wrapper before a fatbin is removed.
     path : str, optional
         The file that it came from, for messages.
     names : Mapping[str, str], optional
-        Name expression to lowered (mangled) name, of an image compiled with ``names=``.
+        Name expression to lowered (mangled) name, for an image compiled with ``names=``.
     signatures : Mapping[str, tuple[str or None, ...]], optional
-        Kernel name to the types of its parameters, where the compile knew more than the name
-        says (``extern "C"`` kernels); None for a parameter whose type is unknown.
+        Kernel name to the types of its parameters. It is for kernels whose types the compiler knows
+        but the name does not spell (``extern "C"``). None stands for an unknown type.
     log : str, optional
         The compiler's log.
 
@@ -49,7 +49,7 @@ class Image:
     Raises
     ------
     ImageError
-        If the bytes are not an image, with what they are instead where that is known.
+        If the bytes are not an image. The message says what they are instead, if known.
     """
 
     data: bytes
@@ -74,8 +74,8 @@ class Image:
         if size := wrapper_size(self.data):
             # A wrapper has a pointer, which would send the driver anywhere.
             object.__setattr__(self, "data", self.data[size:])
-        # The class is frozen, so that an image can be shared and hashed; its own set-up is the
-        # exception.
+        # The class is frozen, to make images shareable and hashable; only the constructor sets
+        # attributes.
         object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
         object.__setattr__(self, "signatures", MappingProxyType(dict(self.signatures)))
         object.__setattr__(self, "format", image_format(self.data, describe(self.data, self.path)))
@@ -137,21 +137,21 @@ class Image:
         return kernels_of(self.data, self.path, self.signatures)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file, which is either complete or not there at all.
+        """Write the image to a file, completely or not at all.
 
-        The file has the image's bytes, followed by its names and signatures where there are any:
-        the driver and NVIDIA's tools take such a file as it is.
+        The file contains the image's bytes, followed by its names and signatures, if any. The
+        driver and NVIDIA's tools accept this file.
 
         Parameters
         ----------
         path : str or os.PathLike
-            A file of that name is replaced as a whole and keeps its mode; a link, a device or a
-            FIFO is written through.
+            An existing file is replaced as a whole and keeps its mode. A link, a device or a FIFO
+            is written through.
 
         Raises
         ------
         OSError
-            If it cannot be written; what was there is as it was then.
+            If writing fails; an existing file is then unchanged.
         """
         from culaunch._base.checks import checked_path
         from culaunch._base.outputs import write_output

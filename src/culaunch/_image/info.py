@@ -1,4 +1,4 @@
-"""What an inspection returns: frozen records, in the words of the JSON."""
+"""The results of an inspection: frozen records, in the words of the JSON output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from culaunch._image.report import image_lines, inspection_lines, kernel_lines
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What is in one file, or in one image.
+    """The contents of one file or one image.
 
     Attributes
     ----------
@@ -20,7 +20,7 @@ class Inspection:
     format : str
         ``"cubin"``, ``"fatbin"``, ``"ptx"``, or ``"elf"`` for a host object or library.
     images : tuple of ImageInfo
-        In file order.
+        The images in file order.
     """
 
     path: str | None

@@ -51,16 +51,16 @@ class ParamRecords:
     def finish(
         self, types: tuple[str | None, ...] | None, budget: Budget, section: Reader
     ) -> tuple[ParamInfo, ...]:
-        """Return them in order.
+        """Return the parameters in order.
 
         Parameters
         ----------
         types : tuple of (str or None), or None
-            What is known otherwise; dropped where it does not agree with the records.
+            Types from another source; ignored if they contradict the records.
         budget : Budget
             Makes and counts the parameters.
         section : Reader
-            Where the records are.
+            The section with the records.
         """
         found = self._found
         # A name may tell fewer or more parameters than there are (a C function, a variadic

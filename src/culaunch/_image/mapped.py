@@ -11,7 +11,7 @@ from culaunch._image.sniff import image_format, wrapper_size
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Compilers write images for memory that is aligned; what is not is copied to where it is.
+# Compilers write images for aligned memory; an unaligned image is copied to an aligned address.
 _ALIGNMENT = 16
 _NONE: Mapping[str, Any] = MappingProxyType({})
 

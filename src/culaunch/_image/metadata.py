@@ -1,8 +1,8 @@
-"""What a compile knows that the image's bytes do not say, kept in the same file.
+"""Facts from the compilation that the image's bytes do not contain, kept in the same file.
 
-It comes after the image: the driver takes an image's size from its header and never looks there.
-Each format carries it so that cuobjdump and nvdisasm take the file as well. Little-endian; a block
-lies at the very end of the file::
+They follow the image: the driver takes an image's size from its header, and never reads past it.
+Each format stores them in a way that cuobjdump and nvdisasm accept. Little-endian. A block lies at
+the very end of the file::
 
     JSON      n bytes, UTF-8: {"names": {expression: lowered},
                                "signatures": {kernel: [type or null, ...]}}, then spaces
@@ -11,12 +11,12 @@ lies at the very end of the file::
     8 bytes   "culaunch"
 
 - cubin: the block follows the ELF file.
-- fatbin: the block is split into pieces of at most 65512 bytes; each is the tail of the header of
-  one more container, which has no entries (u32 0xBA55ED50, u16 1, u16 16 + piece, u64 0).
+- fatbin: the block is split into pieces of at most 65512 bytes. Each piece is the tail of the
+  header of one more container without entries (u32 0xBA55ED50, u16 1, u16 16 + piece, u64 0).
 - PTX: no block; ``// culaunch: `` and the JSON are the last line, a comment.
 
-A reader MUST ignore members that it does not know. A file without this has no metadata; a damaged
-one is an error, never guessed at.
+A reader MUST ignore members that it does not know. A file without a block has no metadata. A
+damaged block is an error, and nothing is guessed.
 """
 
 from __future__ import annotations

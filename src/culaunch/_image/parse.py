@@ -1,4 +1,4 @@
-"""What is in a file or an image: every image in it, with its kernels."""
+"""Parses a file or an image: every image in it, with its kernels."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 def parse(
     data: bytes | mmap.mmap, path: str | None, signatures: Signatures, kernels: bool
 ) -> Inspection:
-    """Tell what is in an image or a file, of which `signatures` are known by another way."""
-    # What errors call the image: its path, or what it looks like.
+    """Return the contents of an image or a file; `signatures` are types from another source."""
+    # The image's name in errors: its path, or its format.
     source = describe(data, path)
     form = file_format(data, source)
     return Inspection(path, form, _images(data, form, source, signatures, kernels))

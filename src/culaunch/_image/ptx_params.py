@@ -1,7 +1,7 @@
 """Parameters of a PTX entry.
 
-What PTX says of a type is less than C says, and a claim that is not certain would make a launch
-refuse a good argument:
+PTX says less about a type than C. An uncertain claim would make a launch refuse a correct argument.
+Therefore only these types are known:
 
 =====================================  ===========================================================
 PTX                                    type

@@ -108,8 +108,8 @@ def skip_blank(text: bytes | memoryview | mmap.mmap, offset: int) -> int:
 def entry_offsets(text: bytes | mmap.mmap) -> Iterator[int]:
     """Yield the offset of each ``.entry`` that is not in a comment or a string.
 
-    Searching for the word and looking at its line is many times faster than going through all
-    the text, which only comments over several lines, and absurdly long lines, make necessary.
+    Searching for the word and checking its line is many times faster than a scan of all the text.
+    Only comments over several lines, and absurdly long lines, need the scan.
     """
     passed = 0
     # One character is found much faster than two, and mostly there is none.

@@ -20,11 +20,11 @@ class Reader:
     Parameters
     ----------
     view : memoryview
-        The bytes, of which nothing is copied.
+        The bytes; they are not copied.
     source : str
         The file's name, for messages.
     base : int
-        Where the window begins in the file, for messages.
+        The window's offset in the file, for messages.
     """
 
     __slots__ = ("base", "source", "view")

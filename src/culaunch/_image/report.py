@@ -1,4 +1,4 @@
-"""What was found in a file, as lines for reading."""
+"""The contents of a file as text lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def image_lines(image: Any) -> list[str]:
 
 
 def kernel_lines(kernels: Sequence[Any]) -> list[str]:
-    """Return a row for each kernel; columns of which nothing is known are left out."""
+    """Return a row for each kernel; omit columns without any known value."""
     rows = [(_signature(kernel), *_cells(kernel)) for kernel in kernels]
     # PTX knows no registers: an empty column would only take room.
     shown = [0, *(i + 1 for i in range(len(_TITLES)) if any(row[i + 1] for row in rows))]
