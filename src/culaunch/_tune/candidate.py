@@ -68,12 +68,12 @@ def caller_of(target: Any, grid: Any) -> Caller:
     parameters = None
     if isinstance(target, KernelSet):
         parameters = tuple(one.name for one in target.parameters)
-        # A table would choose in the place of each configuration that is tried.
+        # A table would override each configuration that is tried.
         if target.table is not None:
             target = target._with(None)  # noqa: SLF001
         grid = target.grid if grid is None else grid
     if _is_tritons(type(target)):
-        # What is compared are kernels, and no launchers; and it runs on the emulator, too.
+        # Compare kernels, not launchers; and this must also run on the emulator.
         target = native(target)
     if hasattr(type(target), "__getitem__"):
         if grid is None:

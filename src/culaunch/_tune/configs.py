@@ -65,8 +65,8 @@ def checked_key(key: Sequence[Any]) -> tuple[Any, ...]:
 
 def digest_of(name: str, configs: Sequence[Config]) -> str:
     """Return what a target with these configurations is known by."""
-    # Sorted, so that the order in which a dict was written makes no other digest; the order of the
-    # configurations stays, as the first of equals wins.
+    # Sort the keys, so the order in which a dict was written does not change the digest. The order
+    # of the configurations stays, because the first of equals wins.
     text = json.dumps([name, configs], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -98,7 +98,7 @@ def check_kept(what: str, value: Any) -> None:
 
 
 def _plain(value: Any) -> int | float | str | None:
-    """Return what a value is kept as in a key; None for what is none."""
+    """Return the stored form of a value in a key, or None if a key cannot hold it."""
     # A number of an enumeration is that number.
     if isinstance(value, (int, float, str)):
         return next(kind(value) for kind in (int, float, str) if isinstance(value, kind))
@@ -113,7 +113,7 @@ def _plain(value: Any) -> int | float | str | None:
             return operator.index(value)
         if hasattr(type(value), "__float__"):
             return float(value)
-    # Whatever framework a dtype is of.
+    # A dtype of any framework.
     name = getattr(value, "name", getattr(find_dtype(value), "name", None))
     return name if isinstance(name, str) else None
 

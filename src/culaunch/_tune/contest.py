@@ -61,7 +61,7 @@ class Contest:
             # In turns and not one after the other: a device that becomes warmer slows all of them
             # down alike.
             for trial, bound in racing:
-                # Of what an earlier run left behind, one may have all of its times already.
+                # A configuration from an earlier run may already have all of its times.
                 runs = min(_RUNS, self._repeat - len(trial.times))
                 if runs <= 0:
                     continue
@@ -93,7 +93,7 @@ def bind_all(
                 raise ValueError(f"check says that the result is wrong under {trial.config}")
         except TypeError:  # noqa: PERF203 - how it is called is wrong
             raise
-        # Whatever a compiler or a checking function raises: Triton's errors are its own.
+        # Catch any exception of a compiler or a checking function: Triton has its own types.
         except Exception as error:  # noqa: BLE001
             trial.error = error
         else:

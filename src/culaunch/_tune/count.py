@@ -41,7 +41,7 @@ class Count:
         """Count every configuration once: it is the same every time."""
         from culaunch._emulator import counting
 
-        # What an earlier run counted need not be called again.
+        # An earlier run has already counted it.
         left = [trial for trial in self._trials if trial.instructions is None]
         for trial, bound in bind_all(self._call, self._arguments, left, self._check):
             # Threads on the emulator take no time that would say anything; what they execute is the

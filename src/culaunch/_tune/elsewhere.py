@@ -23,14 +23,14 @@ def compile_elsewhere(
     arguments: tuple[Any, ...],
     executor: concurrent.futures.Executor,
 ) -> None:
-    """Have workers trace a function under each configuration, for what that leaves in the caches.
+    """Let workers trace a function under each configuration, to fill the caches.
 
-    What fails there fails here, too, when it is measured, and is said then.
+    A failure there happens again here, and is reported, when the configuration is measured.
 
     Raises
     ------
     TypeError, ValueError
-        If the target is no function, or workers could not find it.
+        If the target is not a function, or a worker could not find it.
     """
     checked_executor(executor)
     if not isinstance(target, Function):

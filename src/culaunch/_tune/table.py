@@ -42,24 +42,24 @@ _IN_MEMORY = ForkLock()
 
 
 class TunedConfigs:
-    """Configurations that were chosen by :func:`tune`, for look-ups in programs and in functions.
+    """Configurations that :func:`tune` chose, to look up in programs and in functions.
 
-    ``table[n]`` or ``table[n, dtype]`` is the configuration for a key on the current device. In
-    the body of a :func:`function` what it is looked up by is guarded by its value: a path is
-    recorded for each one, so that a size is best rounded first (``table[cl.next_power_of_2(n)]``).
+    ``table[n]`` or ``table[n, dtype]`` is the configuration for a key on the current device. In the
+    body of a :func:`function`, each value of the key is a guard, and one path is recorded for each.
+    Therefore round a size first (``table[cl.next_power_of_2(n)]``).
 
     Parameters
     ----------
     path : str or os.PathLike, optional
-        A JSON file, read when it is there and written by what is added. Several processes may
-        add to one. Without it the table is in memory.
+        A JSON file, which is read if it exists, and written on each addition. Several processes
+        may add to it. Without a path, the table is in memory only.
 
     Raises
     ------
     ValueError
-        If the file is no such table.
+        If the file is not a table.
     OSError
-        If it cannot be read, or has no directory to be written in.
+        If the file cannot be read, or its directory does not exist.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -85,22 +85,22 @@ class TunedConfigs:
     def find(self, *key: Any, device: str | None = None) -> Config:
         """Return the configuration for a key.
 
-        Where the key was not measured it is that of the nearest one, by ratio of the numbers:
-        every configuration gives the same result.
+        If the key was not measured, the result is the configuration of the nearest key, by ratio of
+        the numbers. Every configuration gives the same result.
 
         Parameters
         ----------
         *key : int, float, str, bool, None or dtype
-            As it was given to :func:`tune`.
+            The key that :func:`tune` was given.
         device : str, optional
-            The device's name; by default the current device's.
+            The device's name; the current device's by default.
 
         Raises
         ------
         KeyError
-            If nothing was measured on this device, or with such a key.
+            If no measurements exist for this device, or for this kind of key.
         TypeError
-            If a part of the key, or `device`, is none of these.
+            If a part of the key, or `device`, has the wrong type.
         """
         values = checked_key(key)
         name = Device().name if device is None else checked_text("device", device)
@@ -108,8 +108,7 @@ class TunedConfigs:
         if not found:
             devices = ", ".join(dict.fromkeys(one["device"] for one in self._entries)) or "none"
             raise KeyError(f"nothing was tuned on {name} (the table has: {devices}): cl.tune(...)")
-        # Any configuration gives a right result: a key that was not tuned takes that of the nearest
-        # one.
+        # Any configuration gives a correct result: a key that was not tuned uses the nearest one.
         near = [(_distance(one["key"], values), one) for one in found]
         distance, entry = min(near, key=lambda pair: pair[0])
         if distance == math.inf:
@@ -147,10 +146,10 @@ class TunedConfigs:
         return None
 
     def add(self, tuning: Tuning) -> None:
-        """Keep a choice, in place of one for the same device and key; what others added stays.
+        """Store a choice and replace one for the same device and key; keep additions by others.
 
-        What took minutes to measure is not lost with a file that cannot be written, or has become
-        another's: the table has it in memory, and a `CacheWarning` says so.
+        If the file cannot be written, or is now another file, minutes of measuring are not lost.
+        The table keeps the choice in memory, and a `CacheWarning` reports it.
         """
         entry = {
             "name": tuning.name,
@@ -192,7 +191,7 @@ class TunedConfigs:
 
     @contextlib.contextmanager
     def _changed(self, tuning: Tuning, *, is_finished: bool = True) -> Iterator[None]:
-        """Take out what there is for a device and a key, and write what is there afterwards."""
+        """Remove the entry for a device and a key, and write the resulting entry."""
         lock: contextlib.AbstractContextManager[object] = _IN_MEMORY
         if self.path is not None:
             # Read again under the lock: another process may have added to the file since. The lock
@@ -218,7 +217,7 @@ class TunedConfigs:
 
     def _warn(self, error: Exception) -> None:
         message = f"the table {self.path!r} was not written: {error}"
-        # What is measured for minutes is kept again and again: a full disk is said once.
+        # Results of minutes of measuring are stored again and again: report a full disk only once.
         if message != self._said:
             self._said = message
             warnings.warn(message, CacheWarning, stacklevel=4)  # it leads to who called tune()

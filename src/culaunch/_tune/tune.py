@@ -38,69 +38,70 @@ def tune(
     progress: Callable[[Tuning], None] | None = None,
     executor: concurrent.futures.Executor | None = None,
 ) -> Tuning:
-    """Find the configuration in which a kernel or a function takes the least time.
+    """Find the fastest configuration of a kernel or a function.
 
-    Every configuration is called once, which compiles and loads what it needs, and then timed in
-    rounds, each of some runs of every configuration that can still be the best: what changes while
-    it is measured changes for all. A configuration is out when its median is above the best one's
-    with 95 % confidence. On a GPU the runs are timed by events, with the second-level cache
-    overwritten before each; the emulator counts the instructions that all threads execute, which
-    says little of a GPU, and is the same every time.
+    First, every configuration is called once, which compiles and loads its code. Then the
+    configurations are timed in rounds. Each round has some runs of every configuration that can
+    still be the best: a change of the machine's speed affects all of them. A configuration drops
+    out when its median is above the best median with 95 % confidence. On a GPU, events time the
+    runs, and the second-level cache is overwritten before each. The emulator counts the
+    instructions that all threads execute. That is the same every time, and says little about a GPU.
 
-    The arguments are the same in every call: what a kernel changes in place, it changes often.
+    All calls get the same arguments: an array that a kernel changes in place is changed many times.
 
     Parameters
     ----------
     target : Kernel, KernelSet, Function or callable
-        A kernel of a module is called as ``target.configure(**config)(*arguments)``, what is
-        launched as Triton's kernels are as ``target[grid](*arguments, **config)``, anything else
-        as ``target(*arguments, **config)``.
+        A kernel of a module is called as ``target.configure(**config)(*arguments)``. An object with
+        Triton's launch syntax is called as ``target[grid](*arguments, **config)``. Anything else is
+        called as ``target(*arguments, **config)``.
     configs : sequence of dict
-        What is tried. A `KernelSet` has its own: those of its variants.
+        The configurations to try. A `KernelSet` has its own: those of its variants.
     arguments : sequence
-        What each call is given.
+        The arguments of each call.
     grid : tuple or callable, optional
-        Of what is launched as Triton's kernels are.
+        The grid, for objects with Triton's launch syntax.
     key : sequence of int, float, str, bool or None
-        What the choice depends on besides the device, such as a size. Of a `KernelSet` these are
-        names of its parameters, as `triton.autotune` has them.
+        The values that the choice depends on, besides the device, such as a size. For a
+        `KernelSet`, these are names of its parameters, as in `triton.autotune`.
     table : TunedConfigs, optional
-        Where the choice is kept. What it has for this device, key, and these configurations, is
-        returned without measuring; what was measured before a tuning was stopped, however that
-        happened, is not measured again. Where its file cannot be written, a
-        `CacheWarning` says so, and what was measured is returned all the same.
+        The table that stores the choice. If it has one for this device, key and these
+        configurations, that one is returned without measuring. Results of an interrupted tuning are
+        reused. If the file cannot be written, a `CacheWarning` reports it, and the result is still
+        returned.
     again : bool, default False
-        Measure all the same.
+        Measure even if the table has a choice.
     seconds : float, optional
-        When to stop, with what is known by then; every configuration has been called once.
+        Time limit. The best result so far is then returned; every configuration has been called
+        once.
     repeat : int, default 100
-        How many runs of one configuration are timed at most.
+        Maximum number of timed runs of one configuration.
     flush : bool, default True
-        Whether runs find their arguments in memory, as `benchmark` says.
+        Whether runs find their arguments in memory, as in `benchmark`.
     stream : int or object, optional
-        The stream that the calls launch in, as `benchmark` takes it.
+        The stream that the calls launch in, as in `benchmark`.
     check : callable, optional
-        Called with what the first call of each configuration returned, when all of it is done:
-        where it raises, or returns anything false but None, that configuration is not chosen.
+        Called with the result of each configuration's first call, after that call has completed. If
+        it raises or returns a false value other than None, that configuration is not chosen.
     progress : callable, optional
-        Called with what is known, after each round.
+        Called with the results so far, after each round.
     executor : concurrent.futures.Executor, optional
-        Of a :class:`Function` at the top of a module: the workers trace all configurations first,
-        for the sake of what that compiles and leaves in the caches that they share with this
-        process. What is measured is measured here.
+        For a :class:`Function` at the top level of a module: the workers trace all configurations
+        first. That fills the caches that they share with this process. The measurements happen in
+        this process.
 
     Returns
     -------
     Tuning
-        The best configuration and what was measured of each.
+        The best configuration, and the measurements of each.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is none of these.
+        If an argument is invalid.
     LaunchError, CompileError, DriverError, ...
-        If no configuration works: the first one's error, whatever it is. One that fails is tried
-        no further, and its trial has the error; a TypeError is raised at once.
+        If no configuration works: the error of the first one. A failed configuration is not tried
+        again, and its trial has the error. A TypeError is raised immediately.
     """
     call = caller_of(target, grid)
     tried = checked_configs(target, configs)
@@ -122,7 +123,7 @@ def tune(
     values = call.key_values(names, given)
     digest = digest_of(call.name, tried)
     device = Device().name
-    # Known by its configurations, too: with others the choice is made anew.
+    # The configurations are part of the key, too: other configurations need a new choice.
     if table is not None and not again and (known := table.known(device, values, digest)):
         return known
     is_emulated = driver_name() == "emulator"

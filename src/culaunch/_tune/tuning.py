@@ -56,22 +56,22 @@ class Trial:
 
 @dataclass
 class Tuning:
-    """What was measured of a target.
+    """The measurements of a target.
 
     Attributes
     ----------
     name : str
-        Of the kernel or the function.
+        Name of the kernel or the function.
     device : str
         The device's name.
     key : tuple
         The values that the choice was made for.
     digest : str
-        What the configurations are known by.
+        A digest of the configurations.
     trials : list of Trial
-        In the order of the configurations; of one that was looked up, the best one alone.
+        In the order of the configurations; only the best one for a looked-up result.
     is_emulated : bool
-        Whether instructions were counted, and nothing timed.
+        Whether the values are counted instructions instead of times.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Trials of tunings that were stopped: kept beside the choices, for whoever goes on."""
+"""Trials of interrupted tunings, stored beside the choices for the next run."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ def resume(tuning: Tuning, entry: dict[str, Any]) -> None:
 
 
 def checked_unfinished(entry: Any) -> dict[str, Any]:
-    """Return an entry of a file, if it is one.
+    """Return an entry of a file, if it is valid.
 
     Raises
     ------
     TypeError, ValueError, KeyError
-        If it is none.
+        If it is invalid.
     """
     for name in ("device", "digest"):
         if not isinstance(entry[name], str):
             raise TypeError(f"{name} is {spell(entry[name])}")
     if not isinstance(entry["key"], list) or not isinstance(entry["trials"], list):
-        raise TypeError("what is unfinished has no trials by a key")
+        raise TypeError("an unfinished entry has no key or no list of trials")
     checked_key(entry["key"])
     for trial in entry["trials"]:
         for value in trial if isinstance(trial, list) else [trial]:
