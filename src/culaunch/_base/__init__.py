@@ -1,1 +1,1 @@
-"""What every part may use: how files are written, and whose files are believed."""
+"""Functions that every room may use: writing files, and checking who owns them."""

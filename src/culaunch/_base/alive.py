@@ -1,7 +1,8 @@
-"""Which temporary files and directories are a living process's.
+"""Finds the temporary files and directories of living processes.
 
-Who makes one locks it, and its end, however it comes, lets the lock go. What nobody has locked was
-left by a process that was killed. Where a file system has no locks, nothing is ever taken for dead.
+The creator locks its file, and the end of the process releases the lock in any case. An unlocked
+file was left by a process that was killed. If a file system has no locks, every process counts as
+alive.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ def claim(path: str, descriptor: int) -> bool:
 
 
 def take_dead(path: str, flags: int = os.O_RDONLY) -> int | None:
-    """Return a descriptor with the lock of what a dead process left, or None if one lives.
+    """Return a descriptor that locks the file of a dead process, or None if the process lives.
 
-    Whoever has it may remove what is there, and closes it then.
+    The holder may remove the file, and must then close the descriptor.
     """
     with contextlib.suppress(OSError):
         descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)

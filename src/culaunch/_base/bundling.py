@@ -1,4 +1,4 @@
-"""What a process made that ``culaunch bundle`` may pack: it may be gone when the process ends."""
+"""The objects of a process for ``culaunch bundle``: they may not exist any more at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several verbs check of their arguments, in one way."""
+"""Argument checks that several public functions share."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def checked_number(argument: str, value: object) -> float:
     Raises
     ------
     TypeError
-        If it is none.
+        If it is not a real number.
     OverflowError
-        If no float is that large.
+        If it is too large for a float.
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{argument} must be a number (got {spell(value)})")

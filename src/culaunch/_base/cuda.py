@@ -18,7 +18,7 @@ class Number(enum.IntEnum):
 
 
 class Result(Number):
-    """What the driver returns: ``CUDA_ERROR_`` and this, or ``CUDA_SUCCESS``."""
+    """The driver's result: the name after ``CUDA_ERROR_``, or ``CUDA_SUCCESS``."""
 
     SUCCESS = 0
     INVALID_VALUE = 1

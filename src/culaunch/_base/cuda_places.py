@@ -32,9 +32,10 @@ def pip_folders(*names: str) -> list[str]:
 def find_nvcc() -> str | None:
     """Return the one nvcc that everything here uses.
 
-    That of ``CUDA_HOME`` or ``CUDA_PATH``, of PATH, of pip, of the usual place.
+    The order is ``CUDA_HOME`` or ``CUDA_PATH``, PATH, pip, the usual place.
     """
-    # The environment before PATH: whoever sets CUDA_HOME means it. None stands for PATH.
+    # The environment comes before PATH: setting CUDA_HOME is a deliberate choice. None stands for
+    # PATH.
     for place in (*(os.path.join(home, "bin") for home in chosen_homes()), None):
         if program := shutil.which("nvcc", path=place):
             return program

@@ -1,6 +1,6 @@
 """The numbers and layouts of ELF, 64-bit and little-endian; names as in the gABI.
 
-What is read of images, and what is written into objects, has them here.
+The readers of images and the writers of objects both use these.
 """
 
 from __future__ import annotations

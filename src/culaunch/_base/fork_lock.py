@@ -8,10 +8,10 @@ import weakref
 
 
 class ForkLock:
-    """A reentrant lock, which is free in a forked process if another thread held it.
+    """A reentrant lock that is free in a forked process if another thread held it.
 
-    The process that a fork makes has the thread that forked alone: what another one held would
-    stay held, and the first to ask for it would wait for ever.
+    A forked process has only the thread that forked. A lock that another thread held would stay
+    locked, and the next thread that acquires it would wait forever.
     """
 
     def __init__(self) -> None:

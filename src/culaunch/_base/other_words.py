@@ -1,4 +1,4 @@
-"""What other libraries call a thing: a name that is not here is answered with the one that is."""
+"""Other libraries' names: the error for an unknown name suggests ours."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def with_other_words(cls: type[T]) -> type[T]:
     """Let a class answer the names of ``OTHER_WORDS`` with what they are here."""
     owner = cls.__name__
 
-    # Given here, so that type checkers do not take every name for one that is there.
+    # Defined only here: otherwise type checkers would accept every name.
     def answer(self: object, name: str) -> object:
         """Refuse a name that is not there, which are all that come here."""
         if hint := here_it_is(owner, name):
             raise AttributeError(f"{owner!r} object has no attribute {name!r}{hint}")
-        # Python's own message, or that of a property that has no value.
+        # Python's own message, or the message of a property without a value.
         return object.__getattribute__(self, name)
 
     cls.__getattr__ = answer  # type: ignore[attr-defined]

@@ -1,8 +1,8 @@
-"""Outputs, written as compilers write them.
+"""Output files, written the way compilers do.
 
-What is there and is no regular file (a device, a FIFO, a terminal) is written through. A symbolic
-link is followed. A regular file appears whole or not at all, keeps the mode and the owner that it
-has, and is refused when it is read-only. A new one gets the mode that the umask leaves.
+An existing output that is not a regular file (a device, a FIFO, a terminal) is written through. A
+symbolic link is followed. A regular file appears whole or not at all. It keeps its mode and owner,
+and is refused if it is read-only. The umask decides the mode of a new file.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _MOST_LINKS = 40  # as the kernel has it
-# A file that can be written while nothing can be put beside it or in its place: the directory is
-# read-only, or the file is a mount of its own, as in a container.
+# A file that can be written, but not replaced: its directory is read-only, or the file is a mount
+# of its own, as in a container.
 _NO_REPLACING = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV}
 # What write() reports without the name of the file.
 _NAMELESS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
@@ -79,8 +79,8 @@ def write_outputs(outputs: Mapping[str, bytes]) -> None:
     with contextlib.ExitStack() as stack:
         for path, data in outputs.items():
             file = stack.enter_context(open_output(path))
-            # All on the disk before the first has its name, which is when the block ends. What
-            # fails here would be named after the last of them.
+            # At the end of the block, all files are written to disk before the first one gets its
+            # name. A failure here would name the last of them.
             try:
                 file.write(data)
                 _settle(file)
@@ -96,7 +96,7 @@ def _named(error: OSError, path: str) -> OSError:
 
 
 def _existing(path: str) -> os.stat_result | None:
-    """Return the facts of what is there, once it is known that it may be written."""
+    """Return the facts about an existing output after checking that it may be written."""
     directory = os.path.dirname(path) or "."
     try:
         found = os.stat(path)
@@ -163,9 +163,10 @@ def _replaced(
 
 
 def _beside(target: str) -> tuple[str, int]:
-    """Make a file beside an output, whose writer is known to live; return its path and descriptor.
+    """Make a file beside an output and lock it; return its path and descriptor.
 
-    Its name is made of the output's: whoever writes that again removes what a killed writer left.
+    Its name contains the output's name: the next writer of that output removes the file of a killed
+    writer.
     """
     # Not tempfile: its files are private, and the umask can only be asked by changing it.
     folder, name = os.path.split(target)

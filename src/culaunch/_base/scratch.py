@@ -1,7 +1,7 @@
-"""Directories for the files of a while, which go with their process however it ends.
+"""Temporary directories that are removed after the end of their process, in any case.
 
-A directory is locked as long as its process lives. What a process left that was killed is nobody's:
-the next one that makes such a directory removes it.
+A directory is locked as long as its process lives. The next process that makes a directory like it
+removes those of killed processes.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Scratch:
-    """A directory of this process, for the user alone.
+    """A private directory of this process.
 
     Parameters
     ----------
     base : str, optional
-        Where to make it; by default where temporary files are (``$TMPDIR``).
+        The parent directory; by default the one for temporary files (``$TMPDIR``).
     prefix : str, optional
-        What its name begins with: those of dead processes are told by it.
+        Prefix of its name, which identifies the directories of dead processes.
     """
 
     def __init__(self, base: str | None = None, prefix: str = PREFIX) -> None:
@@ -80,7 +80,7 @@ class Scratch:
 
 def remove_dead(base: str, prefix: str = PREFIX) -> None:
     """Remove what processes left that were killed: nobody holds their locks."""
-    # The rest is what `mkdtemp` makes up: a directory of somebody's own may begin in the same way.
+    # `mkdtemp` makes up the rest: a user's own directory may begin in the same way.
     pattern = re.compile(re.escape(prefix) + r"\w{6,8}")
     with contextlib.suppress(OSError), os.scandir(base) as items:
         for item in items:

@@ -1,4 +1,4 @@
-"""What somebody meant who wrote a name a little wrong."""
+"""Suggests the intended name for a misspelled one."""
 
 from __future__ import annotations
 

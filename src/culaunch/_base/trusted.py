@@ -1,8 +1,8 @@
-"""Directories that code and images are taken from: only where nobody else can put something.
+"""Directories for code and images: only if nobody else can write to them.
 
-What is in them runs, on a GPU or in this process. So a directory and every file in it must belong
-to the user or to root, and nobody else may write to it. What is checked is what was opened, by its
-descriptor, each time: a directory that somebody moves away and replaces is noticed.
+Their contents run, on a GPU or in this process. So a directory and every file in it must belong to
+the user or to root, and must not be group- or world-writable. Each check uses the descriptor of the
+opened file: a directory that is moved away and replaced is noticed.
 """
 
 from __future__ import annotations
@@ -47,14 +47,15 @@ class TrustedDirectory:
         Parameters
         ----------
         path : str
-            Where it is. A symbolic link there must belong to the user or to root as well.
+            The path. A symbolic link there must belong to the user or to root as well.
         make : bool, default False
-            Make it, and the directories above that are missing, for the user alone.
+            Create it, and missing parent directories, with access only for the user.
 
         Raises
         ------
         OSError
-            If it is not there, is no directory, or is not the user's alone (UntrustedError).
+            If it does not exist, is not a directory, or is not private to the user
+            (UntrustedError).
         """
         if make:
             make_private(path)
@@ -109,12 +110,12 @@ class TrustedDirectory:
             os.close(descriptor)
 
     def publish(self, name: str, data: bytes) -> None:
-        """Put a file in place, whole or not at all, for the user alone.
+        """Put a private file in place, whole or not at all.
 
         Raises
         ------
         OSError
-            If it could not be written; it names the file, and nothing is left behind then.
+            If it could not be written. The error names the file, and nothing is left behind.
         """
         try:
             self._publish(name, data)
@@ -124,8 +125,8 @@ class TrustedDirectory:
             raise OSError(error.errno, error.strerror, path) from error
 
     def _publish(self, name: str, data: bytes) -> None:
-        # Beside its final place, so that the rename stays within one file system, and under a name
-        # that no other writer takes, in another container with the same process id neither.
+        # Beside its final place: the rename then stays within one file system. Its name is unique,
+        # even for a writer in another container with the same process id.
         temporary = f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(temporary, flags, 0o600, dir_fd=self._descriptor)
@@ -231,7 +232,7 @@ class UntrustedError(OSError):
 
 
 def why_not_trusted(found: os.stat_result) -> str | None:
-    """Return why what has these facts is not the user's alone, or None."""
+    """Return the reason why a file with these facts is not private to the user, or None."""
     if not _is_believed(found.st_uid):
         return f"it belongs to user {found.st_uid}, not {os.geteuid()}"
     if found.st_mode & _OTHERS_WRITE:
@@ -240,9 +241,9 @@ def why_not_trusted(found: os.stat_result) -> str | None:
 
 
 def make_private(path: str) -> None:
-    """Make a directory and those above that are missing, all for the user alone.
+    """Make a directory and its missing parents, all private to the user.
 
-    Like ``mkdir -p``, but whatever the umask is: what is made here holds code.
+    Like ``mkdir -p``, but with any umask: the directory will hold code.
     """
     try:
         os.mkdir(path, 0o700)

@@ -1,4 +1,4 @@
-"""Functions that torch.compile leaves alone."""
+"""Functions that torch.compile does not trace."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _FRAMES = "torch._C._dynamo.eval_frame"
 def untraced(function: Function) -> Function:
     """Make a function, with all that it calls, one that Dynamo does not trace.
 
-    A graph is broken once where a compiled region comes to culaunch. What runs there is called from
-    C, so that Dynamo would take each of its frames for the user's. This imports nothing.
+    A compiled region that reaches culaunch breaks the graph once. The code there is called from C,
+    and Dynamo would treat each of its frames as the user's. This function imports nothing.
     """
 
     @functools.wraps(function)
@@ -28,7 +28,7 @@ def untraced(function: Function) -> Function:
         frames = sys.modules.get(_FRAMES)
         if frames is None:
             return function(*args, **kwargs)
-        # What torch itself does around what it must not trace.
+        # torch does the same for functions that it must not trace.
         before = frames.set_eval_frame(None)
         try:
             return function(*args, **kwargs)
