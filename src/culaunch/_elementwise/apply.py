@@ -27,7 +27,7 @@ def apply(name: str, operands: tuple[Node, ...]) -> Node:
         # A number is compared as the array's type has it: 0.1 is equal to 0.1 that was stored.
         operands = tuple(_rounded(node, dtype) if node.dtype.is_weak else node for node in operands)
     args = tuple(convert(node, dtype, name) for node in operands)
-    # What changes nothing of a real number needs no instruction.
+    # An operation without effect on a real number needs no instruction.
     if name in ("real", "conj", "positive") and (name == "positive" or dtype.kind != "c"):
         return args[0]
     return operands[0].trace.operation(name, _result(dtype, operation.result), args)
@@ -47,8 +47,8 @@ def convert(node: Node, dtype: dt.DType, what: str = "") -> Node:
 
     Without it the cast is the user's own, and one to half precision rounds.
     """
-    # Half precision is computed in float: an operand that has the type already is left alone, while
-    # a conversion that the user asks for has to round.
+    # Half precision is computed in float. An operand that already has the type stays as it is, but
+    # an explicit conversion must round.
     if node.dtype == dtype and (what or not dtype.is_half):
         return node
     if node.dtype.kind == "c" and dtype.kind not in "cb":
@@ -89,7 +89,7 @@ def _is_square(base: Node, exponent: Node, dtype: dt.DType) -> bool:
 
 
 def _rounded(node: Node, dtype: dt.DType) -> Node:
-    """Round what is no array's to half precision."""
+    """Round a value that does not come from an array to half precision."""
     if node.number is not None:
         assert not isinstance(node.number, complex)
         return node.trace.constant(dt.rounded(float(node.number), dtype), dtype)

@@ -33,8 +33,8 @@ def render(code: ElementCode, layout: Layout) -> str:
         f"__global__ void __launch_bounds__({BLOCK})\n{kernel_name(code, layout)}({everything}) "
         f"{{\n{loop}}}\n"
     )
-    # The text of one element does not depend on the layout: it comes before what loops over it, so
-    # that sources of two layouts begin alike.
+    # The code of one element does not depend on the layout. It comes before the loop, so the
+    # sources of two layouts have the same beginning.
     compute = _compute(code)
     needed = helpers_for(compute + kernel + code.preamble)
     parts = [pack(), needed, code.preamble, compute, kernel]

@@ -153,8 +153,8 @@ def _promote_weak(first: DType, second: DType, what: str) -> DType:
 
 def _promote_scalar(array: DType, scalar: DType, what: str) -> DType:
     allowed = {"b": "b", "i": "iu", "f": "fc", "c": "fc"}[scalar.kind]
-    # A Python int goes with every number, a float with real and complex ones alone: so has the
-    # standard decided, and a type never follows from a scalar's value.
+    # A Python int fits every number, and a float only real and complex ones. The array API standard
+    # defines this; a type never depends on a scalar's value.
     if scalar.kind == "i":
         allowed = "iufc"
     if array.kind not in allowed:

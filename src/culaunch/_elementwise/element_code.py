@@ -1,4 +1,4 @@
-"""What a kernel computes for one element, in C++: made from a trace or from the string form."""
+"""The C++ code that a kernel runs for one element: made from a trace or from the string form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from culaunch._elementwise.operations import OPERATIONS
 if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node, Number
 
-# Of the operations in a kernel's name: what it computes is seen, and the name stays readable.
+# A kernel's name lists at most this many operations: enough to recognize it, and still readable.
 _NAMED = 6
 _HALVES = {"float16": "half", "bfloat16": "bfloat16"}
 
@@ -69,7 +69,7 @@ class ElementCode:
 def make_element_code(results: tuple[Node, ...]) -> ElementCode:
     """Order the values that the results need, name them, and write them in C++.
 
-    Names are by order alone: functions that differ in the names they use give the same code.
+    Names depend only on the order: functions that differ only in names give the same code.
     """
     return _Writer(results).code
 
@@ -141,7 +141,7 @@ class _Writer:
 
     def _input(self, node: Node) -> str:
         index = node.index
-        # A negative index is that of a NumPy scalar: it has an element type, and is a parameter of
+        # A negative index stands for a NumPy scalar: it has an element type, and is a parameter of
         # the kernel, not an array.
         if node.dtype.is_weak or index < 0:
             return self._scalar(abs(index + 1) if index < 0 else index, node.dtype)
@@ -257,7 +257,7 @@ def _is_halfway(number: float, stored: float) -> bool:
 
 
 def _of_array_type(result: Node) -> Node:
-    """Return a result an element type, where it has been a Python scalar's alone."""
+    """Give a result an element type if it is a plain Python scalar."""
     if not result.dtype.is_weak:
         return result
     default = {"b": dt.bool_, "i": dt.int64, "f": dt.float64, "c": dt.complex128}

@@ -1,4 +1,4 @@
-"""What both forms of an elementwise function share: calls, sources, images."""
+"""The common part of both forms of an elementwise function: calls, sources, images."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ElementwiseFunction(CoreElementwise):
     def source(self, *args: Any, **keywords: Any) -> str:
         """Return the CUDA source that a call with these arguments runs.
 
-        It is the same for functions that differ in names alone.
+        Functions that differ only in names have the same source.
         """
         return self._lower(args, keywords)[1]
 
@@ -71,7 +71,7 @@ class ElementwiseFunction(CoreElementwise):
         layout = _layout(kind, vector, rank, flags, classes)
         return kernel_name(code, layout), render(code, layout), ordinal
 
-    # What the native half asks for.
+    # The native half calls these.
 
     def _specialize(self, numbers: bytes) -> tuple[bytes, bytes, bytes, bool, object]:
         dtypes = tuple(_dtype(number) for number in numbers)
@@ -121,8 +121,8 @@ class ElementwiseFunction(CoreElementwise):
             raise TypeError(
                 f"{self.__name__} has {len(bound)} parameters, and at most {_MOST - 1} may be"
             )
-        # In order and complete, so that the native half takes it; it comes back here for nothing
-        # that was checked above.
+        # In order and complete, as the native half needs it. It does not come back here for
+        # anything that was checked above.
         return self(*bound, out=out)
 
     def _inline(self, args: tuple[Any, ...], out: object) -> Any:  # noqa: ARG002

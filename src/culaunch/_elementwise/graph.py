@@ -1,4 +1,4 @@
-"""What a traced function computes: operations on the results of others, each of them once."""
+"""The computation of a traced function: operations on the results of others, without duplicates."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Node:
 class Trace:
     """The nodes of one traced call.
 
-    A node is found again by what it computes, so that a common subexpression is one node.
+    A node is found again by its operation and operands: a common subexpression is one node.
     """
 
     def __init__(self, name: str) -> None:
@@ -56,7 +56,7 @@ class Trace:
 
     def constant(self, number: Number, dtype: dt.DType) -> Node:
         """Return the node of a number that has an element type, or a weak one."""
-        # 0.0 and -0.0 are equal but not the same, and so are 1 and True.
+        # 0.0 and -0.0 are equal but not the same; neither are 1 and True.
         key = ("constant", dtype, type(number), repr(number))
         return self._once(key, Node(self, "constant", dtype, number=number))
 

@@ -11,7 +11,7 @@ import re
 
 from culaunch._base.data_files import data_text
 
-# What uses another one stands after it.
+# A helper stands after those that it uses.
 _IN_ORDER = (
     "__half",
     "__nv_bfloat16",
@@ -65,7 +65,7 @@ def helpers_for(code: str) -> str:
     signs = bool(_SIGNS.search(code))
     wanted: dict[str, str] = {}
     open_ends = [code]
-    # What a helper calls is looked for in its own text, until nothing new is found.
+    # Search a helper's text for the helpers that it calls, until nothing new is found.
     while open_ends:
         text = open_ends.pop()
         for name, pattern in _NEEDS.items():

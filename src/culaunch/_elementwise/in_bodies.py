@@ -1,4 +1,4 @@
-"""Fused functions in the body of a function: what a call gives, from shapes and types alone."""
+"""Fused functions in the body of a function: the results of a call, from shapes and types only."""
 
 # ruff: noqa: SLF001 - what a fused function has for the extension, and for a body
 
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 _MOST = NUMBERS["operands"]["MAX_OPERANDS"]
 _WEAK = {"bool": dt.weak_bool, "int": dt.weak_int, "float": dt.weak_float}
-# What _specialize says of an argument: 1 is read in place, 2 is raw, 3 a scalar, 4 gives its shape.
+# The codes of _specialize for an argument: 1 is read in place, 2 is raw, 3 a scalar, 4 gives its
+# shape.
 _SHAPED, _RAW = (1, 4), 2
 
 
 class BodyCall:
     """One call of a fused function in a body.
 
-    Its outputs are allocated by the body where none are given, in the shape that the arguments
-    broadcast to and in the order in memory that the function itself would choose.
+    If no outputs are given, the body allocates them. They have the shape that the arguments
+    broadcast to, and the memory order that the function itself would choose.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class BodyCall:
                 self._require_dense(i)
 
     def run(self, out: Any) -> Any:
-        """Take part in the call; the result is that of the function."""
+        """Take part in the call; return the function's result."""
         shape = self._shape(out)
         outputs = self._allocated(shape) if out is None else self._given(out, shape)
         self.body.call(self.function, self.arguments, outputs)
@@ -134,8 +135,8 @@ class BodyCall:
         for size, dim in zip(shape, own, strict=True):
             if (type(size) is int and size == 1) or dim == size:
                 sizes.append(dim)
-            # Sizes of the body are numbers of the call: this comparison and the next are guards, so
-            # that another call may take another branch in a program of its own.
+            # The body's sizes are numbers of the call. This comparison and the next are guards, and
+            # another call may take another branch, in a program of its own.
             elif dim == 1:
                 sizes.append(size)
             elif size == 1:
@@ -164,7 +165,7 @@ class BodyCall:
     def _order(self, shape: tuple[Any, ...]) -> list[int] | None:
         """Return the dimensions from the outermost in memory on; None: C order.
 
-        It is that of the first argument that has the shape of the output, as in a call.
+        The first argument that has the shape of the output decides, as in a call.
         """
         for i in self._read:
             own, strides, is_dense = _layout(self.body, self.arguments[i])
@@ -253,8 +254,8 @@ def _memory_order(shape: tuple[Any, ...], strides: tuple[Any, ...]) -> list[int]
         while d > 0 and is_before(order[d], order[d - 1]):
             order[d], order[d - 1] = order[d - 1], order[d]
             d -= 1
-    # Sorted by insertion and no faster way: the order of equal strides, and of those that do not
-    # matter, must be that of the extension, which does the same.
+    # Insertion sort, because the order of equal strides, and of those that do not matter, must be
+    # the same as in the extension.
     return None if order == sorted(order) else order
 
 

@@ -1,4 +1,4 @@
-"""From what a kernel computes and a layout to a kernel: compiled once, whatever asks for it."""
+"""Compiles a kernel from its element code and a layout: once, for all callers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the loops of generated kernels share: layouts, loads and stores, the call of one element."""
+"""The common part of the loops in generated kernels: layouts, loads, stores, the element's call."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ TILE = NUMBERS["elementwise"]["TILE"]  # and a block 64 x 64: 16 x 16 threads
 
 @dataclass(frozen=True)
 class Layout:
-    """How the arrays of a call lie in memory, as far as the kernel depends on it.
+    """The memory layout of a call's arrays, as far as the kernel depends on it.
 
     Attributes
     ----------
     kind : str
-        ``"contiguous"``; ``"strided"``; or ``"tiled"``, where some array is contiguous along
-        another dimension than the output.
+        ``"contiguous"``, ``"strided"``, or ``"tiled"`` if some array is contiguous along another
+        dimension than the output.
     vector : int
         Elements of an array that are loaded or stored together.
     rank : int
-        Dimensions, after those that can be one were made one.
+        Number of dimensions, after merging those that can be merged.
     wide : bool
         Whether indices need 64 bits.
     classes : str
-        Of each output and input: ``u`` contiguous along the innermost dimension, ``z`` one element
-        there, ``b`` contiguous along the second, ``s`` anything else.
+        For each output and input: ``u`` if contiguous along the innermost dimension, ``z`` for one
+        element there, ``b`` if contiguous along the second one, ``s`` for anything else.
     small : bool
-        Whether a thread takes one pack, to spread few elements over the device.
+        Whether a thread processes one pack, to spread few elements over the device.
     """
 
     kind: str

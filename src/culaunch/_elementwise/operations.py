@@ -1,10 +1,9 @@
-"""What each operation takes and gives, and how it is written in C++.
+"""The operand and result types of each operation, and its C++ code.
 
-An operation's C++ is a template by the kind of its operands: ``b``, ``i``, ``u``, ``f``, ``c``,
-and ``h`` for half precision, which is ``f`` where it is not given. In a template ``{0}`` is an
-operand, ``{T}`` its C++ type, ``{U}`` an unsigned type as wide, in which overflow wraps,
-``{s}`` the suffix of a function of that width, ``{bits}`` its width and ``{H}`` the name of a
-half-precision type.
+The C++ code is a template for each kind of operand: ``b``, ``i``, ``u``, ``f``, ``c``, and ``h``
+for half precision, which defaults to ``f``. In a template ``{0}`` is an operand and ``{T}`` its C++
+type. ``{U}`` is an unsigned type of the same width, in which overflow wraps. ``{s}`` is the suffix
+of a function of that width, ``{bits}`` the width, and ``{H}`` the name of a half-precision type.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def contiguous(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
     lines += ["  }", "}"]
     if vector > 1:
         lines += [
-            "// What is left over is less than a pack.",
+            "// The rest is less than a pack.",
             f"const {index} i = packs * {vector} + threadIdx.x;",
             "if (blockIdx.x == 0 && i < size) {",
             f"  {declared(code)}",
@@ -78,7 +78,7 @@ def strided(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
     arrays = [*outputs, *inputs]
     offset = "long long" if layout.wide else "int"
     classes = dict(zip((a.name for a in arrays), layout.classes, strict=True))
-    # Of these the innermost dimension has stride 1 and is counted in packs; the others are read one
+    # The innermost dimension of these has stride 1 and is counted in packs; the others are read one
     # by one.
     packed = {a.name for a in arrays if vector > 1 and classes[a.name] == "u"}
     step = BLOCK * times

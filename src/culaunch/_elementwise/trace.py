@@ -1,7 +1,7 @@
-"""Traced values: what a fused function sees in place of its arrays.
+"""Traced values: they stand in for the arrays of a fused function.
 
-A value is a node of the trace's graph with Python's operators. What they do with types is in
-``apply``; here operands become nodes, and mistakes are told with the user's line.
+A value is a node of the trace's graph with Python's operators. ``apply`` implements their effect on
+types. Here operands become nodes, and errors name the user's line.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ class Value:
         The element type of its array; a Python scalar's is weak.
     """
 
-    # NumPy's operators and functions then leave it alone: 2.0 * x comes here.
+    # NumPy's operators and functions then return NotImplemented: 2.0 * x comes here.
     __array_ufunc__ = None
 
     def __init__(self, node: Node) -> None:
-        # The only public attribute: a value looks like an array of which nothing but the type is
-        # known.
+        # The only public attribute: a value looks like an array with nothing but a known type.
         self.dtype = node.dtype
         self._node = node
 
@@ -58,7 +57,7 @@ class Value:
                 hint = f"write ew.{name}(x)"
             raise AttributeError(f"{self!r} has no attribute {name!r}: {hint}")
 
-    # What needs the numbers themselves.
+    # Operations that need the numbers themselves.
 
     def __bool__(self) -> NoReturn:  # noqa: PLE0304
         _refuse_branch(self, "is used as a condition", "use ew.where(condition, a, b)")
