@@ -94,7 +94,7 @@ def _embed(name: str, image: Image, objects: Sequence[str], module: str) -> None
 def run_compiler(command: Sequence[str], directory: str, images: Mapping[str, Image]) -> None:
     done = subprocess.run(  # noqa: S603  (a list of words, no shell)
         command, cwd=directory, capture_output=True, text=True, errors="replace", check=False,
-        # What it writes on the way goes with the directory, too.
+        # The compiler's temporary files go with the directory, too.
         env={**os.environ, "TMPDIR": directory},
     )  # fmt: skip
     if done.returncode == 0:
@@ -115,7 +115,7 @@ def run_compiler(command: Sequence[str], directory: str, images: Mapping[str, Im
 
 
 def _dependencies(depfile: str, directory: str) -> list[str]:
-    """Return the files in a compiler's dependency file, but for those of the build itself."""
+    """Return the files in a compiler's dependency file, except those of the build itself."""
     with open(depfile, encoding="utf-8", errors="surrogateescape") as file:
         text = file.read().replace("\\\n", " ")
     # A rule of make: "target: file file\ with\ spaces ..."; a dollar is doubled.

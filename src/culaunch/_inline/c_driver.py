@@ -13,8 +13,9 @@ from culaunch._inline.cuda_header import cuda_include_dir
 from culaunch._inline.toolchain import find_cxx
 
 _FILE = "libcuda.so.1"
-# What is linked with it asks for this name, and nobody else does: under the file's own, whatever
-# looks for the system's driver in that process (NVRTC, this library itself) would be given it.
+# Programs that link with it ask for this name, and nothing else does. With the file's own name,
+# code that looks for the system's driver in that process (NVRTC, this library itself) would get
+# this one.
 _SONAME = "libculaunch_c_driver.so"
 
 

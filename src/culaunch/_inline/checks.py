@@ -1,4 +1,4 @@
-"""What can be seen of inline code before it is compiled, which takes seconds."""
+"""Checks of inline code before a compilation, which takes seconds."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def hint_of_failure(said: str, images: Mapping[str, object]) -> str:
     )
     if asked is not None and asked[1] not in images:
         return f"\nThe code embeds {asked[1]!r}, and embed_cubin has no image of that name."
-    # The unit is the file with the exports alone; quotes depend on the language.
+    # The unit is the file with only the exports; quotes depend on the language.
     missing = re.search(
         r"_unit\.\w+:\d+:\d+: error: (?:use of undeclared identifier )?\W(\w+)\W"
         r"(?= was not declared|$)",

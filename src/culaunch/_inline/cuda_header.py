@@ -24,8 +24,8 @@ def cuda_include_dir() -> str:
 
 
 def _places() -> list[str]:
-    # What the user has chosen, what pip has installed, what is on PATH, and then the usual places:
-    # as the compilers are found.
+    # First the user's choice, then pip's packages, then PATH, and then the usual places: the same
+    # order as for the compilers.
     homes = [*chosen_homes(), *pip_folders("cu13", "cuda_runtime")]
     if nvcc := shutil.which("nvcc"):
         homes.append(os.path.dirname(os.path.dirname(os.path.realpath(nvcc))))

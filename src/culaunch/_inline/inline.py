@@ -39,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 # Changes whenever the same key would stand for another library, or its note would say other things.
 _SCHEMA = "3"
 
-# What this process has loaded: key to the library it came from and the module.
+# The modules that this process has loaded: key to the library's path and the module.
 loaded_modules: dict[tuple[str, str], tuple[Library, Module]] = {}
 _lock = ForkLock()
 
@@ -62,12 +62,12 @@ def load_inline(
 ) -> Module:
     """Compile C++ with the images it embeds, and load it as a module of Apache TVM-FFI.
 
-    The functions of the result take and return arrays of PyTorch, JAX, CuPy and NumPy. The code
-    may use ``culaunch/culaunch.h`` and ``culaunch/tvm_ffi.h``, which are included already.
+    The functions of the module take and return arrays of PyTorch, JAX, CuPy and NumPy. The code can
+    use ``culaunch/culaunch.h`` and ``culaunch/tvm_ffi.h``, which are already included.
 
-    The library is built once for its content: the sources, the images, the headers they include
-    wherever those come from, the flags, the compiler. Anything else is found again, in this
-    process, in another one, or in one that builds at the same moment.
+    The library is built once for its content: the sources, the images, all headers that they
+    include, the flags and the compiler. Later calls find it again, in this process or in another
+    one. A process that builds at the same moment waits.
 
     Parameters
     ----------
@@ -78,46 +78,46 @@ def load_inline(
     cuda_sources : str or sequence of str, optional
         CUDA C++ for nvcc, linked with the CUDA runtime. Host code needs no nvcc.
     embed_cubin : Mapping, optional
-        Name in ``CULAUNCH_EMBED_CUBIN(name)`` (or ``TVM_FFI_EMBED_CUBIN``) to an image: a path,
+        The name in ``CULAUNCH_EMBED_CUBIN(name)`` (or ``TVM_FFI_EMBED_CUBIN``) to an image: a path,
         bytes or :class:`Image`.
     functions : str, sequence of str or Mapping, optional
-        Names of C++ functions to export, or name to docstring. The code may instead, or as well,
-        say ``CULAUNCH_EXPORT(name, function)`` or ``TVM_FFI_DLL_EXPORT_TYPED_FUNC``.
+        Names of C++ functions to export, or a mapping of names to docstrings. Instead or in
+        addition, the code may use ``CULAUNCH_EXPORT(name, function)`` or
+        ``TVM_FFI_DLL_EXPORT_TYPED_FUNC``.
     headers : Mapping, optional
-        Name in ``#include`` to text.
+        The name in ``#include`` to text.
     include_dirs : sequence of str or os.PathLike, optional
         Directories to search for headers.
     flags, cuda_flags, link_flags : sequence of str, optional
-        More options for the C++ compiler, for nvcc and for the linker.
+        Further options for the C++ compiler, for nvcc and for the linker.
     arch : str, optional
-        What `cuda_sources` are compiled for, such as ``"sm_90a"``. By default the GPU here.
+        The architecture for `cuda_sources`, such as ``"sm_90a"``; the local GPU's by default.
     build_directory : str or os.PathLike, optional
-        Where to keep what is built, by default the cache of this user
-        (``CULAUNCH_CACHE_DIR``). It is used only if it belongs to the user or to root and nobody
-        else may write to it; otherwise a :class:`CacheWarning` says so, and what is built serves
-        this process alone.
+        The directory for the built library; your cache by default (``CULAUNCH_CACHE_DIR``). It must
+        belong to you or to root, and must not be group- or world-writable. Otherwise a
+        :class:`CacheWarning` says so, and only this process uses the library.
     extra_cflags, extra_cuda_cflags, extra_ldflags, extra_include_paths : sequence of str, optional
-        `flags`, `cuda_flags`, `link_flags` and `include_dirs` as ``tvm_ffi.cpp.load_inline`` and
-        PyTorch's spell them; they follow those.
+        The same as `flags`, `cuda_flags`, `link_flags` and `include_dirs`, in the spelling of
+        ``tvm_ffi.cpp.load_inline`` and PyTorch. They come after those.
 
     Returns
     -------
     tvm_ffi.Module
-        It lives as long as the process.
+        The module. It lives as long as the process.
 
     Raises
     ------
     CompileError
-        If there is no compiler, or one fails: with its command and all it said.
+        If there is no compiler, or one fails. The message has its command and complete output.
     ImageError
-        If an image is none, or no source embeds its name.
+        If an image is invalid, or no source embeds its name.
     TypeError, ValueError
-        If an argument is wrong, the code embeds a name that `embed_cubin` has no image for, or
-        `functions` names one that the code has not.
+        If an argument is invalid. Also if the code embeds a name without an image in `embed_cubin`,
+        or `functions` names a function that the code does not have.
     MissingDependencyError
-        Without apache-tvm-ffi, or without ``cuda.h``.
+        If apache-tvm-ffi or ``cuda.h`` is missing.
     OSError
-        If there is no room for a compiler's files.
+        If there is no space for a compiler's files.
     """
     tvm_ffi = _tvm_ffi("load_inline")
     request = _Request.of(
@@ -286,7 +286,7 @@ build_directory
 
 @dataclass(frozen=True)
 class _Request:
-    """What is to be built, and where it is kept."""
+    """The library to build, and where it is cached."""
 
     source: InlineSource
     functions: list[str]
@@ -374,7 +374,7 @@ def _key(source: InlineSource, images: Mapping[str, Image], toolchain: Toolchain
     ]
     digest = hashlib.sha256()
     for part in parts:
-        # With their lengths, so that no two lists of parts are the same bytes.
+        # With their lengths: two different lists of parts never give the same bytes.
         data = part.encode("utf-8", "surrogateescape")
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()

@@ -18,7 +18,7 @@ _OTHER_NAMES = {
     "extra_include_paths": "include_dirs",
 }
 _RENAMED = {"build_dir": "build_directory"}
-# What load_inline and build_inline take besides.
+# The other options of load_inline and build_inline.
 _ALWAYS = ("arch", "build_directory", "embed_cubin", "functions")
 _NOT_NEEDED = ("verbose", "with_cuda", "keep_module_alive", "backend")
 

@@ -1,4 +1,4 @@
-"""What a build of inline code reads of the disk, so that what changes or appears is noticed."""
+"""The files that a build of inline code reads, to notice changed and new ones."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reads:
-    """What units in one directory read."""
+    """The files that the units in one directory read."""
 
     footprint: Footprint = field(default_factory=Footprint)
     is_known: bool = True
-    """Whether that is all: it is not where the text does not say what is asked."""
+    """Whether the list is complete. It is not if the text does not name an include."""
 
     def with_files(self, files: Iterable[str], searches: Sequence[HostSearch]) -> Reads:
         """Add the files that a compiler says it has read.
@@ -45,7 +45,7 @@ class Reads:
 
     @property
     def state(self) -> str:
-        """What tells the contents that were read from other contents of the same headers."""
+        """A name for the contents that were read, among other contents of the same headers."""
         contents = json.dumps([[one.path, one.digest] for one in self.footprint.found])
         return hashlib.sha256(contents.encode()).hexdigest()
 

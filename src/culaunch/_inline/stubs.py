@@ -1,4 +1,4 @@
-"""What the functions of a kernel library take and return, as a stub for type checkers."""
+"""Stubs for type checkers: the parameters and results of a kernel library's functions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def stubs(library: str | os.PathLike[str], output: str | os.PathLike[str] | None
             "stubs needs apache-tvm-ffi: python -m pip install 'culaunch[embed]'"
         ) from error
     with open(path, "rb") as file:
-        # Of the bytes, as the loaded library cannot list what it exports.
+        # Read from the bytes, because the loaded library cannot list its exports.
         found = _EXPORT.findall(file.read())
     try:
         module = tvm_ffi.load_module(os.path.abspath(path))
@@ -97,7 +97,7 @@ def _function(module: Any, name: str, tvm_ffi: Any) -> str:
         # Versions of TVM-FFI before 0.1.15 have one list, the result first.
         returned, *types = (*named["return"], *named["params"]) if named else schema.args
         names = known.get("parameters") or []
-        # Names are given by whoever wrote the exports, and may be fewer.
+        # The author of the exports gives the names, and may give too few.
         if len(names) != len(types):
             names = [f"argument{index}" for index in range(len(types))]
         words = [f"{_name(one)}: {_type(kind)}" for one, kind in zip(names, types, strict=True)]

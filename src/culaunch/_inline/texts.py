@@ -15,7 +15,7 @@ from culaunch._base.values import spell
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # The last word of a parameter without a name may be one of these.
 _TYPE_WORDS = ("bool", "char", "const", "double", "float", "int", "long", "short", "unsigned")
-# The user's text is a file of its own, so that a compiler's messages show its very lines.
+# The user's text is a separate file, to show its original lines in a compiler's messages.
 UNIT = """\
 #include <culaunch/culaunch.h>
 #include <culaunch/tvm_ffi.h>
@@ -129,7 +129,7 @@ def _exports(functions: str | Sequence[str] | Mapping[str, str] | None, code: st
             raise TypeError(
                 f"functions maps {function} to its docstring, a str (got {spell(text)})"
             )
-        # JSON's escapes are C++'s, but for those of surrogates.
+        # JSON's escapes are also C++'s, except those of surrogates.
         words = [function, function, json.dumps(parameter_names(code, function))]
         words += [json.dumps(text, ensure_ascii=False)] if text else []
         lines.append(f"CULAUNCH_EXPORT({', '.join(words)});")
@@ -138,8 +138,8 @@ def _exports(functions: str | Sequence[str] | Mapping[str, str] | None, code: st
 
 def parameter_names(code: str, function: str) -> str:
     """Return the names in a function's definition: "y, x, n"; "" where that is not plain."""
-    # A definition, with its body: a declaration may name its parameters otherwise. Whatever is not
-    # plain keeps positional arguments alone.
+    # A definition with its body: a declaration may use other parameter names. A function with
+    # unusual syntax gets only positional arguments.
     found = re.search(
         rf"\b{function}\s*\(([^(){{}};]*)\)\s*(?:noexcept\s*)?(?:->[^;{{]*)?\{{", code
     )

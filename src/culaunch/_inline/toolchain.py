@@ -64,7 +64,7 @@ class Toolchain:
         headers, library = tvm_ffi_paths()
         own = [f"-I{os.path.abspath(os.fsdecode(path))}" for path in include_dirs]
         own += [f"-I{include_dir()}"]
-        # As system headers, whose warnings nobody here can put right.
+        # As system headers, because the user cannot fix their warnings.
         for system in (headers, cuda_include_dir()):
             own += ["-isystem", system]
         compiler = tuple(find_cxx())
@@ -119,9 +119,9 @@ def needed_nvcc() -> str:
     if found is not None:
         return found
     raise MissingDependencyError(
-        "cuda_sources need nvcc, which is neither in $CUDA_HOME/bin, nor on PATH, nor installed: "
-        "install the CUDA toolkit, or python -m pip install nvidia-cuda-nvcc nvidia-cuda-crt "
-        "nvidia-cuda-cccl nvidia-cuda-runtime; or compile the kernels with culaunch.compile and "
+        "cuda_sources need nvcc, which is neither in $CUDA_HOME/bin, nor on PATH, nor installed. "
+        "Install the CUDA toolkit, or python -m pip install nvidia-cuda-nvcc nvidia-cuda-crt "
+        "nvidia-cuda-cccl nvidia-cuda-runtime. Or compile the kernels with culaunch.compile and "
         "embed them (embed_cubin), which needs no nvcc"
     )
 
