@@ -1,7 +1,7 @@
 """The command ``culaunch``: parse, call the public API, print.
 
-Nothing here imports ``click`` or ``rich``, so that a missing extra is one line and not a
-traceback; ``culaunch.cli._group`` holds the group of commands.
+Nothing here imports ``click`` or ``rich``. A missing extra is then one line and not a traceback.
+``culaunch.cli._group`` has the group of commands.
 """
 
 from __future__ import annotations

@@ -68,12 +68,12 @@ class Argument:
 
 
 def parse_argument(text: str, index: int, seed: int) -> Argument:
-    """Read an argument, as the command's help describes them.
+    """Read an argument in one of the forms that the command's help describes.
 
     Raises
     ------
     click.BadParameter
-        If it is none of these.
+        If it has none of these forms.
     """
     name = f"arg{index}"
     if text.endswith(".npy"):
@@ -153,7 +153,7 @@ def _dtype(text: str, name: str) -> Any:
 
 def _load(path: str) -> Any:
     try:
-        # A pickle would run code of whoever made the file.
+        # A pickle could run arbitrary code.
         return _numpy().load(path, allow_pickle=False)
     except ValueError as error:
         raise click.UsageError(f"{path} is no .npy file: {error}") from None

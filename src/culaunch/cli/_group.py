@@ -17,7 +17,7 @@ _COMMANDS = (
     "package", "stubs", "triton", "tune",
 )  # fmt: skip
 
-# What other programs call what a command here does.
+# The names that other programs use for the commands here.
 _OTHER_WORDS = {
     "build": "compile", "cuobjdump": "inspect", "disassemble": "inspect", "dump": "inspect",
     "env": "doctor", "exec": "run", "info": "doctor", "launch": "run", "ls": "inspect",
@@ -84,8 +84,8 @@ for _name in ("cmake_dir", "include_dir"):
 def run(arguments: list[str] | None) -> int:
     """Run the group and return the exit code.
 
-    What a user can put right (a file that is missing, an image that is damaged, a source that
-    does not compile) is one message and the code 1. A defect keeps its traceback.
+    An error that the user can fix (a missing file, a damaged image, a source that does not compile)
+    is one message and the code 1. A defect keeps its traceback.
     """
     try:
         result: Any = group(arguments, prog_name="culaunch", standalone_mode=False)

@@ -1,4 +1,4 @@
-"""What commands are given: images, libraries, objects of Python files."""
+"""The inputs of commands: images, libraries, objects of Python files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``culaunch inspect`` shows of a library."""
+"""The output of ``culaunch inspect`` for a library."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from rich.text import Text
 
 
 def print_error(error: Exception | str) -> None:
-    """Print an error that the user can put right to standard error, without a traceback."""
+    """Print an error that the user can fix to standard error, without a traceback."""
     message = str(error)
     if isinstance(error, OSError) and error.filename is not None:
         # Its own text, "[Errno 2] No such file or directory: 'x'", is for programmers.

@@ -61,7 +61,7 @@ def _value(text: str) -> Any:
     try:
         return _evaluate(ast.parse(_as_calls(text), mode="eval").body)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        # Somebody meant a tuple: as text it would be found out by nobody.
+        # The user meant a tuple, and nobody would notice a text.
         if text.startswith("("):
             raise click.UsageError(
                 f"{text!r:.100} is no tuple: write (1, 2) or (a=1, b=(2, 3)), and text in quotes"

@@ -14,14 +14,14 @@ from culaunch._base.scratch import Scratch
 @click.command("bundle", context_settings={"ignore_unknown_options": True})
 @click.argument("output")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
-@click.option("--record", help="What programs wrote that ran with CULAUNCH_CACHE_RECORD=FILE.")
+@click.option("--record", help="A file that programs wrote with CULAUNCH_CACHE_RECORD=FILE.")
 def command(output: str, program: tuple[str, ...], record: str | None) -> int:
-    """Pack what a program compiles, or what it calls, to ship it.
+    """Pack the code that a program compiles or calls, to ship it.
 
-    OUTPUT is the directory, which $CULAUNCH_CACHE_SHIPPED names where the program runs; or a
-    .culib file, with every cl.function that the program called, every kernel that it launched, and
-    their images, for load_library, which needs no compiler. PROGRAM is a command that is run
-    for it, as in: culaunch bundle shipped -- python serve.py --warm-up
+    OUTPUT is a directory, which $CULAUNCH_CACHE_SHIPPED names where the program runs, or a .culib
+    file. The file contains every cl.function that the program called, every kernel that it
+    launched, and their images. load_library reads it without a compiler. PROGRAM is a command that
+    is run for this, for example: culaunch bundle shipped -- python serve.py --warm-up
     """
     if bool(program) == bool(record):
         raise click.UsageError("give a program to run, or --record, and not both")

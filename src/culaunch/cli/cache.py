@@ -75,7 +75,7 @@ def push(remote: str | None) -> None:
 @command.command("pull")
 @click.option("--remote", help="The remote cache's URL; by default $CULAUNCH_CACHE_REMOTE.")
 def pull(remote: str | None) -> None:
-    """Get from the remote cache what is not here."""
+    """Download entries of the remote cache that are missing here."""
     cache = cl.Cache(remote=remote)
     click.echo(f"pulled {cache.pull()} entries from {cache.info().remote}")
 

@@ -29,7 +29,7 @@ __global__ void scale(T* y, const T* x, T factor, int n) {
 }
 """
 NAMES = ["add", "scale<float>"]
-# What the kernels are compiled for where nothing says which GPU will run them.
+# The default architecture if nothing says which GPU will run the kernels.
 FALLBACK_ARCH = "sm_90"
 BLOCK = 256
 

@@ -19,7 +19,7 @@ from culaunch.cli._output import output_path
     metavar="FILE",
     help="The image: a cubin, a fatbin or PTX.",
 )
-@click.option("--name", required=True, help="What the code gives to CULAUNCH_EMBED_CUBIN.")
+@click.option("--name", required=True, help="The name in the code's CULAUNCH_EMBED_CUBIN.")
 @click.option(
     "-o",
     "--output",
@@ -49,7 +49,7 @@ from culaunch.cli._output import output_path
 @click.option(
     "--machine",
     type=click.Choice(["x86_64", "aarch64", "amd64", "arm64"], case_sensitive=False),
-    help="The processor of the object; by default that of --input-obj, or of this machine.",
+    help="The processor of the object; by default the one of --input-obj, or this machine's.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Say what was written.")
 def command(

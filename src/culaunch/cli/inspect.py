@@ -59,6 +59,6 @@ def _print(inspection: cl.Inspection, *, first: bool) -> None:
     path, colon, rest = heading.rpartition(": ")
     click.echo(click.style(path, bold=True) + colon + rest)
     for line in lines:
-        # Colours are for terminals alone: click leaves them out elsewhere.
+        # Colors are only for terminals: click removes them elsewhere.
         arch, blanks, rest = line.partition("  ")
         click.echo(click.style(arch, fg="cyan", bold=True) + blanks + rest)

@@ -9,9 +9,9 @@ import culaunch as cl
 
 @click.command("package")
 @click.argument("library", type=click.Path())
-@click.option("--name", required=True, help="Of the distribution, such as my-kernels.")
-@click.option("--version", required=True, help="Of the distribution, such as 1.0.")
-@click.option("--summary", help="One line that says what it is.")
+@click.option("--name", required=True, help="Name of the distribution, such as my-kernels.")
+@click.option("--version", required=True, help="Version of the distribution, such as 1.0.")
+@click.option("--summary", help="A one-line description.")
 @click.option("--requires", multiple=True, metavar="SPEC", help="Needed, too: 'torch>=2.6'.")
 @click.option("-o", "--output", default=".", help="The directory for the wheel.")
 def command(

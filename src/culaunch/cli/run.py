@@ -46,10 +46,10 @@ def command(
 ) -> None:
     """Launch a kernel of an image, and show its arrays.
 
-    IMAGE is a cubin, a fatbin or PTX, - for standard input; KERNEL may be left out where there is
-    one. Each --arg is a number, a .npy file, NAME:DTYPE=NUMBER, or an array that is made:
-    NAME:DTYPE[SHAPE]=zeros, ones, arange, random or a number. What does not fit the kernel's
-    parameters is an error. CULAUNCH_DRIVER=emulator runs PTX without a GPU.
+    IMAGE is a cubin, a fatbin or PTX, - for standard input. You may omit KERNEL if the image has
+    only one. Each --arg is a number, a .npy file, NAME:DTYPE=NUMBER, or a new array:
+    NAME:DTYPE[SHAPE]=zeros, ones, arange, random or a number. A value that does not fit the
+    kernel's parameter is an error. CULAUNCH_DRIVER=emulator runs PTX without a GPU.
     """
     for name in ("grid", "block", "cluster"):
         options[name] = dims(name, options[name])
@@ -79,7 +79,7 @@ def command(
 
 
 def _target(text: str, arrays: dict[str, Argument], option: str) -> tuple[Argument, str]:
-    """Return an array and a file of ``out=path.npy``, or of ``out.npy`` alone."""
+    """Return an array and a file from ``out=path.npy``, or from only ``out.npy``."""
     name, equals, path = text.partition("=")
     if not equals:
         path, name = text, os.path.splitext(os.path.basename(text))[0]

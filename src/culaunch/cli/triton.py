@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "--arch",
     "arches",
     multiple=True,
-    help="sm_80, sm_90a, ...; compute_80 keeps PTX alone. May be given again, or with commas.",
+    help="sm_80, sm_90a, ...; compute_80 keeps only PTX. Repeat it, or separate with commas.",
 )
 @click.option(
     "--constant",
@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     "--c-output", type=click.Path(), metavar="FILE.c", help="Write FILE.c and FILE.h for C and C++."
 )
 @click.option(
-    "--name", metavar="NAME", help="What all names in C begin with; without it the kernel's own."
+    "--name", metavar="NAME", help="Prefix of all names in C; the kernel's own name by default."
 )
-@click.option("--prefix", default="", metavar="TEXT", help="What stands before that name in C.")
+@click.option("--prefix", default="", metavar="TEXT", help="Text before that name in C.")
 @click.option(
     "--object",
     "as_object",
@@ -123,7 +123,7 @@ def command(
             {"keep_ptx": keep_ptx,
              **read_options(options, {k: v for k, v in given.items() if v is not None})},
         )  # fmt: skip
-    # What C cannot say is found before anything is written.
+    # Find the parts that C cannot express before writing anything.
     written = []
     if c_output is not None:
         paths = kernels.write_c(

@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 @click.option(
     "--key",
     multiple=True,
-    help="What the choice depends on besides the device: 4096, float16; of a set a parameter.",
+    help="A value that the choice depends on: 4096, float16; for a set, a parameter's name.",
 )
 @click.option(
-    "--table", metavar="FILE.json", help="Keep the choice; what is there is not measured."
+    "--table", metavar="FILE.json", help="Store the choice; stored choices are not measured again."
 )
 @click.option(
-    "-o", "--output", metavar="FILE.culib", help="Of a set: write it, with the choice in its table."
+    "-o", "--output", metavar="FILE.culib", help="For a set: write it, with the choice in a table."
 )
-@click.option("--again", is_flag=True, help="Measure what the table has, too.")
-@click.option("--seconds", type=float, help="When to stop, with what is known by then.")
+@click.option("--again", is_flag=True, help="Measure even if the table has a choice.")
+@click.option("--seconds", type=float, help="Time limit; the best result so far is then used.")
 @click.option(
     "--repeat", type=int, default=100, show_default=True, help="Timed runs of one at most."
 )
@@ -74,14 +74,14 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Find the configuration that takes the least time.
+    """Find the fastest configuration.
 
-    IMAGE is a cubin, a fatbin or PTX, - for standard input; KERNEL may be left out where there is
-    one, and each --config has its grid and block. FILE.culib is a set of Triton kernels, whose
-    configurations are its variants'; with --output calls of the set look the choice up. NAME of
-    FILE.py is a function, or whatever `culaunch.tune` takes. --arg is as that of `culaunch run`.
-    With CULAUNCH_DRIVER=emulator nothing is timed: the instructions that all threads execute are
-    counted, which says little of a GPU.
+    IMAGE is a cubin, a fatbin or PTX, - for standard input. You may omit KERNEL if the image has
+    only one. Each --config has its grid and block. FILE.culib is a set of Triton kernels, and its
+    variants are the configurations; with --output, calls of the set look the choice up. NAME of
+    FILE.py is a function, or any object that `culaunch.tune` accepts. --arg is the same as in
+    `culaunch run`. CULAUNCH_DRIVER=emulator does not measure times. It counts the instructions that
+    all threads execute, which says little about a GPU.
     """
     given = [parse_argument(text, index, seed) for index, text in enumerate(arguments)]
     tried = [read_settings(split_settings(text)) for text in configs]
@@ -120,7 +120,7 @@ def command(
             click.echo(f"{table} has it: --again measures it", err=True)
         elif tuning.is_emulated:
             click.echo("counted on the emulator, which says little of a GPU", err=True)
-    # A warning has said why. What was found is printed, and the command has failed all the same.
+    # A warning has said why. Print the result, but the command has still failed.
     if table is not None and (tuning.device, tuning.key) not in cl.TunedConfigs(table):
         raise click.ClickException(f"{table} was not written")
 
@@ -129,7 +129,7 @@ def _target(
     text: str, kernel: str | None, signature: str | None, grid: str | None
 ) -> tuple[Any, Any]:
     """Return what is tuned, and its grid."""
-    # By the name alone: an image may have any ending, and - is standard input.
+    # Only by the name: an image may have any ending, and - is standard input.
     is_image = ".py:" not in text and ".culib" not in text
     if not is_image:
         for option, value in (("KERNEL", kernel), ("--signature", signature)):
