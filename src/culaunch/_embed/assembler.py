@@ -6,7 +6,7 @@ from culaunch._embed.symbols import symbol_names
 from culaunch._image.embedded import ALIGN, SECTION, image_record, size_offset
 
 _TEXT = """\
-// The image {name}, as culaunch embeds it. Assembler alone: it is the same for every compiler.
+// The image {name}, as culaunch embeds it. Only assembler code, to be the same for every compiler.
 asm(R"culaunch(
 .pushsection {section}, "a", %progbits
 .balign {align}

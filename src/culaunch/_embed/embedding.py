@@ -33,39 +33,40 @@ def embed(
 ) -> None:
     """Write an object file that carries an image, for ``CULAUNCH_EMBED_CUBIN(name)``.
 
-    No compiler, linker or binutils take part. The image is read-only data, aligned to 64 bytes,
-    followed by a zero byte, so that PTX is a C string. It is copied in pieces: a large image
-    costs no memory.
+    This needs no compiler, linker or binutils. The image is read-only data, aligned to 64 bytes and
+    followed by a zero byte, which makes PTX a C string. It is copied in pieces: a large image needs
+    no memory.
 
-    Alone, the object defines hidden symbols: they can be linked into any library once, and no
-    other library sees them. Merged with an object, they are local to it.
+    A separate object defines hidden symbols. You can link them into any library once, and no other
+    library sees them. If the image is merged with an object, its symbols are local to that object.
 
     Parameters
     ----------
     image : str, os.PathLike, bytes or Image
         A cubin, a fatbin or PTX.
     output_object : str or os.PathLike
-        The object file (ELF, relocatable) to write. It is replaced as a whole or not at all; a
+        The object file (ELF, relocatable) to write. It is replaced as a whole or not at all. A
         link, a device or a FIFO is written through.
     name : str
-        The name that the C++ code gives to ``CULAUNCH_EMBED_CUBIN``: a C identifier.
+        The name in the C++ code's ``CULAUNCH_EMBED_CUBIN``: a C identifier.
     merge_with : str or os.PathLike, optional
-        An object compiled from the code that embeds `name`. The output is then that object with
-        the image in it, and symbols that only it sees, so that any number of objects of one
-        library can use the same name. It may be the output of an earlier call (one object, two
-        images), and it may be `output_object` itself.
+        An object compiled from the code that embeds `name`. The output is that object with the
+        image, whose symbols only it sees. Any number of objects in one library can therefore use
+        the same name. It may be the output of an earlier call (one object, two images), or
+        `output_object` itself.
     symbol_style : {"culaunch", "tvm-ffi"}, default "culaunch"
-        ``"tvm-ffi"`` gives the symbols that ``TVM_FFI_EMBED_CUBIN(name)`` expects.
+        ``"tvm-ffi"`` writes the symbols that ``TVM_FFI_EMBED_CUBIN(name)`` expects.
     machine : {"x86_64", "aarch64"}, optional
-        The processor that the object is for: that of `merge_with`, else this machine's.
+        The processor of the object. The default is the processor of `merge_with`, else this
+        machine's.
 
     Raises
     ------
     ImageError
-        If `image` is not a cubin, a fatbin or PTX, or `merge_with` is not an object file of a
-        supported machine that asks for `name`. Nothing is written then.
+        If `image` is not a cubin, a fatbin or PTX. Also if `merge_with` is not an object file of a
+        supported machine that refers to `name`. Nothing is written then.
     OSError
-        If a file is missing or cannot be read or written. Nothing is left half written.
+        If a file is missing or cannot be read or written. No partial file is left.
     ValueError
         If `name`, `symbol_style` or `machine` is not one of those allowed.
     """
@@ -88,8 +89,8 @@ def embed(
     with open_image_stream(image) as stream:
         if stream.is_file(output):
             raise ValueError(f"output_object is the image itself ({output!r}): name another file")
-        # Only now: everything that can be told from the arguments has been refused, and the output
-        # is replaced at the end of the block alone.
+        # Only now: every invalid argument has been refused, and the output is replaced only at the
+        # end of the block.
         with open_output(output) as file:
             if merge_path is None:
                 assert target is not None

@@ -1,4 +1,4 @@
-"""An image as a stream, so that a large one never is in memory whole."""
+"""An image as a stream, to keep a large one out of memory."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class ImageStream:
             # One buffer, filled again and again: no piece is allocated, and nothing is copied in
             # between.
             count = self.file.readinto(piece[: min(_PIECE, left)])
-            # Another process cut it since its size was asked for. What was promised in the header
-            # cannot be kept.
+            # Another process has truncated it since its size was read. The size in the header is
+            # now wrong.
             if not count:
                 raise ImageError("became shorter while it was being read", source=self.label)
             output.write(piece[:count])

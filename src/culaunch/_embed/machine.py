@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Machine:
-    """What differs between object files of two processors."""
+    """The differences between the object files of two processors."""
 
     name: str
     e_machine: int
@@ -16,8 +16,8 @@ class Machine:
     """The GNU property in which an object states which branch protections it is fit for."""
 
 
-# An object without the property makes the linker drop the protection (IBT and shadow stack, BTI
-# and PAC) from the whole library; data is fit for all of them: both have the value 3.
+# If an object lacks the property, the linker drops the protection (IBT and shadow stack, BTI and
+# PAC) from the whole library. Data is compatible with all of them: both have the value 3.
 ALL_PROTECTIONS = 3
 
 MACHINES = (

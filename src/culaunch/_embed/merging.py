@@ -46,13 +46,13 @@ def merge_image(
         wanted = _wanted_symbols(obj, symbols)
         places = image_symbols(symbols, stream.size)
         order, table = _reordered(obj, wanted, places)
-        # The object as it is, and what is new behind it: no offset in it changes. What must be
-        # larger than it was (the image, the names of sections, the table of sections) is written
-        # anew at the end, and the old copy stays behind as bytes that nothing refers to.
+        # The object stays as it is, with additions behind it: no offset in it changes. Parts that
+        # grow (the image, the names of sections, the table of sections) are written again at the
+        # end. Their old copies stay as unused bytes.
         original.seek(0)
         shutil.copyfileobj(original, file, _PIECE)
-        # The names of sections grow by one, and so the table of names moves to the end; the names
-        # of symbols stay, since the image's symbols are those that the object refers to already.
+        # The names of sections grow by one, and therefore the table of names moves to the end. The
+        # names of symbols stay: the object already refers to the image's symbols.
         names = elf.Strings(obj.section_bytes(obj.header.shstrndx))
         image = write_image(file, stream, symbols, names.add(SECTION))
         names_at = write_aligned(file, bytes(names.data))
@@ -97,8 +97,8 @@ def _wanted_symbols(obj: ObjectFile, symbols: Symbols) -> dict[int, str]:
         if symbol.section == SHN_UNDEF:
             if name in names and number >= first_global:
                 wanted[number] = name
-            # What it asks for under other names is for the message: mostly the two names differ by
-            # a typing error.
+            # The other names that it asks for are for the message: usually the two names differ by
+            # a typo.
             if name.startswith(symbols.prefix):
                 asked.add(name.removeprefix(symbols.prefix))
         # Defined: this is the output of an earlier call, and two images cannot have one name.
@@ -126,8 +126,8 @@ def _reordered(
     first_global = obj.sections[obj.symtab].info
     count = len(obj.symbols)
     others = [n for n in range(first_global, count) if n not in wanted]
-    # ELF wants all local symbols before the first global one: what becomes local moves to the end
-    # of those that are, and nothing else changes places with its neighbours.
+    # ELF wants all local symbols before the first global one. A symbol that becomes local moves to
+    # the end of the local ones, and nothing else changes places.
     old_numbers = [*range(first_global), *wanted, *others]
     # By old number: what every relocation and group that counts symbols is renumbered with.
     order = [0] * count

@@ -30,7 +30,7 @@ class ObjectFile:
 
     @classmethod
     def read(cls, file: BinaryIO, path: str, machine: Machine | None) -> ObjectFile:
-        """Read an object; refuse what is not one, or is for another machine than `machine`."""
+        """Read an object; refuse other files, and objects for another machine than `machine`."""
         size = file.seek(0, 2)
         header = _read_header(file, path, size, machine)
         table = _slice(
@@ -50,8 +50,8 @@ class ObjectFile:
         symtab = sections[symtabs[0]]
         if symtab.link >= len(sections) or header.shstrndx >= len(sections):
             raise ImageError("has a section index past its section table", source=path)
-        # Section numbers of 16 bits do not reach past them, and a table beside that of symbols has
-        # the rest, which would have to be reordered, too.
+        # Section numbers of 16 bits do not reach past them. A table beside the table of symbols has
+        # the rest, and would also have to be reordered.
         if any(section.type == SHT_SYMTAB_SHNDX for section in sections):
             raise ImageError(
                 "has more than 65,279 sections, which cannot be merged: write the image to an "

@@ -43,8 +43,8 @@ def write_objects(
     file: BinaryIO, images: Iterable[tuple[ImageStream, Symbols]], machine: Machine
 ) -> None:
     """Write an object of several images, each with symbols of its own."""
-    # Room for the header, which is written last: only then it is known where the table of sections
-    # is. No image is in memory whole, so that nothing is known before it was written.
+    # Space for the header, which is written last: only then is the offset of the section table
+    # known. Images are never in memory as a whole, so their sizes are unknown before writing.
     file.write(bytes(elf.EHDR_SIZE))
     names, strings = elf.Strings(), elf.Strings()
     section_name = names.add(SECTION)

@@ -19,7 +19,7 @@ class Symbols:
 
     name: str
     prefix: str
-    """What stands before the name, in every symbol of the style."""
+    """The text before the name in every symbol of the style."""
 
     data: str
     """The first byte of the image."""
