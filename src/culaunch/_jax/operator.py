@@ -21,17 +21,17 @@ _WAYS = ("sequential", "sequential_unrolled", "broadcast_all")
 
 
 class JaxOperator:
-    """A function as an operation of JAX: what :func:`jax_op` makes.
+    """A function as an operation of JAX: the result of :func:`jax_op`.
 
-    It is called with arrays of JAX, traced ones too, and returns new ones. What the function writes
-    is not changed but returned: an argument that it returns as it came is the new array; others
-    follow by their names.
+    Call it with arrays of JAX, traced ones too; it returns new arrays. Arrays that the function
+    writes are returned instead of changed. If the function itself returns one of these, that result
+    is the new array. Others follow, in the order of their names.
 
     Attributes
     ----------
     function : Function
     target : str
-        The custom call's name, for ``jax.export.DisabledSafetyCheck.custom_call``.
+        The name of the custom call, for ``jax.export.DisabledSafetyCheck.custom_call``.
     """
 
     target = TARGET
@@ -86,11 +86,12 @@ class JaxOperator:
             for name, value in zip(self.function.declaration.names, values, strict=True)
         )
         plan, call, jitted = self._plan(values, kinds, found)
-        # Outside of a trace the call is a compiled program of its own; in one it is a part of that,
-        # and a jit inside would be one more level that XLA has to take away.
+        # Outside of a trace the call is a compiled program. Inside a trace it is part of another
+        # program, and a jit would be one more level that XLA has to remove.
         if not any(isinstance(one, jax.core.Tracer) for one in found):
             return plan, jitted, found
-        # Before gradients are thought of: that of what is the same on all devices is a sum then.
+        # Before gradients are considered: the gradient of a value that all devices share is then a
+        # sum.
         axes = axes_of(jax, found)
         return plan, call, [varying(jax, one, axes) for one in found]
 
@@ -157,18 +158,18 @@ class JaxOperator:
 def jax_op(function: Any, *, vmap: str | Callable[..., Any] = "sequential") -> JaxOperator:
     """Make a function an operation of JAX: for ``jax.jit``, ``grad``, ``vmap`` and ``export``.
 
-    ``scale.jax`` is ``jax_op(scale)``. Its results' shapes and types come from the body; XLA calls
-    it natively, on its stream, with its memory.
+    ``scale.jax`` is ``jax_op(scale)``. The body supplies the shapes and types of the results. XLA
+    calls the function natively, on its stream, with its memory.
 
     Parameters
     ----------
     function : Function
-        Or a function of a library.
+        A function, or a function of a library.
     vmap : str or callable, optional
-        How ``jax.vmap`` calls it: ``"sequential"`` (a loop), ``"sequential_unrolled"`` (a call
-        for each), ``"broadcast_all"`` (one call, each array with one dimension more in
-        front), or a function ``rule(size, is_batched, *arguments)`` that returns the results with
-        the batch in front.
+        How ``jax.vmap`` calls it. ``"sequential"`` is a loop, and ``"sequential_unrolled"`` one
+        call for each item. ``"broadcast_all"`` is one call, with one more dimension in front of
+        each array. A function ``rule(size, is_batched, *arguments)`` returns the results with the
+        batch in front.
 
     Returns
     -------
@@ -177,7 +178,7 @@ def jax_op(function: Any, *, vmap: str | Callable[..., Any] = "sequential") -> J
     Raises
     ------
     TypeError, ValueError
-        If it is no function, or there is no such way.
+        If it is not a function, or `vmap` is unknown.
     MissingDependencyError
         If JAX is not installed, or too old.
     """
@@ -203,8 +204,8 @@ def _sorted(jax: Any, function: Any, name: str, value: Any, found: list[Any]) ->
     if _takes_number(function, name) and value.ndim == 0:
         raise TypeError(
             f"{function.__name__}: argument {name} is a number, and {spell(value)} is an array of "
-            "JAX, whose value the host does not know: pass a Python number (jax.jit takes it as "
-            f"one with static_argnames={name!r}), or let the kernel read it from an array"
+            "JAX, whose value the host does not know. Pass a Python number (in jax.jit with "
+            f"static_argnames={name!r}), or let the kernel read it from an array"
         )
     found.append(_array(jax, function, name, value))
     return ARRAY

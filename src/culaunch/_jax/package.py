@@ -67,6 +67,6 @@ def _interface_minor(include: Path) -> int | None:
     """Read the version of the interface from the header that comes with JAX; None: another one."""
     text = (include / "xla" / "ffi" / "api" / "c_api.h").read_text(encoding="utf-8")
     found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", text))
-    # XLA says on which device it calls in JAX 0.6 and newer; the version is that of before.
+    # XLA passes the device of a call in JAX 0.6 and newer; this version is the one before.
     is_known = found.get("MAJOR") == str(_MAJOR) and "XLA_FFI_DeviceOrdinal_Get" in text
     return int(found["MINOR"]) if is_known and "MINOR" in found else None

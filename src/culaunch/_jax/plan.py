@@ -29,25 +29,25 @@ class Plan:
     Parameters
     ----------
     function : Function
-        Or a function of a library.
+        A function, or a function of a library.
     values : tuple
-        One for each parameter; what stands in for arrays counts by its shape and type alone.
+        One for each parameter. Only the shape and the type of a stand-in for an array count.
     arrays : tuple of int
-        What each is, as :func:`call_text` has it.
+        The kind of each array, as :func:`call_text` uses it.
     shapes : tuple
         Shape and type of each array.
 
     Attributes
     ----------
     returned : int
-        How many results of XLA are arrays that the function makes; then come those that it writes.
+        How many results of XLA are arrays that the function makes. Those that it writes follow.
     tree : Tree or None
-        What was traced; None of a function of a library.
+        The trace; None for a function of a library.
 
     Raises
     ------
     TypeError, ValueError
-        As a call of the function.
+        The same as for a call of the function.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class Plan:
         self.name: str = function.__name__
         self.names: tuple[str, ...] = function.declaration.names
         self._arrays = arrays
-        # The body runs twice: traced, for what its kernels do to the arrays, and on shapes alone,
-        # for what it returns. A function of a library says the former itself.
+        # The body runs twice: traced, to see how its kernels use the arrays, and on shapes only, to
+        # find its results. A function of a library already records the former.
         traced = filled(values, arrays, [_traced(*one) for one in shapes])
         self.tree: Tree | None = None
         if isinstance(function, Function):
@@ -116,7 +116,7 @@ class Plan:
         new = [written[i] for i, _ in self._extra]
         if self.result is None and len(new) == 1:
             return new[0]
-        # What is written and not returned would be lost: arrays of JAX do not change.
+        # A result that is written but not returned would be lost: arrays of JAX do not change.
         names = [name for _, name in self._extra]
         if self.result is not None:
             names, new = ["result", *names], [result, *new]

@@ -1,4 +1,4 @@
-"""What a custom call calls, as a text in XLA's program, and back."""
+"""The target of a custom call, as a text in XLA's program, and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from culaunch._launch.dtype import DType, as_dtype
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# What has no name that another process would know, by a number of this one.
+# An object without a name that another process would know gets a number of this process.
 _known: dict[int, Any] = {}
 _numbers: dict[int, int] = {}  # id -> number; what is in _known does not go
 _count = itertools.count(1)
@@ -37,8 +37,8 @@ def call_text(function: Any, values: Sequence[Any], arrays: Sequence[int], write
     writes : iterable of int
         Which of the arrays, one after the other, are written.
     """
-    # JAX keeps compiled programs by their text: what differs here is compiled anew, and what is
-    # the same must be written the same.
+    # JAX caches compiled programs by their text: a different text is compiled again, and equal
+    # calls must give the same text.
     written = [
         _written(value) if kind == VALUE else None
         for value, kind in zip(values, arrays, strict=True)
@@ -117,8 +117,8 @@ def _read(written: Any) -> Any:
 def _name_of(function: Any) -> str:
     """Return module:name, by which other processes find it, too; else a number of this one."""
     name = f"{function.__module__}:{function.__qualname__}"
-    # The name counts only where it leads back to this very function: it may be one that was made
-    # in another function, or one whose name stands for something else now.
+    # The name counts only if it leads back to this very function. The function may be local to
+    # another function, or its name may stand for something else now.
     return name if _found(name) is function else f"#{_number_of(function)}"
 
 

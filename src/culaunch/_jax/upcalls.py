@@ -1,4 +1,4 @@
-"""What the extension calls of this package: ``_core.JaxUpcalls`` has the types."""
+"""The functions here that the extension calls: ``_core.JaxUpcalls`` has the types."""
 
 from culaunch._jax.texts import resolve
 
