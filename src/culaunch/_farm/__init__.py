@@ -1,4 +1,4 @@
-"""Work on somebody else's executor: of processes, of a cluster, of a batch system."""
+"""Work on a user's executor: of processes, of a cluster, of a batch system."""
 
 from culaunch._farm.progress import Progress
 from culaunch._farm.ray_executor import RayExecutor

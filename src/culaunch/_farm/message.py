@@ -1,9 +1,9 @@
-"""What goes to a worker and comes back: some tasks, and their answers.
+"""The messages to a worker and back: some tasks, and their answers.
 
-An executor pickles what it is given, once for each message. What is large and the same for many
-tasks (headers, a source) is therefore not in a message but named there by its digest; a worker that
-does not have it says so, and gets those tasks again with it. No file system is needed for this, and
-nothing of the executor but ``submit``.
+An executor pickles its input, once for each message. Large values that many tasks share (headers, a
+source) are therefore not part of a message, which only names them by digest. A worker that lacks
+one says so, and gets those tasks again with it. This needs no file system, and nothing of the
+executor except ``submit``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Message:
-    """What a worker gets."""
+    """The message to a worker."""
 
     items: tuple[tuple[Callable[..., Any], dict[str, Any], dict[str, str]], ...]
     """Of each task what to run, its arguments, and the digests of those that are shared."""
@@ -57,16 +57,16 @@ class Message:
         return cls(tuple(items), values, seconds, stops, sender)
 
     def packed(self) -> Message | bytes:
-        """Return its pickle, where any process can read that; itself, where only the engine may.
+        """Return its pickle if any process can read that, or the object if only the engine can.
 
-        Engines look into an object that they are given, for tokens and for results of other calls,
-        which takes longer than all the rest; they leave bytes alone.
+        Engines search an object for tokens and for results of other calls, which takes longer than
+        everything else. They do not search bytes.
         """
         try:
             data = pickle.dumps(self, _PROTOCOL)
         except Exception:  # noqa: BLE001 - an object of anybody's may raise anything there
             return self
-        # What the program itself defines has no module to be imported from. Some engines send it
+        # The program's own definitions have no module to import them from. Some engines send them
         # by value.
         return self if b"__main__" in data else data
 
@@ -79,7 +79,7 @@ class Reply:
     worker: bytes
     """Which process it was."""
     seconds: float
-    """What the work took."""
+    """The duration of the work."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class Made:
 class Failed:
     """The answer of a worker whose work raised an exception.
 
-    It comes back as a value: an executor may wrap what is raised in a type of its own, print it, or
-    keep the text alone.
+    It is returned as a value: an executor may wrap a raised exception in its own type, print it, or
+    keep only the text.
     """
 
     error: Exception

@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 # work takes, and whether the workers have what is shared, is so known before all tasks are in the
 # executor's queue.
 _FIRST_SENT = 8
-# Where answers take longer than this, twice as many messages go, so that thousands of workers are
-# busy soon; workers that have not answered at all may be starting.
+# If answers take longer than this, twice as many messages are sent, to occupy thousands of workers
+# soon. Workers that have not answered at all may still be starting.
 _PATIENCE = 0.25
 _PATIENCE_AT_FIRST = 2.0
 # Quick tasks are sent together, as many as a worker does in this time: a message costs up to some
 # milliseconds whatever is in it. No worker begins another one of them after that time.
 _TOGETHER_SECONDS = 0.25
 _MOST_TOGETHER = 32
-# What many tasks share is sent once to a worker that lacks it. A task that came there before it is
-# sent without it again so many times: an engine may give messages to others than who asked, and in
-# another order.
+# A value that many tasks share is sent once to a worker that lacks it. If a task still arrives
+# without it, it is sent again up to this many times: an engine may give messages to other workers,
+# and in another order.
 _MOST_LACKED = 2
-# Less work than this is not worth a message of its own, whoever waits for it.
+# Less work than this is not worth a message of its own, even if a worker is waiting.
 _LEAST_SECONDS = 0.005
 # Seconds between looks at jobs that cannot say when they are done.
 _LOOK = 0.2
@@ -72,7 +72,7 @@ class OnTheWay:
         self._room = len(tasks) if is_here else _FIRST_SENT
         self._widened = time.monotonic() + _PATIENCE_AT_FIRST - _PATIENCE
         self._workers: set[bytes] = set()
-        # Who was sent what it lacks, and has not answered yet.
+        # The workers that were sent a missing value and have not answered yet.
         self._asked: set[tuple[bytes, tuple[str, ...]]] = set()
         self._done = 0
         self._each = 0.0  # seconds that one task takes a worker, the last ones above all
@@ -93,7 +93,7 @@ class OnTheWay:
                 return ended
 
     def cancel(self) -> None:
-        """Let nothing begin any more; forget what cannot say that it was cancelled."""
+        """Start nothing more; forget the futures that cannot report that they were canceled."""
         self._is_cancelled = True
         self._waiting.clear()
         for number, sent in list(self._sent.items()):
@@ -170,7 +170,7 @@ class OnTheWay:
 
     def _ends_of(self, sent: _Sent) -> list[tuple[int, Made | Failed]]:
         """Return what came of the tasks of a message; let wait again what has to be sent again."""
-        # Whoever got it: a worker that still lacks it then asks again.
+        # Another worker may have received it: a worker that still lacks it then asks again.
         self._asked -= {one.asked_by for one in sent.tasks if one.asked_by is not None}
         try:
             error = sent.future.exception()
@@ -185,7 +185,8 @@ class OnTheWay:
             assert error is not None
             if len(sent.tasks) == 1:
                 return [(sent.tasks[0].index, Failed(error, ""))]
-            # One of them may have ended its worker: each goes alone, so that this one fails alone.
+            # One of them may have ended its worker: send each one separately, so only that one
+            # fails.
             self._wait_again(replace(one, alone=True) for one in sent.tasks)
             return []
         self._note(reply)

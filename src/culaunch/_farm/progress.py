@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a ``progress=`` callable gets after each request that has ended."""
+    """The argument of a ``progress=`` callable after each request that has ended."""
 
     done: int
     """Requests that have ended, with those that failed."""
@@ -32,7 +32,7 @@ class Progress:
 
 
 class Meter:
-    """Counts, and tells whoever asked."""
+    """Counts, and calls the callable."""
 
     def __init__(self, total: int, tell: Callable[[Progress], object]) -> None:
         self._total = total

@@ -55,7 +55,7 @@ class RayExecutor(concurrent.futures.Executor):
 
 
 class _RayFuture(concurrent.futures.Future[Any]):
-    """A future that tells Ray when it is cancelled."""
+    """A future that tells Ray when it is canceled."""
 
     def __init__(self, ray: Any, reference: Any) -> None:
         super().__init__()

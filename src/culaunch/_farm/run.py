@@ -30,20 +30,21 @@ def run_all(
     Parameters
     ----------
     tasks : sequence of Task
-        What to do.
+        The tasks.
     executor
-        Something whose ``submit(function, argument)`` gives a future: of ``concurrent.futures``, or
-        an object with ``done()``, ``exception()``, ``result()`` and ``cancel()``.
+        An object whose ``submit(function, argument)`` returns a future: from
+        ``concurrent.futures``, or an object with ``done()``, ``exception()``, ``result()`` and
+        ``cancel()``.
     progress : bool or callable
-        Whether to draw a bar, or who is told a :class:`Progress` after each task.
+        Whether to draw a bar, or a callable that receives a :class:`Progress` after each task.
     return_exceptions : bool
-        Whether an exception stands in the place of a result. Without it the failed task that comes
-        first is raised when those that had begun have ended; the others are cancelled.
+        Whether to return an exception in place of a result. Otherwise the first failed task's
+        exception is raised after the running tasks have ended; the others are canceled.
 
     Raises
     ------
     Exception
-        What a task raised, with its label.
+        The exception of a task, with its label.
     """
     answers: list[Made | Failed | None] = [None] * len(tasks)
     run = OnTheWay(tasks, executor, is_here=shares_memory(executor), stops=not return_exceptions)

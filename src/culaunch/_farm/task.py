@@ -1,4 +1,4 @@
-"""One request, as whoever asks for it describes it."""
+"""One request, as its caller describes it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ class Task:
     """One request."""
 
     run: Callable[..., Any]
-    """At the top of a module, so that it can be pickled; it gets the arguments by name."""
+    """A function at the top level of a module, which can be pickled. It gets the arguments by name.
+    """
     arguments: Mapping[str, Any]
     label: str
-    """What messages call it: ``request 3 of compile_many (scale.cu)``."""
+    """The name in messages: ``request 3 of compile_many (scale.cu)``."""
     shared: Mapping[str, Shared] = field(default_factory=dict)
     """Arguments that are sent once to each worker."""
 
@@ -27,5 +28,5 @@ class Shared:
     """An argument that many tasks have in common."""
 
     digest: str
-    """What stands for its contents."""
+    """The digest of its contents."""
     value: Any
