@@ -1,1 +1,1 @@
-"""What a compiler will read of the disk: found in the text, without running the compiler."""
+"""Finds the files that a compiler will read, from the text, without running the compiler."""

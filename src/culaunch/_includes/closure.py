@@ -1,7 +1,7 @@
 """Everything that a source can pull in, and a digest of it.
 
-The work is done by ``include/culaunch/jit``, which programs without Python use as well: one scan,
-so that both find the same files and come to the same keys.
+``include/culaunch/jit`` does the work, and programs without Python use it as well. Both therefore
+find the same files and compute the same keys.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Search:
     dirs: Sequence[str] = ()
     """The directories, in order."""
     quoted_dirs: Sequence[str] = ()
-    """Directories that are looked through before, for quoted names alone."""
+    """Directories that are searched first, only for quoted names."""
     system: Callable[[], Sequence[str]] = tuple
     """Returns the compiler's own directories; asked only when the others lack something."""
     own: frozenset[str] = frozenset()
     """Which of `dirs` are the compiler's own, too."""
     identity: str = ""
-    """What else tells one compiler from another."""
+    """The rest of the compiler's identity."""
     working: str = "/"
     """The directory in which the compiler takes an in-memory header to be."""
     forced: Sequence[str] = ()
@@ -62,12 +62,12 @@ class Search:
 
 @dataclass
 class Includes:
-    """What a source can pull in."""
+    """All files that a source can pull in."""
 
     text: str
     """The source, with names changed that NVRTC would not find."""
     digest: str = ""
-    """Of the contents of everything, and of which name leads where; without the source itself."""
+    """The digest of all contents, and of the file that each name leads to; without the source."""
     memory: dict[str, str] = field(default_factory=dict)
     """The in-memory headers that can be reached, by name."""
     missing: Sequence[str] = ()
@@ -76,7 +76,7 @@ class Includes:
     """How many of the compiler's own headers there are."""
     footprint: Footprint = field(default_factory=Footprint)
     unknown: str = ""
-    """What was included that the text alone does not name; then anything may have been read."""
+    """An include that the text does not name; any file may then have been read."""
 
 
 def follow(text: str, path: str, search: Search) -> Includes:
@@ -91,8 +91,8 @@ def follow(text: str, path: str, search: Search) -> Includes:
     search : Search
         Where to look.
     """
-    # The extension scans: the same code serves headers of C++ programs that compile at run time, so
-    # that both find the same.
+    # The extension scans. C++ programs that compile at run time use the same code and find the same
+    # files.
     changed, digest, memory, missing, system_files, found, lacking, absent, unknown = follow_source(
         text, path, dict(search.headers), search.fields, search.system
     )
@@ -103,7 +103,7 @@ def follow(text: str, path: str, search: Search) -> Includes:
 
 
 class SourceFacts(NamedTuple):
-    """What a text is by itself."""
+    """The includes of a single text."""
 
     digest: str
     """The SHA-256 of its bytes."""

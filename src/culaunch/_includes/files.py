@@ -33,8 +33,8 @@ def identity(status: os.stat_result) -> Identity:
 def settled_identity(status: os.stat_result, now: int) -> Identity | None:
     """Return the identity, or None when the file may change and keep it.
 
-    That is so shortly after a change, and where the file system keeps no time of change in
-    fractions of a second: such an image could be replaced by one that differs in contents alone.
+    None is returned shortly after a change, and if the file system has no fractions of a second in
+    its change times. Another file with the same identity may then replace the image.
     """
     return identity(status) if is_old(status, now) and status.st_ctime_ns % _SECOND_NS else None
 
@@ -56,9 +56,9 @@ def file_digest(path: str) -> str | None:
 def known_digest(path: str, status: os.stat_result, now: int) -> str | None:
     """Return the SHA-256 of a file's contents, which is not computed twice in a process.
 
-    Files whose identity is not kept (`settled_identity`) because their times have no fractions of a
-    second, as those of many system images, are known again here: nothing exchanges such an image
-    while a process runs.
+    Some files have change times without fractions of a second, for example in many system images,
+    and their identity is not kept (`settled_identity`). They are also cached here: nobody replaces
+    these while a process runs.
     """
     key = identity(status)
     # Within two seconds of its last change a file may change again, and have the same times: file

@@ -1,4 +1,4 @@
-"""What a scan asked of the disk, and whether it would get the same answers now."""
+"""The queries of a scan to the disk, and whether they would still have the same answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Footprint:
     found: tuple[Found, ...] = ()
     lacking: tuple[Lacking, ...] = ()
     absent: tuple[str, ...] = ()
-    """What was no readable file although its name is taken: a directory, a dangling link."""
+    """Names that exist but are not readable files: a directory, a dangling link."""
 
     def renewed(self) -> Footprint | None:
         """Look again; give the same answers with identities of now, or None if some differ.
@@ -62,8 +62,7 @@ class Footprint:
                 status = os.stat(one.path)
             except OSError:
                 return None
-            # Two paths that led to one file must do so still: `#pragma once` reads such a file
-            # once.
+            # Two paths that led to one file must still do so: `#pragma once` reads this file once.
             if first.setdefault((status.st_dev, status.st_ino), index) != one.first:
                 return None
             # Times of another kind alone are no change: a file that was copied, or checked out
@@ -117,12 +116,12 @@ class Lacking(NamedTuple):
 
 
 def joined(parts: Iterable[Footprint], leave_out: str | None = None) -> Footprint:
-    """Put footprints together.
+    """Combine footprints.
 
     Parameters
     ----------
     parts : iterable of Footprint
-        What was asked.
+        The footprints to combine.
     leave_out : str, optional
         A directory whose files do not count.
     """
@@ -182,7 +181,7 @@ class View:
         self._files[path] = note
 
     def footprint(self) -> Footprint:
-        """Return what was asked and answered so far."""
+        """Return the queries and answers so far."""
         missing = [path for path, answer in self._files.items() if answer is None]
         lacking, absent = _by_directory(missing)
         return Footprint(tuple(self._found), lacking, absent)
@@ -198,8 +197,7 @@ def _by_directory(paths: Iterable[str]) -> tuple[tuple[Lacking, ...], tuple[str,
     absent = []
     for path in paths:
         parent, name = os.path.split(path)
-        # Of a directory that is not there it is enough to know that the first of its parents is
-        # not.
+        # For a missing directory, it is enough to record that its first missing parent is missing.
         while not _is_directory(parent, exists):
             parent, name = os.path.split(parent)
         if parent not in directories:

@@ -59,7 +59,7 @@ class HostSearch:
     not_there: tuple[str, ...] = ()
     """Directories that it would look through if they were there."""
     forced: tuple[str, ...] = ()
-    """What it includes before the first line, as ``"name`` or ``<name``."""
+    """The files that it includes before the first line, as ``"name`` or ``<name``."""
     defines: str = ""
     """Lines that define what its options define."""
 
