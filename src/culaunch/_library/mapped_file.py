@@ -1,4 +1,4 @@
-"""A file in memory as the system has it: mapped, so that processes share its pages."""
+"""A memory-mapped file, whose pages several processes share."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import os
 class MappedFile:
     """The bytes of a file that stays mapped for as long as something reads them.
 
-    Whoever replaces the file by another (a rename) does not disturb it. One that is cut short in
-    place is noticed before its bytes are touched, as far as that can be: the system ends a process
-    that reads where there is nothing any more.
+    Replacing the file by another one (a rename) does not disturb it. Truncation in place is noticed
+    before the bytes are read, as far as possible. The system ends a process that reads past the
+    end.
 
     Parameters
     ----------
     path : str
-        Where it is.
+        The file's path.
 
     Raises
     ------
     OSError
-        If it cannot be read, or is no regular file.
+        If it cannot be read, or is not a regular file.
     """
 
     def __init__(self, path: str) -> None:
@@ -49,9 +49,9 @@ class MappedFile:
             raise OSError("the file is closed")
         if offset < 0 or size < 0 or offset + size > self.size:
             raise OSError(f"it has no bytes {offset} to {offset + size}")
-        # Reading mapped pages behind the end of a file is SIGBUS, which ends the process. A moment
-        # is left in which it may be cut short all the same: whoever replaces a library renames a
-        # new file into its place.
+        # Reading mapped pages past the end of a file raises SIGBUS, which ends the process. The
+        # file may still be truncated after this check: to replace a library, rename a new file into
+        # its place.
         if os.fstat(self._descriptor).st_size < self.size:
             raise OSError("it was cut short since it was opened")
         return (
@@ -96,7 +96,7 @@ class BytesFile:
 
 
 class Reader:
-    """What a reader of archives wants of a file: a position, and reading from there."""
+    """The interface of a file for a reader of archives: a position, and reading from there."""
 
     def __init__(self, file: MappedFile | BytesFile) -> None:
         self._file = file
@@ -127,4 +127,4 @@ class Reader:
         return data
 
     def close(self) -> None:
-        """Nothing: the file is closed by whoever opened it."""
+        """Do nothing: the code that opened the file closes it."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from culaunch._image import Image
     from culaunch._library.mapped_file import BytesFile, MappedFile
 
-# What stands before a member in a zip: the signature, and at the end the lengths of name and extra.
+# The header before a member in a zip: the signature, and at the end the lengths of name and extra.
 _LOCAL = struct.Struct("<4s22xHH")
 
 
@@ -29,15 +29,15 @@ class Member(NamedTuple):
 
 
 class Members:
-    """Members by name; they are checked, and mapped, when somebody asks for them.
+    """Members by name; they are checked and mapped on demand.
 
-    It is what stays of a library that was read: its manifest need not.
+    This part of a library stays after reading; the manifest need not.
 
     Parameters
     ----------
     file : MappedFile or BytesFile
     source : str
-        What messages call the file.
+        The file's name in messages.
     table : dict of str to Member
     """
 

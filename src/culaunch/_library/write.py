@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 _HEADER = 30  # bytes before the name of a member
-# What zip programs use for this and for nothing else: the field's number, its size, the alignment.
+# The numbers that zip programs use only for this: the field's number, its size, the alignment.
 _ALIGNED = 0xD935
 _EXTRA = struct.Struct("<HHH")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day that a zip can name
@@ -36,13 +36,13 @@ def library_bytes(
     Parameters
     ----------
     functions : sequence of mapping
-        What the manifest says of each function; JSON's types alone.
+        The manifest's entry of each function; only JSON's types.
     members : mapping of str to bytes
         Images by name.
     producer : str
-        What made it, such as ``"culaunch 0.1.0"``.
+        The program that made it, such as ``"culaunch 0.1.0"``.
     version : int, default 1
-        Of the format: the lowest that has what the functions say.
+        The format's version: the lowest one that supports the entries.
     """
     manifest = {
         "format": FORMAT,
@@ -54,7 +54,7 @@ def library_bytes(
         },
         "functions": list(functions),
     }
-    # What the reader would refuse is not written.
+    # Do not write an entry that the reader would refuse.
     check_manifest(manifest, "the library to write")
     text = json.dumps(manifest, ensure_ascii=True, allow_nan=False, indent=1)
     stream = io.BytesIO()
@@ -77,7 +77,7 @@ def write_library(
     producer: str,
     version: int = 1,
 ) -> None:
-    """Write a library to a file; whoever reads it sees the old one or the whole new one."""
+    """Write a library to a file; readers see either the old one or the whole new one."""
     target = checked_path("path", path)
     data = library_bytes(functions, members, producer, version)
     write_output(target, data, durable=True)
