@@ -38,33 +38,34 @@ def export(
 ) -> None:
     """Write functions as a shared library, for every framework and language of Apache TVM-FFI.
 
-    The library has the programs that were traced until now (by calls, or by ``specialize``), and
-    the images of their kernels. It needs neither culaunch nor Python, but for ``libtvm_ffi.so``.
-    Arguments come by position; ``NAME_into`` takes arrays for the results first, where a function
-    returns new arrays alone. A call of another kind, or of a path that was not traced, is an error
+    The library contains the programs that were traced so far (by calls, or by ``specialize``), and
+    the images of their kernels. It needs no culaunch and no Python, only ``libtvm_ffi.so``.
+    Arguments are positional. If a function returns only new arrays, ``NAME_into`` takes arrays for
+    the results first. A call of another kind, or on a path that was not traced, raises an error
     that says so.
 
     Parameters
     ----------
     functions : Function or LoadedFunction, or a sequence of these
-        A function of a library is exported for the device in use, whose driver loads its images.
+        The functions. A function of a library is exported for the device in use, whose driver loads
+        its images.
     path : str or os.PathLike
         The library to write, such as ``"libmylib.so"``. It is replaced as a whole or not at all.
     header : str or os.PathLike, optional
-        A C++ header to write beside it: the functions with types, in a namespace of the library's
-        name. What includes it needs the headers of apache-tvm-ffi alone.
+        A C++ header to write beside it: the typed functions, in a namespace with the library's
+        name. Code that includes it needs only the headers of apache-tvm-ffi.
     flags, link_flags : sequence of str, optional
-        More options for the C++ compiler and for the linker.
+        Further options for the C++ compiler and for the linker.
 
     Raises
     ------
     CompileError
         If there is no C++ compiler, or it fails.
     MissingDependencyError
-        Without apache-tvm-ffi, or without ``cuda.h``.
+        If apache-tvm-ffi or ``cuda.h`` is missing.
     TypeError
-        If a function does what only Python can: it closes over an array,
-        returns an argument, takes a value that TVM-FFI has not.
+        If a function does something that only Python can: it closes over an array, returns an
+        argument, or takes a value that TVM-FFI does not have.
     ValueError
         If a function was neither called nor specialized, or two exports have one name.
     """
