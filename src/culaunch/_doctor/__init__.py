@@ -1,4 +1,4 @@
-"""What this machine has of all that culaunch can use, and what is wrong with it."""
+"""Reports the software on this machine that culaunch can use, and its problems."""
 
 from __future__ import annotations
 

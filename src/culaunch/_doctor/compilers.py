@@ -63,7 +63,7 @@ def _check_headers() -> Iterator[Finding]:
 
 def _library(module: str, library: str) -> str:
     api = importlib.import_module(f"cuda.bindings.{module}")
-    # Calling it loads the library, so that one that is there and does not load is found here.
+    # Calling it loads the library: this finds a library that exists but does not load.
     found = ".".join(str(part) for part in api.version())
     from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
 
@@ -106,10 +106,10 @@ def _version(command: list[str]) -> str:
 
 
 def _tried(name: str, look: Callable[[], str]) -> Finding:
-    """Return how a look went: what is not installed is missing, everything else is broken."""
+    """Return the result of a check: missing if it is not installed, broken if it does not work."""
     try:
         return Finding(_TOPIC, name, "ok", look())
-    # What is not there is no fault of the machine: most programs need none of it.
+    # Missing software is not a fault of the machine: most programs need none of it.
     except (ImportError, CompileError, FileNotFoundError) as error:
         return Finding(_TOPIC, name, "missing", str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for

@@ -49,7 +49,7 @@ class Diagnosis:
 
     @property
     def broken(self) -> tuple[Finding, ...]:
-        """What is there and does not work."""
+        """The software that is installed but does not work."""
         return tuple(finding for finding in self.findings if finding.state == "broken")
 
     def to_dict(self) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def _check(package: str, command: str, array: str) -> Finding:
         return Finding(_TOPIC, root, "broken", f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - a package may raise anything as it is imported
         return Finding(_TOPIC, root, "broken", f"{type(error).__name__}: {error}")
-    version = getattr(importlib.import_module(root), "__version__", "of an unknown version")
+    version = getattr(importlib.import_module(root), "__version__", "unknown version")
     return Finding(_TOPIC, root, "ok", ", ".join([str(version), *_ways(module, array)]))
 
 
