@@ -1,7 +1,7 @@
 """Compile, inspect, load, launch, embed and ship CUDA kernels.
 
-The names below are loaded on first use, so that ``import culaunch`` needs no GPU, no toolkit
-and no framework, and one half of the library does not pay for the other.
+The names below are loaded on first use. Therefore ``import culaunch`` needs no GPU, no toolkit and
+no framework, and you pay only for the parts that you use.
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ if not TYPE_CHECKING:  # for type checkers a name that is not above is a mistake
 
 
 def __dir__() -> list[str]:
-    # What is imported here is nobody's business.
+    # Names that are imported here are private.
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
@@ -342,7 +342,7 @@ if "CULAUNCH_BUNDLE" in os.environ:  # "culaunch bundle" runs the program
         def write() -> None:
             from culaunch._base.bundling import kept_to_bundle
 
-            # Who has made nothing that is packed loads nothing for it now.
+            # A program that has made nothing to pack loads nothing for it now.
             if kept_to_bundle():
                 from culaunch._ship.bundled import write_used
 

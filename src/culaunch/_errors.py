@@ -1,8 +1,8 @@
 """Every exception and warning that culaunch raises.
 
-A mistake in a call is a built-in :class:`TypeError`, :class:`ValueError` or
-:class:`OverflowError`, or one of the classes here that derive from them. What the driver
-reports is a :class:`DriverError`. A defect of culaunch itself is an :class:`InternalError`.
+A mistake in a call is a built-in :class:`TypeError`, :class:`ValueError` or :class:`OverflowError`,
+or one of the classes here that derive from them. An error of the driver is a :class:`DriverError`.
+A defect of culaunch itself is an :class:`InternalError`.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class CompileError(CulaunchError):
 
 
 class KernelNotFoundError(CulaunchError, KeyError):
-    """A kernel or variable that is not in the module; the message lists what is.
+    """The module does not have this kernel or variable; the message lists those it has.
 
     Parameters
     ----------
     message : str
-        What was asked for, and what there is.
+        The requested name, and the existing names.
     log : str, optional
-        Where the message lists a part, the whole list.
+        The whole list, if the message contains only a part of it.
     """
 
     def __init__(self, message: str = "", *, log: str = "") -> None:

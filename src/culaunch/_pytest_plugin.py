@@ -1,7 +1,7 @@
 """The pytest plugin: the fixture ``culaunch_driver`` with its marker, and ``--culaunch-triton``.
 
-pytest loads this in every run where culaunch is installed, so it imports nothing of culaunch until
-a test asks for the fixture, or the command line for native Triton kernels.
+pytest loads this in every run where culaunch is installed. It therefore imports nothing of culaunch
+until a test uses the fixture, or the command line asks for native Triton kernels.
 """
 
 from __future__ import annotations

@@ -182,18 +182,19 @@ def use_driver(name: str) -> Iterator[None]:
 
 
 def c_driver(folder: str | os.PathLike[str]) -> str:
-    """Build a ``libcuda.so.1`` whose functions are those of the driver in use.
+    """Build a ``libcuda.so.1`` whose functions call the driver in use.
 
-    C that is written for the driver, such as :meth:`culaunch.triton.KernelSet.write_c` writes, is
-    linked with it into a shared library, and called from the test by :mod:`ctypes`: so it runs on
-    the emulated driver. It has the functions of the driver that culaunch calls (copies are the
-    asynchronous ones). The driver is the one that is in use when the library is loaded first. No
-    other library of that process finds it as the system's ``libcuda.so.1``.
+    Use it to test C code for the driver, such as the output of
+    :meth:`culaunch.triton.KernelSet.write_c`. Link the code with it into a shared library, and call
+    that from the test by :mod:`ctypes`: it then runs on the emulated driver. The library has the
+    driver functions that culaunch calls (the copies are the asynchronous ones). It uses the driver
+    that is in use when it is first loaded. No other library of the process finds it as the system's
+    ``libcuda.so.1``.
 
     Parameters
     ----------
     folder : str or os.PathLike
-        Where to write it and what it is a link to; it is made. Link with ``-Wl,-rpath`` and this
+        The folder for the library and its link; it is created. Link with ``-Wl,-rpath`` and this
         folder.
 
     Returns
@@ -206,7 +207,7 @@ def c_driver(folder: str | os.PathLike[str]) -> str:
     CompileError
         If there is no C++ compiler, or it fails.
     MissingDependencyError
-        Without ``cuda.h``.
+        If ``cuda.h`` is missing.
     """
     from culaunch._inline.c_driver import build_c_driver
 
@@ -225,9 +226,9 @@ def has_gpu() -> bool:
 
 
 def reset_emulator() -> None:
-    """Forget the fault of the emulated device, so that it launches again.
+    """Clear the fault of the emulated device, to launch on it again.
 
-    No GPU can do that: there a fault ends the process's use of the device. Memory, modules and
+    A GPU cannot do that: there a fault ends the process's use of the device. Memory, modules and
     kernels stay as they are.
     """
     from culaunch._emulator import reset

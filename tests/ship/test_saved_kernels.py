@@ -162,7 +162,7 @@ WRONG = {
     "type": ({"types": [3]}, "no text"),
     "user": ({"by_user": 1}, "by_user is true or false"),
     "unknown": ({"by_user": True, "types": ["int", None]}, "types that a user gave are whole"),
-    "expressions": ({"expressions": [1]}, "expressions has what is no text"),
+    "expressions": ({"expressions": [1]}, "expressions has an item that is not a text"),
 }
 
 

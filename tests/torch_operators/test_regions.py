@@ -246,7 +246,7 @@ def complex_number(x, factor=1j):
     [
         (no_arrays, (3,), "has no array parameter"),
         (view, (), "a view of an argument"),
-        (complex_number, (), "argument factor is 1j, and an operator of torch takes"),
+        (complex_number, (), "argument factor is 1j. An operator of torch takes"),
         (view, (1, 2), "takes 1 positional argument but 3 were given"),
     ],
 )

@@ -121,7 +121,9 @@ def docstring(content: str, line: int) -> Iterator[Text]:
         ]
         if ">>>" in block or (lines and lines[0].rstrip().endswith("::")):
             continue
-        items = re.split(r"\n(?=\s*(?:[-*] |\w+(?:, \w+)* : ))", "\n".join(lines))
+        items = re.split(
+            r"\n(?=\s*(?:[-*] |\w+(?:, \w+)* : |\*{1,2}\w+(?: : .*)?\n))", "\n".join(lines)
+        )
         for item in items:
             yield from sentences(item.replace("``", "`"), line)
 

@@ -52,9 +52,11 @@ def install(
 
     Parameters
     ----------
-    Patterns like those of file names (``"fla.*"``) for the kernel's module and qualified name
-    (``"fla.ops.kda.chunk.kernel"``). A kernel is native if it matches a pattern of `include` and
-    none of `exclude`. If culaunch is installed already, these patterns replace the previous ones.
+    include, exclude : str or iterable of str
+        Patterns like those of file names (``"fla.*"``) for the kernel's module and qualified name
+        (``"fla.ops.kda.chunk.kernel"``). A kernel is native if it matches a pattern of `include`
+        and none of `exclude`. If culaunch is installed already, these patterns replace the
+        previous ones.
 
     Returns
     -------

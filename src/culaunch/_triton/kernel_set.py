@@ -162,11 +162,12 @@ class KernelSet(SetDispatcher):
 
         Parameters
         ----------
-        The names of the parameters that the choice depends on.
-            The parameters that the choice depends on, by name.
-        Pairs of the arguments of a call on this device and the configuration for similar calls, one
-        of :attr:`configs`. From the results of :func:`culaunch.tune`, all entries whose keys are as
-        long as `key`.
+        key : sequence of str
+            The names of the parameters that the choice depends on.
+        choices : sequence of (sequence, dict), or TunedConfigs
+            Pairs of the arguments of a call on this device and the configuration for similar
+            calls, one of :attr:`configs`. From the results of :func:`culaunch.tune`, all entries
+            whose keys are as long as `key`.
 
         Raises
         ------
