@@ -231,7 +231,7 @@ def test_a_configuration_that_sets_an_argument_of_the_launch(kernels):
     from culaunch.triton import compile  # noqa: A004
 
     configs = [triton.Config({"BLOCK": 64, "n": 32})]
-    with pytest.raises(ValueError, match=r"of accumulate sets n, .* declare it tl\.constexpr"):
+    with pytest.raises(ValueError, match=r"of accumulate sets n, .* Declare it tl\.constexpr"):
         compile(triton.autotune(configs, key=[])(kernels.accumulate), "*fp32, *fp32", arch="sm_80")
 
 
