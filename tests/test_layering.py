@@ -29,7 +29,7 @@ BY_NAME = {
 }
 DOTTED = r"culaunch(\.\w+)+(?<!\.h)"  # a module, not the header
 # What a part may import at the top of a module, besides the standard library and culaunch.
-NEEDED = {"_emulator": {"numpy"}, "_pytest_plugin": {"pytest"}, "cli": {"click", "rich"}}
+NEEDED = {"_emulator": {"numpy"}, "_pytest_plugin": {"pytest"}, "cli": {"click"}}
 
 
 def part_of(path):
@@ -86,7 +86,7 @@ def test_a_module_named_in_a_string_is_the_emulator():
 def test_loading_a_module_needs_the_standard_library_only():
     found = []
     for path in MODULES:
-        # cli/__init__.py is what reports that click or rich is missing.
+        # cli/__init__.py is what reports that click is missing.
         known = set() if path.parts[-2:] == ("cli", "__init__.py") else NEEDED.get(part_of(path))
         roots = {name.split(".")[0] for name in imported_on_load(ast.parse(text_of(path)).body)}
         outside = roots - set(sys.stdlib_module_names) - {"culaunch"} - (known or set())

@@ -19,13 +19,13 @@ CLI_ONLY = {
 }
 # What only a command has: files, and how to print.
 CLI_OPTIONS = {
-    "compile": {"output", "verbose"},
-    "doctor": {"as_json"},
+    "compile": {"driver", "output", "verbose"},
+    "doctor": {"as_json", "driver"},
     "embed": {"input_obj", "output", "output_obj", "verbose"},
     "fatbin": {"output", "verbose"},
     "inspect": {"as_json", "files", "no_kernels"},
     "link": {"output", "verbose"},
-    "tune": {"as_json", "device", "kernel", "output", "seed", "signature"},
+    "tune": {"as_json", "device", "driver", "kernel", "output", "seed", "signature"},
 }
 
 

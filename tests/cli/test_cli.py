@@ -1,5 +1,6 @@
 """The group of commands: what it lists, how it fails, and that it needs only what it says."""
 
+import contextlib
 import importlib.machinery
 import json
 import os
@@ -13,7 +14,8 @@ import click
 import pytest
 
 import culaunch as cl
-from culaunch.cli import _group, main
+from culaunch.cli import _group, _options, main
+from culaunch.cli._messages import in_options
 
 COMMANDS = _group.group.list_commands(click.Context(_group.group))
 
@@ -120,16 +122,15 @@ def test_an_interrupt_is_said_and_has_the_usual_code(failing, capsys):
     assert "interrupted" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("package", ["click", "rich"])
-def test_a_missing_extra_names_the_pip_command(package):
+def test_a_missing_extra_names_the_pip_command():
     code = (
-        f"import sys; sys.modules[{package!r}] = None\n"
+        "import sys; sys.modules['click'] = None\n"
         "from culaunch.cli import main; main(['--version'])"
     )
     result = run(code=code)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        f"error: the command line needs {package}: python -m pip install 'culaunch[cli]'\n"
+        "error: the command line needs click: python -m pip install 'culaunch[cli]'\n"
     )
 
 
@@ -146,18 +147,197 @@ def test_the_doctor_needs_no_extra(as_json):
         assert result.stdout.startswith("this installation\n")
 
 
+@pytest.mark.parametrize("extra", [True, False])
+def test_a_reader_that_leaves_is_no_error(extra):
+    """As `culaunch doctor | head -1` does; the report is longer than a pipe that nobody reads."""
+    code = "" if extra else "import sys; sys.modules['click'] = None\n"
+    code += "from culaunch.cli import main; main(['doctor'])"
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, stdout=writing, stderr=subprocess.PIPE, text=True
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_wrong_command_line_has_the_same_spelling():
+    done = run("compile", "x.cu")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "Usage: culaunch compile [OPTIONS] SOURCE\n"
+        "Try 'culaunch compile --help' for help.\n\n"
+        "error: Missing option '-o' / '--output'.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("arch must be sm_90 (got '90')", "--arch must be sm_90 (got '90')"),
+        ("arch '90' is unknown", "--arch '90' is unknown"),
+        ("cannot open arch 90", "cannot open arch 90"),
+        (
+            "include <x>, or compile with backend='nvcc'",
+            "include <x>, or compile with --backend nvcc",
+        ),
+        ("name one, as in arch='sm_90'", "name one, as in --arch sm_90"),
+        ("pass its directory in include_dirs=", "pass its directory in --include"),
+        ("pass relocatable=True", "pass --relocatable"),
+        ("or cache=False", "or --no-cache"),
+        ("names must hold str", "--name must hold str"),
+        ("-arch=sm_90 and --std=c++17 are nvcc's", "-arch=sm_90 and --std=c++17 are nvcc's"),
+        ("int arch = 4; arch==3", "int arch = 4; arch==3"),
+    ],
+)
+def test_an_error_names_options(said, shown):
+    command = _group.group.get_command(click.Context(_group.group), "compile")
+    assert in_options(said, command) == shown
+
+
+@pytest.mark.slow
+def test_an_error_of_the_api_is_in_the_command_line_s_words(tmp_path):
+    (tmp_path / "k.cu").write_text("__global__ void k() {}")
+    done = run(
+        "compile", str(tmp_path / "k.cu"), "-o", str(tmp_path / "k.cubin"), "--maxrregcount", "0"
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: --maxrregcount must be in 1 to 255 (got 0)\n"
+
+
+def on_a_terminal(*arguments, **variables):
+    """Run a command on a terminal of its own and return what it shows there."""
+    leader, follower = os.openpty()
+    done = subprocess.Popen(
+        [sys.executable, "-m", "culaunch", *arguments], stdin=follower, stdout=follower,
+        stderr=follower, env={**os.environ, "TERM": "xterm", **variables},
+    )  # fmt: skip
+    os.close(follower)
+    shown = b""
+    # Its end is an error here: the other side of the terminal has closed.
+    with contextlib.suppress(OSError), open(leader, "rb", buffering=0) as terminal:
+        while part := terminal.read(4096):
+            shown += part
+    done.wait()
+    return shown.decode()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("variables", "colored"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False), ({"NO_COLOR": ""}, True)],
+)
+def test_colors_are_for_terminals_that_want_them(tmp_path, variables, colored):
+    ptx = tmp_path / "k.ptx"
+    ptx.write_text(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n")
+    shown = on_a_terminal("inspect", str(ptx), str(tmp_path / "missing.ptx"), **variables)
+    assert "compute_80" in shown
+    assert "error:" in shown
+    assert ("\x1b[1m" in shown) is colored
+    assert ("\x1b[" in shown) is colored
+
+
+def completed(words):
+    """Return what bash is told to complete the last word to."""
+    told = {
+        "_CULAUNCH_COMPLETE": "bash_complete", "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }  # fmt: skip
+    done = subprocess.run(
+        ["culaunch"], check=False, capture_output=True, text=True, env=os.environ | told
+    )
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
 @pytest.mark.slow
 @pytest.mark.needs("installed-wheel")
-def test_a_shell_completes_commands_and_options():
-    for words, wanted in (("culaunch insp", "inspect"), ("culaunch compile --ar", "--arch")):
-        told = {
-            "_CULAUNCH_COMPLETE": "bash_complete", "COMP_WORDS": words,
-            "COMP_CWORD": str(words.count(" ")),
-        }  # fmt: skip
-        done = subprocess.run(
-            ["culaunch"], check=False, capture_output=True, text=True, env=os.environ | told
-        )
-        assert done.stdout == f"plain,{wanted}\n", done.stderr
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("insp", ["plain,inspect"]),
+        ("compile --ar", ["plain,--arch"]),
+        ("compile k.cu --arch sm_9", ["plain,sm_90", "plain,sm_90a"]),
+        ("compile k.cu --arch sm_80,sm_9", ["plain,sm_80,sm_90", "plain,sm_80,sm_90a"]),
+        ("link a.o --arch compute_10", [f"plain,compute_10{end}" for end in
+                                        ("0", "0a", "0f", "3", "3a", "3f", "7", "7a", "7f")]),
+        ("run k", ["file,k"]),
+        ("compile k", ["file,k"]),
+        ("fatbin k", ["file,k"]),
+        ("run --driver emu", ["plain,emulator"]),
+        ("run --driver ./lib", ["file,./lib"]),
+        ("run missing.ptx k", [""]),
+    ],
+)  # fmt: skip
+def test_a_shell_completes(words, wanted):
+    assert completed(f"culaunch {words}") == wanted
+
+
+@pytest.mark.slow
+@pytest.mark.needs("installed-wheel")
+def test_a_shell_completes_the_kernels_of_an_image(tmp_path):
+    ptx = tmp_path / "k.ptx"
+    ptx.write_text(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry alone() { ret; }\n"
+        ".visible .entry _Z5scaleIfEvPT_PKS0_S0_i() { ret; }\n"
+    )
+    assert completed(f"culaunch run {ptx} ") == ["plain,alone", "plain,scale<float>"]
+    assert completed(f"culaunch tune {ptx} al") == ["plain,alone"]
+
+
+@pytest.mark.needs("cuda.bindings")
+def test_every_architecture_is_completed():
+    from culaunch._compile.nvrtc import supported_archs
+
+    assert set(supported_archs()) <= set(_options.NUMBERS)
+
+
+def test_the_driver_is_an_option(monkeypatch):
+    """It is where $CULAUNCH_DRIVER is, for this process and those that it starts."""
+    done = run("doctor", "--driver", "emulator", "--json")
+    findings = {one["name"]: one["detail"] for one in json.loads(done.stdout)["findings"]}
+    assert "CULAUNCH_DRIVER=emulator" in findings["environment"]
+    wrong = run("run", "x.ptx", "--grid", "1", "--block", "1", "--driver", "cpu")
+    assert wrong.returncode == 2
+    assert wrong.stderr.endswith(
+        "error: Invalid value for '--driver': the driver must be 'cuda', 'emulator' or the path of "
+        "a library that exports the CUDA driver API (got 'cpu'): did you mean 'emulator'?\n"
+    )
+
+
+def test_a_file_that_imports_what_is_missing(tmp_path):
+    (tmp_path / "model.py").write_text("import no_such_framework.language as tl\n")
+    done = run("triton", f"{tmp_path}/model.py:k", "--signature", "i32", "--arch", "sm_80",
+               "-o", str(tmp_path / "k.culib"))  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"error: {tmp_path}/model.py imports no_such_framework, which {sys.executable} does not "
+        "have\n"
+    )
+    code = (
+        "import sys; sys.modules['triton'] = None\n"
+        "from culaunch.cli import main; main(sys.argv[1:])"
+    )
+    (tmp_path / "model.py").write_text("import triton\n")
+    done = subprocess.run(
+        [sys.executable, "-c", code, "triton", f"{tmp_path}/model.py:k", "--signature", "i32",
+         "--arch", "sm_80", "-o", str(tmp_path / "k.culib")],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.endswith("does not have: python -m pip install triton\n")
+
+
+def test_a_file_that_fails_shows_its_own_lines(tmp_path):
+    (tmp_path / "model.py").write_text("def f():\n    1 / 0\nf()\n")
+    done = run("triton", f"{tmp_path}/model.py:k", "--signature", "i32", "--arch", "sm_80",
+               "-o", str(tmp_path / "k.culib"))  # fmt: skip
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert f'"{tmp_path}/model.py", line 3' in lines[1]
+    assert lines[-1] == "ZeroDivisionError: division by zero"
+    assert "culaunch/cli" not in done.stderr
 
 
 @pytest.mark.slow

@@ -100,6 +100,27 @@ def test_an_image_comes_from_standard_input(run, images):
     assert out.startswith("y: float32[4]  2.5 2.5 2.5 2.5\n")
 
 
+def test_a_source_is_compiled(run, images, tmp_path):
+    (images / "axpy.cu").write_text(SOURCE)
+    words = (*GRID, "--arg", "y:float32[4]=0.5", "--arg", "x:float32[4]=ones", "--arg", "2.",
+             "--arg", "4")  # fmt: skip
+    assert run(*words, image="axpy.cu") == run(*words)
+    (images / "wrong.cu").write_text("__global__ void k() { oops; }")
+    with pytest.raises(cl.CompileError, match="oops"):
+        command.main(
+            [str(images / "wrong.cu"), "--grid", "1", "--block", "1"], standalone_mode=False
+        )
+
+
+def test_an_instance_of_a_template_is_compiled(run, images):
+    (images / "scale.cu").write_text(
+        "template <typename T> __global__ void scale(T* y, T f) { y[threadIdx.x] *= f; }\n"
+    )
+    out = run("scale<double>", "--grid", "1", "--block", "4", "--arg", "y:float64[4]=arange",
+              "--arg", "3.0", image="scale.cu")  # fmt: skip
+    assert out == "y: float64[4]  0.0 3.0 6.0 9.0\n"
+
+
 def test_the_time_is_told(run):
     out = run(*GRID, "--arg", "y:float32[4]=0.5", "--arg", "x:float32[4]=ones", "--arg", "2.",
               "--arg", "4", "--time")  # fmt: skip

@@ -86,6 +86,17 @@ def test_a_machine_with_nothing(monkeypatch):
     assert (framework.state, framework.remedy) == ("missing", "python -m pip install no-such")
 
 
+@pytest.mark.parametrize("name", ["CMake", "ninja"])
+def test_a_program_in_path_is_found(monkeypatch, tmp_path, name):
+    """One of the system's as one of pip's: no distribution of that name is needed."""
+    program = tmp_path / name.lower()
+    program.write_text("#!/bin/sh\necho own 3.25.1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    found = by_name(check_compilers())[name]
+    assert (found.state, found.detail) == ("ok", f"own 3.25.1, {program}")
+
+
 def test_a_framework_that_is_broken(monkeypatch, tmp_path):
     (tmp_path / "broken_one.py").write_text("raise RuntimeError('half installed')")
     (tmp_path / "broken_two.py").write_text("import no_such_part")

@@ -7,7 +7,7 @@ import pytest
 import culaunch as cl
 from culaunch.cli import main
 
-pytestmark = pytest.mark.needs("click", "rich")
+pytestmark = pytest.mark.needs("click")
 
 
 def run(capsys, *words):

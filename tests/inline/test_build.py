@@ -63,6 +63,20 @@ def test_files_become_a_library_that_is_loaded_later(built):
 
 @pytest.mark.slow
 @pytest.mark.needs("g++")
+def test_the_path_of_a_library_can_be_loaded(built, tmp_path, monkeypatch):
+    """A name without a folder would be looked up where the system's libraries are."""
+    library, arguments = built
+    monkeypatch.chdir(tmp_path)
+    sources = [library.parent / "add.cpp", library.parent / "more.cpp"]
+    for output in ("k.so", "./k.so"):
+        made = cl.build("kernels", sources, output=output, **arguments)
+        assert made == tmp_path / "k.so"
+        script = "import sys, tvm_ffi; assert tvm_ffi.load_module(sys.argv[1]).add(40) == 42"
+        subprocess.run([sys.executable, "-c", script, str(made)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("g++")
 def test_a_stub_says_names_types_and_docstrings(built, tmp_path):
     library, _ = built
     text = cl.stubs(library, tmp_path / "kernels.pyi")

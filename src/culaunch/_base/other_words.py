@@ -65,6 +65,7 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("data", "data_ptr", "device_ptr", "gpudata", "ptr"), "array.address"),
         "copy": "culaunch.empty(like=array).copy_from(array)",
         "free": "not needed: memory is freed with its last array",
+        **dict.fromkeys(("item", "tolist"), "array.numpy().tolist()"),
         "reshape": "array.view(shape=...)",
     },
     "Stream": {
@@ -79,6 +80,40 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("elapsed_time", "time_since", "time_till"), "end.elapsed(start)"),
         "sync": "event.synchronize()",
         "wait": "stream.wait(event)",
+    },
+}  # fmt: skip
+
+
+# What no name of culaunch does, and what does it: the table of docs/support.md.
+_POOL = "culaunch has no memory pool; use the framework's allocator, or cuda.core"
+_RANDOM = "culaunch has no random numbers; use torch.rand, cupy.random or jax.random"
+_MATRICES = "culaunch has no matrix products; use torch.matmul, or CUTLASS in a kernel"
+_REDUCTIONS = (
+    "culaunch has no reductions of arrays; a framework's array over the same memory has them, as "
+    "in torch.from_dlpack(array).{name}()"
+)
+_REDUCING = (
+    "all", "any", "argmax", "argmin", "argsort", "cumsum", "max", "mean", "min", "prod", "sort",
+    "std", "sum", "var",
+)  # fmt: skip
+DONE_BY_OTHERS: dict[str, dict[str, str]] = {
+    "culaunch": {
+        **dict.fromkeys(
+            ("MemoryPool", "get_default_memory_pool", "get_default_pinned_memory_pool",
+             "set_allocator"), _POOL
+        ),
+        **dict.fromkeys(("curand", "rand", "randn", "random"), _RANDOM),
+        **dict.fromkeys(("dot", "einsum", "linalg", "matmul"), _MATRICES),
+        **{name: _REDUCTIONS.format(name=name) for name in _REDUCING},
+    },
+    "DeviceArray": {
+        **dict.fromkeys(("dot", "matmul"), _MATRICES),
+        **{name: _REDUCTIONS.format(name=name) for name in _REDUCING},
+        **dict.fromkeys(
+            ("T", "mT", "transpose", "swapaxes", "permute", "astype"),
+            "a DeviceArray is memory in C order; a framework's array over it does this, as in "
+            "torch.from_dlpack(array)",
+        ),
     },
 }  # fmt: skip
 
@@ -100,7 +135,7 @@ def with_other_words(cls: type[T]) -> type[T]:
 
 
 def here_it_is(owner: str, name: str) -> str:
-    """Return ``": here it is array.address"``, or nothing for what is nobody's word.
+    """Return ``": here it is array.address"``, who else does it, or nothing for an unknown name.
 
     Parameters
     ----------
@@ -110,4 +145,7 @@ def here_it_is(owner: str, name: str) -> str:
         The attribute that was asked for.
     """
     meant = OTHER_WORDS[owner].get(name)
-    return f": here it is {meant}" if meant else ""
+    if meant:
+        return f": here it is {meant}"
+    by_others = DONE_BY_OTHERS.get(owner, {}).get(name)
+    return f": {by_others}" if by_others else ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 import subprocess
+import sysconfig
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda_places import find_nvcc
@@ -27,10 +29,11 @@ def check_compilers() -> Iterator[Finding]:
     yield _tried("nvFatbin", lambda: _library("nvfatbin", "nvfatbin"))
     yield _check_nvcc()
     yield _tried("C++ compiler", _cxx)
-    for name, package in (("TVM-FFI", "apache-tvm-ffi"), ("CMake", "cmake"), ("ninja", "ninja")):
-        found = distribution(package)
-        remedy = "" if found else f"python -m pip install {package}"
-        yield Finding(_TOPIC, name, "ok" if found else "missing", found or "", remedy)
+    found = distribution("apache-tvm-ffi")
+    remedy = "" if found else "python -m pip install apache-tvm-ffi"
+    yield Finding(_TOPIC, "TVM-FFI", "ok" if found else "missing", found or "", remedy)
+    for name in ("CMake", "ninja"):
+        yield _check_program(name, name.lower())
 
 
 def _nvrtc() -> str:
@@ -81,6 +84,14 @@ def _check_nvcc() -> Finding:
             "python -m pip install nvidia-cuda-nvcc nvidia-cuda-crt",
         )
     return _tried("nvcc", lambda: f"{_version([path])}, {path}")
+
+
+def _check_program(name: str, program: str) -> Finding:
+    """Look in PATH, as a build does, and where pip puts programs of this Python."""
+    path = shutil.which(program) or shutil.which(program, path=sysconfig.get_path("scripts"))
+    if path is None:
+        return Finding(_TOPIC, name, "missing", "", f"python -m pip install {program}")
+    return _tried(name, lambda: f"{_version([path])}, {path}")
 
 
 def _cxx() -> str:

@@ -188,7 +188,8 @@ def build_inline(
     Returns
     -------
     pathlib.Path
-        The library: ``tvm_ffi.load_module(path)`` and C++ without Python load it.
+        The library, as an absolute path: ``tvm_ffi.load_module(path)`` and C++ without Python load
+        it.
 
     Raises
     ------
@@ -221,7 +222,8 @@ def build_inline(
         return Path(library.path)
     with open(library.path, "rb") as file:
         write_output(checked_path("output", output), file.read())
-    return Path(output)
+    # Whole: "x.so" alone would be looked up where the system's libraries are, not here.
+    return Path(output).absolute()
 
 
 def build(
@@ -257,7 +259,8 @@ build_directory
     Returns
     -------
     pathlib.Path
-        The library: ``tvm_ffi.load_module(path)`` and C++ without Python load it.
+        The library, as an absolute path: ``tvm_ffi.load_module(path)`` and C++ without Python load
+        it.
 
     Raises
     ------

@@ -12,6 +12,7 @@ from culaunch._launch.copies import copy_in, copy_out, fill_elements
 from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.host_memory import bytes_of, over_host
+from culaunch._launch.no_arithmetic import without_arithmetic
 from culaunch._launch.numpy_dtypes import checked_dtype, checked_shape, filled_in, packed
 from culaunch._launch.stream_handle import stream_or_current
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
+@without_arithmetic
 @with_other_words
 class DeviceArray(CoreDeviceArray):
     """A contiguous array in the memory of a device.

@@ -10,7 +10,7 @@ from culaunch._core import Kernel as CoreKernel
 from culaunch._launch.driver import device_ordinal
 from culaunch._launch.inside import core_of
 from culaunch._launch.kernel_use import KernelAttributes, Occupancy
-from culaunch._launch.other_launches import OTHER_WORDS, instead_of_a_call
+from culaunch._launch.other_launches import OTHER_WORDS, instead_of_a_call, not_subscripted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,6 +159,7 @@ class KernelLaunches(CoreKernel):
             priority=priority,
         )
 
+    @not_subscripted
     def attributes(self, device: int | None = None) -> KernelAttributes:
         """Return what the kernel uses and allows on a device.
 

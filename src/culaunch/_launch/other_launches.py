@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+
+from culaunch._base.other_words import here_it_is
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+F = TypeVar("F", bound="Callable[..., object]")
+
 # The names that other libraries use for the options of a launch.
 OTHER_WORDS = {
     "args": "the arguments themselves, by position", "block_dim": "block", "block_size": "block",
@@ -23,6 +33,29 @@ def instead_of_a_call(name: str, args: tuple[object, ...]) -> str:
         return f"{kernel}[grid, block](...)"
     # CuPy's kernels are called so, with the arguments as a tuple behind.
     return f"{kernel}[{grid}, {block}](...), with the arguments one by one"
+
+
+def not_subscripted(function: F) -> F:
+    """Let a method answer ``kernel.attributes["num_regs"]``, which is CuPy's spelling."""
+    return cast("F", _Method(function))
+
+
+class _Method:
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, owner: object, kind: object = None) -> object:
+        if owner is None:
+            return self._function
+        return functools.update_wrapper(_Bound(self._function, owner), self._function)
+
+
+class _Bound(functools.partial[object]):
+    def __getitem__(self, name: object) -> NoReturn:
+        called = f"kernel.{cast('Any', self).__name__}"
+        hint = here_it_is("Kernel", name) if isinstance(name, str) else ""
+        raise TypeError(f"{called} is a method, as in {called}(){hint}")
 
 
 def _sizes(value: object) -> object:

@@ -193,7 +193,10 @@ def _arguments_of(source: Any) -> list[Argument]:
     }
     attributes = {tuple(path): value for path, value in (source.attrs or {}).items()}
     return [
-        _argument((i,), source.signature[name], by_path, attributes, one.is_constexpr)
+        # Triton does not require an entry for a constant: ASTSource(kernel, {"x": "*fp32"}, ...).
+        _argument(
+            (i,), source.signature.get(name, "constexpr"), by_path, attributes, one.is_constexpr
+        )
         for i, (name, one) in enumerate(zip(function.arg_names, function.params, strict=True))
     ]
 

@@ -1,11 +1,12 @@
 """The command ``culaunch``: parse, call the public API, print.
 
-Nothing here imports ``click`` or ``rich``. A missing extra is then one line and not a traceback.
+Nothing here imports ``click``. A missing extra is then one line and not a traceback.
 ``culaunch.cli._group`` has the group of commands.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 __all__ = ["main"]
@@ -21,7 +22,6 @@ def main(arguments: list[str] | None = None) -> None:
     """
     try:
         import click  # noqa: F401
-        import rich  # noqa: F401
     except ImportError as error:
         words = sys.argv[1:] if arguments is None else arguments
         if words and words[0] == "doctor" and set(words[1:]) <= {"--json"}:
@@ -38,11 +38,16 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _doctor(*, as_json: bool) -> int:
-    """Say what is missing on a machine where the packages of the command line are, too."""
+    """Report what is missing on a machine that lacks the packages of the command line, too."""
     import json
 
     import culaunch as cl
 
     found = cl.doctor()
-    print(json.dumps(found.to_dict(), indent=2) if as_json else found)
+    try:
+        print(json.dumps(found.to_dict(), indent=2) if as_json else found, flush=True)
+    except BrokenPipeError:
+        # The reader has left, as `head` does. Python would flush, and fail, again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return 1 if found.broken else 0

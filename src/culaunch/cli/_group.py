@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 from typing import Any
 
 import click
 
 import culaunch as cl
-from culaunch.cli._messages import print_error
+from culaunch.cli._messages import print_error, print_usage_error
 
 # In the order in which --help lists them.
 _COMMANDS = (
@@ -37,6 +38,19 @@ class _Commands(click.Group):
         command = importlib.import_module(f"{__package__}.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. A mistake that the user can fix is one message and the code 1."""
+        try:
+            return super().invoke(ctx)
+        except cl.InternalError:
+            raise  # a defect keeps its traceback
+        except (cl.CulaunchError, OSError, ValueError, OverflowError) as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise  # whoever reads the output has left: click ends quietly
+            name = ctx.invoked_subcommand
+            print_error(error, None if name is None else self.get_command(ctx, name))
+            return 1
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -82,22 +96,13 @@ for _name in ("cmake_dir", "include_dir"):
 
 
 def run(arguments: list[str] | None) -> int:
-    """Run the group and return the exit code.
-
-    An error that the user can fix (a missing file, a damaged image, a source that does not compile)
-    is one message and the code 1. A defect keeps its traceback.
-    """
+    """Run the group and return the exit code."""
     try:
         result: Any = group(arguments, prog_name="culaunch", standalone_mode=False)
-    except cl.InternalError:
-        raise
     except click.exceptions.Abort:
         print_error("interrupted")
         return 130
     except click.ClickException as error:
-        error.show()
+        print_usage_error(error)
         return error.exit_code
-    except (cl.CulaunchError, OSError, ValueError, OverflowError) as error:
-        print_error(error)
-        return 1
     return result if isinstance(result, int) else 0

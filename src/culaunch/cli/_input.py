@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +19,18 @@ if TYPE_CHECKING:
     from culaunch.triton import KernelSet
 
 
+# Packages that pip calls by the name that they are imported by.
+_FRAMEWORKS = ("jax", "numpy", "torch", "triton")
+
+
 def image_source(name: str) -> str | bytes:
     """Return what the API opens: a path as it is, or the bytes of standard input for ``-``."""
     return sys.stdin.buffer.read() if name == STANDARD else name
 
 
 def kernel_of(image: str, name: str | None, signature: str | None) -> cl.Kernel:
-    """Load an image and return the kernel of a name, or the only one."""
-    module = cl.load(image_source(image))
+    """Load an image, or compile a source, and return the kernel of a name, or the only one."""
+    module = cl.load(_compiled(image, name) if image.endswith(".cu") else image_source(image))
     if name is None:
         if len(module) != 1:
             names = "\n  ".join(one.demangled for one in module.kernels)
@@ -34,6 +39,15 @@ def kernel_of(image: str, name: str | None, signature: str | None) -> cl.Kernel:
             )
         name = module.kernels[0].name
     return module.kernel(name, signature=signature)
+
+
+def _compiled(path: str, name: str | None) -> cl.Image:
+    """Compile a file for the driver in use; an instance of a template is named to the compiler."""
+    names = [name] if name is not None and "<" in name else []
+    image = cl.compile(Path(path), names=names)
+    if image.log:
+        click.echo(image.log, err=True)
+    return image
 
 
 def dims(option: str, text: str | None) -> tuple[int, ...] | None:
@@ -70,11 +84,29 @@ def object_of_file(text: str) -> tuple[Any, ModuleType]:
     sys.path.insert(0, str(file.parent))  # as for a script
     # Under its name before it runs, as an import would: its dataclasses and pickles look there.
     sys.modules[file.stem] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        root = str(error.name).partition(".")[0]
+        pip = f": python -m pip install {root}" if root in _FRAMEWORKS else ""
+        raise cl.MissingDependencyError(
+            f"{path} imports {error.name}, which {sys.executable} does not have{pip}"
+        ) from error
+    except Exception as error:
+        _print_own_frames(error, str(file))
+        raise click.exceptions.Exit(1) from error
     found = getattr(module, name, None)
     if found is None:
         raise click.UsageError(f"{path} has no {name}")
     return found, module
+
+
+def _print_own_frames(error: Exception, file: str) -> None:
+    """Print the traceback of a user's file from its first frame on; those before are ours."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename != file:
+        frame = frame.tb_next
+    click.echo("".join(traceback.format_exception(type(error), error, frame)), err=True, nl=False)
 
 
 def named_in(module: ModuleType, text: str | None) -> Any:

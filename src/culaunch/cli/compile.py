@@ -9,22 +9,35 @@ from typing import Any
 import click
 
 import culaunch as cl
+from culaunch.cli._options import Architectures, driver_option
 from culaunch.cli._output import STANDARD, save_image
 
 _SUFFIXES = {".cubin": "cubin", ".fatbin": "fatbin", ".ptx": "ptx"}
 
 
 @click.command("compile")
-@click.argument("source")
+@click.argument("source", type=click.Path(allow_dash=True))
 @click.option(
     "-o",
     "--output",
     required=True,
+    type=click.Path(allow_dash=True),
     help="The file to write: .cubin, .fatbin or .ptx; - for standard output.",
 )
-@click.option("--arch", help="Architectures, separated by commas: sm_80,sm_90a,compute_90.")
+@click.option(
+    "--arch",
+    type=Architectures(),
+    help="Architectures, separated by commas: sm_80,sm_90a,compute_90.",
+)
 @click.option("--name", "names", multiple=True, help="A name expression, such as 'scale<float>'.")
-@click.option("-I", "--include", "include_dirs", multiple=True, help="A directory with headers.")
+@click.option(
+    "-I",
+    "--include",
+    "include_dirs",
+    multiple=True,
+    type=click.Path(),
+    help="A directory with headers.",
+)
 @click.option("-D", "--define", "defines", multiple=True, help="A macro: NAME or NAME=VALUE.")
 @click.option("--std", help="The dialect, such as c++20.")
 @click.option("--fast-math", is_flag=True, help="Trade accuracy for speed.")
@@ -44,6 +57,7 @@ _SUFFIXES = {".cubin": "cubin", ".fatbin": "fatbin", ".ptx": "ptx"}
 @click.option(
     "--backend", type=click.Choice(["nvrtc", "nvcc"]), default="nvrtc", help="The compiler."
 )
+@driver_option
 @click.option("--cache/--no-cache", default=True, help="Use the user's cache.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what was written.")
 def command(source: str, output: str, arch: str | None, verbose: bool, **keywords: Any) -> None:

@@ -8,10 +8,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 import culaunch as cl
+from culaunch.cli._messages import echo
+from culaunch.cli._options import driver_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +42,7 @@ BLOCK = 256
     show_default=True,
     help="Elements of each array.",
 )
+@driver_option
 def command(size: int) -> None:
     """Compile, inspect, launch and check two kernels."""
     Demo(size).run()
@@ -52,7 +53,6 @@ class Demo:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.console = Console(highlight=False)
         self.np = _import_numpy()
         self._say("culaunch", cl.__version__)
         self.refusal = ""  # why the driver that was chosen does not work
@@ -64,15 +64,15 @@ class Demo:
         image = self._compile()
         self._inspect(image)
         if self.driver is None:
-            self.console.print("No GPU on this machine: everything worked but the launch.")
+            echo("No GPU on this machine: everything worked but the launch.")
             if self.refusal:  # a launch was asked for
                 raise click.exceptions.Exit(1)
             return
         self._launch(cl.load(image))
         if self.driver == "emulator":
-            self.console.print("Everything worked on the emulated driver; no GPU was used.")
+            echo("Everything worked on the emulated driver; no GPU was used.")
         else:
-            self.console.print(f"Everything worked on the {cl.Device().name}.")
+            echo(f"Everything worked on the {cl.Device().name}.")
 
     def _choose_driver(self) -> str | None:
         """Find out which driver works here; the emulated one only where nobody chose another."""
@@ -146,7 +146,7 @@ class Demo:
         return f"{cost * 1e6:.2f} us" if cost < 1e-3 else f"{cost * 1e3:.1f} ms"
 
     def _say(self, step: str, text: str) -> None:
-        self.console.print(Text(f"{step:9}", "bold").append(text, "not bold"), soft_wrap=True)
+        echo(click.style(f"{step:9}", bold=True) + text)
 
 
 def _import_numpy() -> Any:

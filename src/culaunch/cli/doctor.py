@@ -7,9 +7,11 @@ import json
 import click
 
 import culaunch as cl
+from culaunch.cli._options import driver_option
 
 
 @click.command("doctor")
+@driver_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> int:
     """Say what drivers, compilers and frameworks are here.

@@ -10,8 +10,14 @@ from culaunch.cli._output import save_image
 
 
 @click.command("fatbin")
-@click.argument("images", metavar="IMAGE...", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, help="The file to write; - for standard output.")
+@click.argument("images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(),
+    help="The file to write; - for standard output.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Say what was written.")
 def command(images: tuple[str, ...], output: str, verbose: bool) -> None:
     """Put images of several architectures into one fatbin.

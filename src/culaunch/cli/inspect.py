@@ -10,7 +10,7 @@ import click
 import culaunch as cl
 from culaunch.cli._input import image_source
 from culaunch.cli._library import SUFFIX, library_lines, library_to_dict
-from culaunch.cli._messages import print_error
+from culaunch.cli._messages import echo, print_error
 
 
 @click.command()
@@ -57,8 +57,7 @@ def _print(inspection: cl.Inspection, *, first: bool) -> None:
         click.echo()
     heading, *lines = str(inspection).split("\n")
     path, colon, rest = heading.rpartition(": ")
-    click.echo(click.style(path, bold=True) + colon + rest)
+    echo(click.style(path, bold=True) + colon + rest)
     for line in lines:
-        # Colors are only for terminals: click removes them elsewhere.
         arch, blanks, rest = line.partition("  ")
-        click.echo(click.style(arch, fg="cyan", bold=True) + blanks + rest)
+        echo(click.style(arch, fg="cyan", bold=True) + blanks + rest)

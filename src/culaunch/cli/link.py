@@ -8,13 +8,24 @@ import click
 
 import culaunch as cl
 from culaunch.cli._input import image_source
+from culaunch.cli._options import Architectures
 from culaunch.cli._output import save_image
 
 
 @click.command("link")
-@click.argument("images", metavar="IMAGE...", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, help="The file to write; - for standard output.")
-@click.option("--arch", help="Architectures, separated by commas; the GPU's by default.")
+@click.argument("images", metavar="IMAGE...", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(),
+    help="The file to write; - for standard output.",
+)
+@click.option(
+    "--arch",
+    type=Architectures(),
+    help="Architectures, separated by commas; the GPU's by default.",
+)
 @click.option("--line-info", is_flag=True, help="Keep line numbers for profilers.")
 @click.option("--debug", is_flag=True, help="Link for debuggers.")
 @click.option("--maxrregcount", type=int, help="The most registers that a thread may use.")

@@ -10,11 +10,13 @@ import click
 import culaunch as cl
 from culaunch.cli._arguments import Argument, parse_argument
 from culaunch.cli._input import dims, kernel_of
+from culaunch.cli._messages import refused
+from culaunch.cli._options import ImageFile, KernelName, driver_option
 
 
 @click.command("run")
-@click.argument("image")
-@click.argument("kernel", required=False)
+@click.argument("image", metavar="IMAGE|FILE.cu", type=ImageFile())
+@click.argument("kernel", required=False, type=KernelName())
 @click.option("--grid", required=True, help="Blocks: 4, or 4,2,1 for x, y and z.")
 @click.option("--block", required=True, help="Threads of a block: 256, or 16,16.")
 @click.option(
@@ -31,6 +33,7 @@ from culaunch.cli._input import dims, kernel_of
 @click.option("--cooperative", is_flag=True, help="All blocks at once, for grid-wide barriers.")
 @click.option("--device", type=int, help="The device's ordinal; 0 by default.")
 @click.option("--seed", type=int, default=0, help="For arrays of random numbers.")
+@driver_option
 @click.option("--time", "is_timed", is_flag=True, help="Launch often, and print how long it takes.")
 def command(
     image: str,
@@ -46,10 +49,11 @@ def command(
 ) -> None:
     """Launch a kernel of an image, and show its arrays.
 
-    IMAGE is a cubin, a fatbin or PTX, - for standard input. You may omit KERNEL if the image has
-    only one. Each --arg is a number, a .npy file, NAME:DTYPE=NUMBER, or a new array:
+    IMAGE is a cubin, a fatbin or PTX, - for standard input. FILE.cu is compiled for the driver in
+    use. You may omit KERNEL if the image has only one; for a template it is an instance, such as
+    'scale<float>'. Each --arg is a number, a .npy file, NAME:DTYPE=NUMBER, or a new array:
     NAME:DTYPE[SHAPE]=zeros, ones, arange, random or a number. A value that does not fit the
-    kernel's parameter is an error. CULAUNCH_DRIVER=emulator runs PTX without a GPU.
+    kernel's parameter is an error. --driver emulator runs PTX without a GPU.
     """
     for name in ("grid", "block", "cluster"):
         options[name] = dims(name, options[name])
@@ -64,7 +68,7 @@ def command(
         try:
             launcher(*values)
         except TypeError as error:  # an --arg that the kernel does not take
-            raise click.ClickException(str(error)) from None
+            raise refused(error) from None
         cl.synchronize()
         for one in arrays.values():
             one.result = values[given.index(one)].numpy()

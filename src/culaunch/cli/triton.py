@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from culaunch.cli._input import named_in, object_of_file, saved_set
+from culaunch.cli._messages import refused
+from culaunch.cli._options import Architectures
 from culaunch.cli._output import output_path
 from culaunch.cli._settings import read_options, read_settings, split_settings
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("triton")
-@click.argument("kernel", metavar="FILE.py:KERNEL|FILE.culib")
+@click.argument("kernel", metavar="FILE.py:KERNEL|FILE.culib", type=click.Path())
 @click.option(
     "--signature",
     "signatures",
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     "--arch",
     "arches",
     multiple=True,
+    type=Architectures(),
     help="sm_80, sm_90a, ...; compute_80 keeps only PTX. Repeat it, or separate with commas.",
 )
 @click.option(
@@ -163,7 +166,7 @@ def _compiled(
             **more,
         )
     except TypeError as error:
-        raise click.ClickException(str(error)) from error
+        raise refused(error) from None
 
 
 def _grid(text: str | None, kernel: Any, module: Any) -> Any:

@@ -10,6 +10,8 @@ import click
 import culaunch as cl
 from culaunch.cli._arguments import parse_argument
 from culaunch.cli._input import dims, kernel_of, named_in, object_of_file, saved_set
+from culaunch.cli._messages import refused
+from culaunch.cli._options import ImageFile, KernelName, driver_option
 from culaunch.cli._output import output_path
 from culaunch.cli._settings import read_settings, split_settings
 
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @click.command("tune")
-@click.argument("target", metavar="IMAGE|FILE.culib|FILE.py:NAME")
-@click.argument("kernel", required=False)
+@click.argument("target", metavar="IMAGE|FILE.cu|FILE.culib|FILE.py:NAME", type=ImageFile())
+@click.argument("kernel", required=False, type=KernelName())
 @click.option(
     "--config",
     "configs",
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 @click.option("--signature", help="The parameters' C types, where the image has none.")
 @click.option("--device", type=int, default=0, help="The device's ordinal; 0 by default.")
 @click.option("--seed", type=int, default=0, help="For arrays of random numbers.")
+@driver_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
 def command(
     target: str,
@@ -76,12 +79,13 @@ def command(
 ) -> None:
     """Find the fastest configuration.
 
-    IMAGE is a cubin, a fatbin or PTX, - for standard input. You may omit KERNEL if the image has
-    only one. Each --config has its grid and block. FILE.culib is a set of Triton kernels, and its
-    variants are the configurations; with --output, calls of the set look the choice up. NAME of
-    FILE.py is a function, or any object that `culaunch.tune` accepts. --arg is the same as in
-    `culaunch run`. CULAUNCH_DRIVER=emulator does not measure times. It counts the instructions that
-    all threads execute, which says little about a GPU.
+    IMAGE is a cubin, a fatbin or PTX, - for standard input. FILE.cu is compiled for the driver in
+    use. You may omit KERNEL if the image has only one. Each --config has its grid and block.
+    FILE.culib is a set of Triton kernels, and its variants are the configurations; with --output,
+    calls of the set look the choice up. NAME of FILE.py is a function, or any object that
+    `culaunch.tune` accepts. --arg is the same as in `culaunch run`. --driver emulator does not
+    measure times. It counts the instructions that all threads execute, which says little about a
+    GPU.
     """
     given = [parse_argument(text, index, seed) for index, text in enumerate(arguments)]
     tried = [read_settings(split_settings(text)) for text in configs]
@@ -108,7 +112,7 @@ def command(
                 **options,
             )
         except TypeError as error:  # an argument or a configuration that it does not take
-            raise click.ClickException(str(error)) from None
+            raise refused(error) from None
         if output is not None:
             with output_path(output, ".culib") as path:
                 what.with_table(key, [(values, tuning.best)]).save(path)

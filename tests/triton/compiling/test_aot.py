@@ -301,6 +301,28 @@ def test_from_compiled(recorder, tutorials, x):
     assert made.variants[0].keys == ("D", "D", "D", "")
 
 
+def test_a_constant_needs_no_entry_in_the_signature(tutorials):
+    """Triton compiles with and without "constexpr" entries, and so both are taken."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+
+    import culaunch.triton as ct
+
+    types = {"x_ptr": "*fp32", "y_ptr": "*fp32", "output_ptr": "*fp32", "n_elements": "i32"}
+    names = tutorials.add.arg_names
+    types = dict(zip(names[:4], types.values(), strict=True))
+    made = [
+        ct.from_compiled(
+            triton.compile(
+                triton.compiler.ASTSource(tutorials.add, signature, {names[4]: 16}),
+                target=GPUTarget("cuda", 80, 32),
+            )
+        )
+        for signature in (types, {**types, names[4]: "constexpr"})
+    ]
+    assert made[0].variants[0].constants == made[1].variants[0].constants == {names[4]: 16}
+
+
 def test_from_cache(recorder, tutorials, x, tmp_path):
     import culaunch.triton as ct
 
