@@ -28,6 +28,7 @@ SYNCHRONOUS = """
     stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%r1};
     movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2;
     mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d1, %d2};
+    wgmma.fence.sync.aligned;
     wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [%r9], {%d1, %d2}, %r1;
 """
 
