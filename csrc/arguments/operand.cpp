@@ -53,7 +53,11 @@ void NameMistake(const std::string& what) {
   const bool is_mistake =
       type == PyExc_TypeError || type == PyExc_ValueError || type == PyExc_OverflowError;
   if (message && is_mistake) {
-    PyErr_Format(type, "%s%U", what.c_str(), message.get());
+    // Most messages go on where the argument's name ends; others are sentences.
+    const Py_UCS4 first =
+        PyUnicode_GetLength(message.get()) > 0 ? PyUnicode_ReadChar(message.get(), 0) : ' ';
+    const bool goes_on = first == ' ' || first == ':' || first == ',' || first == '[';
+    PyErr_Format(type, "%s%s%U", what.c_str(), goes_on ? "" : ": ", message.get());
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);

@@ -259,7 +259,11 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
       done = ReadSlowArray(what, place, operand);
       break;
     default:
-      return ReadResult::kUnknownType;
+      if (!operand->entry->is_masked) return ReadResult::kUnknownType;
+      PyErr_Format(PyExc_TypeError,
+                   "%s is a masked array of NumPy, and a kernel does not see the mask: pass x.data "
+                   "and x.mask, or x.filled(value)",
+                   what.c_str());
   }
   if (!done) return ReadResult::kFailed;
   operand->is_array = true;

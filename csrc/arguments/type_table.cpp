@@ -208,6 +208,10 @@ bool Classify(TypeEntry* entry, PyTypeObject* type) {
     entry->kind = ArgumentKind::kStructure;
   } else if (HasBase(type, "_ctypes", "_Pointer")) {
     SetScalar(entry, TypeClass::kPointer, kDLOpaqueHandle, sizeof(void*));
+  } else if (HasBase(type, "numpy.ma", "MaskedArray") ||
+             HasBase(type, "numpy.ma.core", "MaskedArray")) {
+    entry->is_masked = true;
+    return true;
   } else if (ClassifyExchange(entry, type)) {
     if (HasBorrowedTorchsApi(type, entry->api)) {
       *entry = TypeEntry{};

@@ -45,6 +45,7 @@ struct TypeEntry {
   bool is_torch = false;        // a torch.Tensor
   bool says_otherwise = false;  // of is_torch: a subclass that answers for itself, in Python
   bool is_enum = false;         // of kInt: an enum.IntEnum
+  bool is_masked = false;       // of kUnsupported: numpy.ma.MaskedArray, whose mask would be lost
 };
 
 // The entry of a type, classified at its first use and kept for the life of the process.

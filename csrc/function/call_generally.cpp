@@ -50,7 +50,8 @@ void FunctionCall::AddArray(std::unique_ptr<operands::Operand> operand, bool is_
   operands_.push_back(std::move(operand));
 }
 
-// A list or tuple of arrays. False where it is none, perhaps with a Python error set.
+// A list or tuple of arrays. False where it is none, perhaps with a Python error set. A list may be
+// empty; an empty tuple is a value.
 bool FunctionCall::ReadSequence(size_t index, PyObject* object, Kind* kind) {
   const bool is_list = PyList_Check(object) != 0;
   owners_.push_back(is_list ? Ref(PyList_AsTuple(object)) : Ref::Borrow(object));
@@ -81,7 +82,8 @@ bool FunctionCall::ReadSequence(size_t index, PyObject* object, Kind* kind) {
     if (i == 0) kind->Add(is_list ? Step::kList : Step::kTuple).items = static_cast<int32_t>(size);
     AddArray(std::move(operand), true, kind);
   }
-  return size > 0;
+  if (size == 0 && is_list && items != nullptr) kind->Add(Step::kList);
+  return size > 0 || (is_list && items != nullptr);
 }
 
 // Whether an argument is JAX's, and may be one that it traces.
@@ -242,6 +244,7 @@ bool FunctionCall::GatherOperands(Kind& kind) {
       }
     } else if (step.code >= Step::kTuple) {
       items_left = step.items;
+      if (items_left == 0) ++parameter;
       continue;
     } else {
       const int32_t input = program.number_inputs[parameter];

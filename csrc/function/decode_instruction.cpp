@@ -72,6 +72,13 @@ void Decoder::DecodeInstruction(Opcode opcode, const char* operands, WordReader&
         break;
       }
       case 'n':
+        if (opcode == Opcode::kRAISES) {
+          // The operation, and what it raises.
+          const int64_t number = reader.NextBelow(256, "operand");
+          made.z = made.z < 0 ? static_cast<int32_t>(number)
+                              : made.z | static_cast<int32_t>(number << 8);
+          break;
+        }
         // Of two, the first one is small.
         if ((opcode == Opcode::kRANGE || opcode == Opcode::kFLOAT_RANGE) && used == 1) {
           *places[used++] = static_cast<int32_t>(reader.NextBelow(256, "operand"));
@@ -116,6 +123,11 @@ void Decoder::Limit(Opcode opcode, const Instruction& made) {
   if (opcode == Opcode::kRANGE) {
     is_good = (made.y == 1 || made.y == 2 || made.y == 4 || made.y == 8) && made.value >= 0 &&
               made.value <= 2;
+  }
+  if (opcode == Opcode::kRAISES) {
+    const auto inner = static_cast<Opcode>(made.z & 255);
+    is_good = (inner == Opcode::kMATH || (inner == Opcode::kFPOW && made.y >= 0)) &&
+              made.z >> 8 < kCheckExceptions;
   }
   if (opcode == Opcode::kFLOAT_RANGE) is_good = IsFloatType(made.y, made.value);
   if (!is_good) throw Wrong(std::string(NameOfOpcode(opcode)) + " has an operand out of range");

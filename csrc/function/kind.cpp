@@ -100,7 +100,8 @@ bool ReadEntry(PyObject* entry, Kind* kind) {
     return true;
   }
   const bool is_list = IsText(word, "list");
-  if ((!is_list && !IsText(word, "tuple")) || !PyTuple_Check(value) || PyTuple_Size(value) == 0) {
+  if ((!is_list && !IsText(word, "tuple")) || !PyTuple_Check(value) ||
+      (PyTuple_Size(value) == 0 && !is_list)) {
     return Refuse(entry);
   }
   kind->Add(is_list ? Step::kList : Step::kTuple).items = static_cast<int32_t>(PyTuple_Size(value));

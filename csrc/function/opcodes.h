@@ -89,6 +89,7 @@ namespace function {
   OPCODE(RANGE, 97, "innt")          \
   OPCODE(FLOAT_RANGE, 98, "fnnt")    \
   OPCODE(DIMENSION, 99, "int")       \
+  OPCODE(RAISES, 100, "Bnnmfg")      \
   OPCODE(IFEQ, 104, "Bif")           \
   OPCODE(IFNE, 105, "Bif")           \
   OPCODE(IFLT, 106, "Bif")           \
@@ -140,7 +141,8 @@ enum class Opcode : uint8_t {
   MATH(nextafter, 31)                 \
   MATH(fabs, 32)                      \
   MATH(degrees, 33)                   \
-  MATH(radians, 34)
+  MATH(radians, 34)                   \
+  MATH(ldexp, 35)
 
 // What CHECK raises, by its number.
 #define CULAUNCH_CHECK_EXCEPTIONS(EXCEPTION) \

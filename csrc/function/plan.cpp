@@ -23,6 +23,22 @@ bool Holds(const Instruction& one, const Word* r) {
   return r[one.x] >= 1 && r[one.x] <= one.value;
 }
 
+// Whether an operation of Python's raises an exception.
+Problem Raises(const Instruction& one, Word* r) {
+#define CULAUNCH_EXCEPTION(name, number) PyExc_##name,
+  PyObject* const exceptions[] = {CULAUNCH_CHECK_EXCEPTIONS(CULAUNCH_EXCEPTION)};
+#undef CULAUNCH_EXCEPTION
+  const double x = AsFloat(r[one.x]);
+  const double y = one.y >= 0 ? AsFloat(r[one.y]) : 0;
+  Word value = 0;
+  const Problem problem = static_cast<Opcode>(one.z & 255) == Opcode::kFPOW
+                              ? FloatPower(x, y, &value)
+                              : CallMath(one.value, x, one.y >= 0 ? &y : nullptr, &value);
+  r[one.result] = problem != Problem::kNone && PyErr_ExceptionMatches(exceptions[one.z >> 8]) != 0;
+  PyErr_Clear();
+  return Problem::kNone;
+}
+
 // Compute one instruction. kNone where it is done.
 inline Problem Compute(const Instruction& one, const Word* inputs, culaunch::Driver* driver,
                        int ordinal, Word* r) {
@@ -215,6 +231,8 @@ inline Problem Compute(const Instruction& one, const Word* inputs, culaunch::Dri
       const double y = one.y >= 0 ? AsFloat(r[one.y]) : 0;
       return CallMath(one.value, AsFloat(r[one.x]), one.y >= 0 ? &y : nullptr, result);
     }
+    case Opcode::kRAISES:
+      return Raises(one, r);
     case Opcode::kISNAN:
       *result = std::isnan(AsFloat(r[one.x]));
       return Problem::kNone;

@@ -62,6 +62,11 @@ Problem CallMath(Word number, double x, const double* y, Word* word) {
   const bool is_exp2 = std::strcmp(name, "exp2") == 0;
   if ((is_exp2 || std::strcmp(name, "cbrt") == 0) && PyObject_HasAttrString(math.get(), name) == 0)
     return CallNewer(is_exp2, x, word);
+  if (y != nullptr && std::strcmp(name, "ldexp") == 0) {
+    const Ref exponent(PyLong_FromDouble(*y));
+    if (!exponent) return Problem::kRaised;
+    return Ask(Ref(PyObject_CallMethod(math.get(), name, "dO", x, exponent.get())), word);
+  }
   return Ask(Ref(y == nullptr ? PyObject_CallMethod(math.get(), name, "d", x)
                               : PyObject_CallMethod(math.get(), name, "dd", x, *y)),
              word);

@@ -206,6 +206,17 @@ constexpr double kPi = 3.141592653589793238462643383279502884197;
 inline double Degrees(double x) { return x * (180.0 / kPi); }
 inline double Radians(double x) { return x * (kPi / 180.0); }
 
+// Whether a computation raises an error of a kind.
+template <class Compute>
+bool Raises(const char* kind, Compute compute) {
+  try {
+    compute();
+  } catch (const ::tvm::ffi::Error& error) {
+    return error.kind() == kind;
+  }
+  return false;
+}
+
 // ---- what a parameter of a kernel takes
 
 enum class Sign : uint8_t { kUnsigned, kSigned, kEither };

@@ -23,6 +23,14 @@ EXCEPTIONS = {number: name for name, number in FORMAT["exceptions"].items()}
 DTYPES = {number: name for name, number in FORMAT["dtypes"].items()}
 
 
+MATH_OPCODE = FORMAT["opcodes"]["MATH"][0]
+
+
+def function_of(name):
+    """Give a function of math that takes floats alone."""
+    return (lambda x, y: math.ldexp(x, int(y))) if name == "ldexp" else getattr(math, name)
+
+
 class Unknown(Exception):
     """A guard leads where the program does not go."""
 
@@ -163,7 +171,15 @@ class Interpreter:
             r[result] = array.ctypes.data % 256
         elif name == "MATH":
             function, x, y, _ = rest
-            r[result] = getattr(math, MATH[function])(r[x], *([r[y]] if y >= 0 else []))
+            r[result] = function_of(MATH[function])(r[x], *([r[y]] if y >= 0 else []))
+        elif name == "RAISES":
+            operation, exception, function, x, y = rest
+            compute = function_of(MATH[function]) if operation == MATH_OPCODE else pow
+            try:
+                compute(r[x], *([r[y]] if y >= 0 else []))
+                r[result] = False
+            except (ValueError, ArithmeticError) as error:
+                r[result] = isinstance(error, getattr(builtins, EXCEPTIONS[exception]))
         else:
             reads = [
                 r[word] for word, letter in zip(rest, form[1:], strict=True) if letter in "ifb"

@@ -236,7 +236,7 @@ def test_a_launch_has_its_kernels_parameters(driver):
         ((("array", 99, 1, False),), "a kind has no entry"),
         ((("array", 11, 33, False),), "a kind has no entry"),
         (("array",), "a kind has no entry"),
-        ((("list", ()),), "a kind has no entry"),
+        ((("tuple", ()),), "a kind has no entry"),
         ((("list", (int,)),), "a kind has no entry"),
         ((object(),), "a kind has no entry"),
     ],

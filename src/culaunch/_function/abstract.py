@@ -154,7 +154,11 @@ def run_abstract(declaration: Declaration, values: tuple[Any, ...]) -> Any:
         with recording(body):
             check(body, declaration.wanted, declaration.names, arguments)
             value = call(declaration, declaration.body, arguments)
+        body.require_possible()
         return _result(value)
+    except Exception:
+        body.require_possible()
+        raise
     finally:
         # Stand-ins that the body has kept are refused from now on.
         body.is_open = False

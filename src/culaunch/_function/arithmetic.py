@@ -6,6 +6,7 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
+from culaunch._function.needs import require
 from culaunch._function.symbols import (
     LEAST,
     MOST,
@@ -131,10 +132,8 @@ def to_int(name: str, value: Any) -> Any:
     value = settled(value)
     if not is_kind(value, "f"):
         return _TO_INT[name](value)
-    record = value._record
     # The hint is computed as Python does, and then has to fit: the native code has 64 bits.
-    hint = raising(record, lambda: fitting(_TO_INT[name](value.hint)), name.lower())
-    return make(record, record.emit(name, (value._register,), hint))
+    return _computed(name, (value,), lambda a: fitting(_TO_INT[name](a)), name.lower(), 1)
 
 
 def divided(x: Any, y: Any) -> Any:
@@ -149,9 +148,7 @@ def int_unary(name: str, x: Any) -> Any:
     function = _UNARY[name]
     if not is_kind(x, "i"):
         return function(x)
-    record = x._record
-    hint = raising(record, lambda: fitting(function(x.hint)), name.lower())
-    return make(record, record.emit(name, (x._register,), hint))
+    return _computed(name, (x,), lambda a: fitting(function(a)), name.lower(), 1)
 
 
 def float_unary(name: str, x: Any) -> Any:
@@ -165,21 +162,29 @@ def float_unary(name: str, x: Any) -> Any:
 def int_binary(name: str, function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     if not is_symbolic(x) and not is_symbolic(y):
         return function(x, y)
-    record = record_of(x, y)
-    operands = (register_of(record, x), register_of(record, y))
-    a, b = hint_of(x), hint_of(y)
-    hint = raising(record, lambda: fitting(function(a, b)), f"{name.lower()} of {a} and {b}")
-    return make(record, record.emit(name, operands, hint))
+    return _computed(name, (x, y), lambda a, b: fitting(function(a, b)), name.lower(), 1)
 
 
 def float_binary(name: str, function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     if not is_symbolic(x) and not is_symbolic(y):
         return function(x, y)
-    record = record_of(x, y)
-    operands = (register_of(record, x), register_of(record, y))
-    a, b = hint_of(x), hint_of(y)
-    hint = raising(record, lambda: function(a, b), f"{name[1:].lower()} of {a} and {b}", 1.0)
-    return make(record, record.emit(name, operands, hint))
+    return _computed(name, (x, y), function, name[1:].lower(), 1.0)
+
+
+def _computed(
+    name: str, values: tuple[Any, ...], function: Callable[..., Any], what: str, other: float
+) -> Any:
+    """Record an instruction that may raise; the same one again is the same number."""
+    record = record_of(*values)
+    operands = tuple(register_of(record, one) for one in values)
+    known = record.known(name, operands)
+    if known is None:
+        require(record, name, values, what)
+        hints = tuple(map(hint_of, values))
+        numbers = " and ".join(map(str, hints))
+        hint = raising(record, lambda: function(*hints), f"{what} of {numbers}", other)
+        known = record.emit(name, operands, hint)
+    return make(record, known)
 
 
 def plain_next_power_of_2(x: int) -> int:

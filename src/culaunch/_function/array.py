@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function import views
-from culaunch._function.bodies import Body, reads_data
 from culaunch._function.refusals import Refusals
 from culaunch._launch.dtype import DType, find_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from culaunch._function.bodies import Body
 
 
 class Root:
@@ -79,7 +80,7 @@ class StandIn(Refusals):
 
     ``shape``, ``ndim``, ``size``, ``dtype`` and ``device`` follow the array API standard;
     ``strides`` counts elements. Indexing with ints, slices, None and ``...`` returns views, and so
-    can ``reshape``, ``permute``, ``transpose`` and ``T``.
+    can ``reshape``, ``permute``, ``transpose``, ``swapaxes``, ``T`` and ``mT``.
     """
 
     _is_stand_in = True  # by which bodies know it
@@ -167,7 +168,12 @@ class StandIn(Refusals):
     @property
     def mT(self) -> StandIn:  # noqa: N802 - the standard's name
         """The view with the last two dimensions swapped."""
-        return self.transpose(-2, -1)
+        if self.ndim < 2:
+            raise ValueError(
+                f"at {here().text()}: mT needs at least 2 dimensions, and {self._root.name} has "
+                f"{self.ndim}"
+            )
+        return self.swapaxes(-2, -1)
 
     def is_contiguous(self) -> Any:
         """Tell whether its elements lie one after the other, in C order."""
@@ -204,7 +210,7 @@ class StandIn(Refusals):
 
     def __getitem__(self, key: Any) -> StandIn:
         if isinstance(key, StandIn):
-            raise reads_data(self._said(), "is indexed by an array", "launch a kernel that gathers")
+            raise self._reads_data("is indexed by an array", "launch a kernel that gathers")
         shape, strides, offset = views.indexed(
             self._root.name, key, self.shape, self.strides, self._body.check
         )
@@ -241,19 +247,32 @@ class StandIn(Refusals):
             self._offset,
         )
 
+    def swapaxes(self, first: int, second: int) -> StandIn:
+        """Return the view with two dimensions swapped."""
+        order = list(range(self.ndim))
+        first, second = (views.axis_of(self._root.name, one, len(order)) for one in (first, second))
+        order[first], order[second] = order[second], order[first]
+        return self.permute(*order)
+
     def transpose(self, *axes: Any) -> StandIn:
-        """Swap two dimensions; without any, put all in the other order."""
-        rank = self.ndim
+        """Put the dimensions in another order: all of them reversed, where none is given.
+
+        Two dimensions are swapped, as torch does; a tuple, or another number of them, is the whole
+        order, as NumPy has it. ``transpose(0, 1)`` of a matrix is refused: torch swaps there, and
+        NumPy leaves the matrix as it is.
+        """
         if not axes:
             return self.T
-        if len(axes) == 2 and not isinstance(axes[0], (tuple, list)) and rank != 2:
-            order = list(range(rank))
-            first, second = (axis + rank if axis < 0 else axis for axis in axes)
-            if not (0 <= first < rank and 0 <= second < rank):
-                raise IndexError(f"at {here().text()}: {self._root.name} has {rank} dimensions")
-            order[first], order[second] = order[second], order[first]
-            return self.permute(*order)
-        return self.permute(*axes)
+        if len(axes) != 2:
+            return self.permute(*axes)
+        name, rank = self._root.name, self.ndim
+        if [views.axis_of(name, axis, rank) for axis in axes] == [0, 1] and rank == 2:
+            given = ", ".join(map(str, axes))
+            raise ValueError(
+                f"at {here().text()}: transpose({given}) of a matrix swaps its dimensions in torch "
+                f"and leaves them in NumPy: write {name}.mT or swapaxes(0, 1) to swap them"
+            )
+        return self.swapaxes(*axes)
 
     def _view(self, shape: tuple[Any, ...], strides: tuple[Any, ...], offset: Any) -> StandIn:
         self._body.require_open()

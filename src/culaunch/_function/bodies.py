@@ -36,6 +36,18 @@ class Body:
     def __init__(self, name: str) -> None:
         self.name = name
         self.is_open = True
+        self.refusal: Exception | None = None
+
+    def refuse(self, error: Exception) -> Exception:
+        """Note what no program can do, and return it: the call raises it, whatever catches it."""
+        if self.refusal is None:
+            self.refusal = error
+        return error
+
+    def require_possible(self) -> None:
+        """Raise what no program can do, also where the body has caught it."""
+        if self.refusal is not None:
+            raise self.refusal
 
     def require_open(self) -> None:
         """Refuse a stand-in that is used after the body ran."""

@@ -162,6 +162,12 @@ class _Writer:
         if op.name.startswith("CONST"):
             return str(operands[0])
         values = [self.value(one) if type(one) is Register else str(one) for one in operands]
+        if op.name == "RAISES":
+            raised = oc.EXCEPTIONS[operands[1]].__name__
+            if oc.BY_NUMBER[operands[0]].name == "FPOW":
+                return f"{values[3]} ** {values[4]} raises {raised}"
+            count = 5 if operands[4] >= 0 else 4
+            return f"{oc.MATH_FUNCTIONS[operands[2]]}({', '.join(values[3:count])}) raises {raised}"
         if op.name == "MATH":
             count = 3 if operands[2] >= 0 else 2
             return f"{oc.MATH_FUNCTIONS[operands[0]]}({', '.join(values[1:count])})"

@@ -83,11 +83,9 @@ def _arithmetic(name: str, symbol: str, where: str, values: tuple[Any, ...]) -> 
 
 
 def _math_error(symbol: str, what: str, values: tuple[Any, ...]) -> Exception:
-    import math
-
     try:
         # Once more by Python, which knows its own words for it.
-        getattr(math, symbol)(*values)
+        oc.math_call(symbol)(*values)
     except (ValueError, OverflowError) as error:
         return type(error)(f"{what}: {error}")
     return ValueError(f"{what}: math domain error")

@@ -24,8 +24,9 @@ from culaunch._function.export import Exported, library_source
 from culaunch._function.failures import raise_failure
 from culaunch._function.kinds import Kind, arrays_of, key_of
 from culaunch._function.live import run_live
-from culaunch._function.program import Tree
-from culaunch._function.runs import Run, Sites, trace
+from culaunch._function.program import Tree, UnstableBodyError
+from culaunch._function.record import Notes
+from culaunch._function.runs import Run, trace
 from culaunch._function.specialize import explore, explore_elsewhere, kinds_of
 from culaunch._launch.compiled_regions import in_regions
 
@@ -66,7 +67,8 @@ class Function(CoreFunction, Generic[P, R]):
     _declared: tuple[str, ...] | None
     _trees: dict[Any, tuple[Kind, Tree]]
     _reads: dict[tuple[int, str | None], Read]
-    _sites: Sites
+    _notes: Notes
+    _catches_unseen: bool
     _lock: ForkLock
     _gradient: Backward | None
     _doors: list[Door]
@@ -91,7 +93,8 @@ class Function(CoreFunction, Generic[P, R]):
         self._declared = None if mutates is None else _checked_mutates(declaration, mutates)
         self._trees = {}
         self._reads = {}
-        self._sites = set()
+        self._notes = Notes()
+        self._catches_unseen = False
         self._lock = ForkLock()
         self._gradient = None
         self._doors = []
@@ -178,7 +181,7 @@ class Function(CoreFunction, Generic[P, R]):
         found = kinds_of(self.declaration, parameters)
         explore_elsewhere(self, found, both_sides, executor, progress)
         for kind in found:
-            for run in explore(self.declaration, kind, self._sites, both_sides=both_sides):
+            for run in explore(self.declaration, kind, self._notes, both_sides=both_sides):
                 with self._lock:
                     self._keep(kind, self._tree(kind), run)
         return found
@@ -282,7 +285,7 @@ class Function(CoreFunction, Generic[P, R]):
             version = tree.version
             # Without the lock: a body may call anything, functions of other threads included, and
             # compile for minutes.
-            run = trace(self.declaration, kind, values, self._sites, tree=tree)
+            run = trace(self.declaration, kind, values, self._notes, tree=tree)
             # Another thread may have added a path meanwhile, which this one would have followed.
             with self._lock:
                 if tree.version == version and self._tree(kind) is tree:
@@ -305,14 +308,29 @@ class Function(CoreFunction, Generic[P, R]):
     def _tree(self, kind: Kind) -> Tree:
         with self._lock:
             return self._trees.setdefault(
-                key_of(kind), (kind, Tree(self.__name__, arrays_of(kind)))
+                key_of(kind),
+                (kind, Tree(self.__name__, arrays_of(kind), self._notes.version)),
             )[1]
 
     def _keep(self, kind: Kind, tree: Tree, run: Run) -> None:
         for door in self._doors:
             # First: an operator may refuse what the path does, and then nothing is kept of it.
             door.learn(run, kind)
-        tree.add(run.record)
+        if self._notes.catches_unseen and not self._catches_unseen:
+            # Until now what may raise was no branch.
+            self._catches_unseen = True
+            self._forget()
+            tree = self._tree(kind)
+        try:
+            tree.add(run.record)
+        except UnstableBodyError:
+            # What was learned since the first path may be the difference: such paths are recorded
+            # again as calls come.
+            if tree.learned == self._notes.version:
+                raise
+            del self._trees[key_of(kind)]
+            tree = self._tree(kind)
+            tree.add(run.record)
         tree.array_names = run.array_names
         for parameter, accesses in run.uses.items():
             tree.uses.setdefault(parameter, set()).update(accesses)
@@ -331,10 +349,14 @@ class Function(CoreFunction, Generic[P, R]):
                 # another way.
                 now = container.get(name, self) if name is not None else _contents(container)
                 if now is not value:
-                    self._trees.clear()
-                    self._reads.clear()
-                    self._clear()
+                    self._forget()
                     return
+
+    def _forget(self) -> None:
+        """Drop all that was traced."""
+        self._trees.clear()
+        self._reads.clear()
+        self._clear()
 
     def _used(self, access: str) -> tuple[str, ...]:
         found = {

@@ -14,7 +14,8 @@ from culaunch._function.arithmetic import (
     int_unary,
     plain_next_power_of_2,
 )
-from culaunch._function.opcodes import MATH_NUMBER, TWO_OPERANDS
+from culaunch._function.needs import require
+from culaunch._function.opcodes import MATH_NUMBER, TWO_OPERANDS, math_call
 from culaunch._function.symbols import (
     hint_of,
     is_kind,
@@ -85,15 +86,21 @@ def next_power_of_2(x: Any) -> Any:
 
 def math_function(name: str, *operands: Any) -> Any:
     """Apply a function of ``math`` to numbers, at least one of them symbolic."""
-    values = [as_float(value) for value in operands]
-    function: Callable[..., Any] = getattr(math, name)
+    values = tuple(as_float(value) for value in operands)
+    function = math_call(name)
     if not any(is_symbolic(value) for value in values):
         return function(*values)
     record = record_of(*values)
-    hint = raising(record, lambda: function(*map(hint_of, values)), f"math.{name}", 1.0)
-    registers = tuple(register_of(record, value) for value in values)
+    number = MATH_NUMBER[name]
     second = () if name in TWO_OPERANDS else (-1,)
-    return make(record, record.emit("MATH", (MATH_NUMBER[name], *registers, *second), hint))
+    registers = (number, *(register_of(record, value) for value in values), *second)
+    known = record.known("MATH", registers)
+    if known is None:
+        require(record, "MATH", values, f"math.{name}", number)
+        hints = tuple(map(hint_of, values))
+        hint = raising(record, lambda: function(*hints), f"math.{name}", 1.0)
+        known = record.emit("MATH", registers, hint)
+    return make(record, known)
 
 
 def classify(name: str, value: Any) -> Any:

@@ -105,6 +105,8 @@ def first_array(kind: Kind, values: tuple[Any, ...]) -> Any:
     """Return the first array of a call, or None; also where its arrays are only described."""
     for entry, value in zip(kind, values, strict=True):
         if type(entry) is tuple and entry[0] != "value":
+            if not entry[1] and entry[0] == "list":
+                continue
             first = value if entry[0] == "array" else value[0]
             return None if isinstance(first, ArrayInfo) else first
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from typing import Any
 
 from culaunch._launch.dlpack import TypeCode
 
@@ -20,6 +21,23 @@ def is_within(name: str, value: float, limits: tuple[int, ...]) -> bool:
     return low <= value < high
 
 
+def within(name: str, value: Any, limits: tuple[int, ...]) -> bool:
+    """Tell the same of a number of a trace, as guards."""
+    if name == "DIMENSION":
+        return bool((value >= 1) & (value <= limits[0]))
+    if name == "RANGE":
+        size, is_signed = limits
+        low = 0 if is_signed == 0 else -(1 << 8 * size - 1)
+        high = 1 << 8 * size - 1 if is_signed == 1 else 1 << 8 * size
+        return bool((value >= low) & (value < high))
+    code, bits = limits
+    if bits == 64:
+        return True
+    least = _LEAST_TOO_LARGE[code, bits]
+    is_finite = (abs(value) < least) | (abs(value) == math.inf)
+    return bool(is_finite | (value != value))
+
+
 def fits_float(value: float, code: int, bits: int) -> bool:
     """Tell whether a finite number stays finite in a type, by DLPack's code and its bits."""
     if not math.isfinite(value) or bits == 64:
@@ -31,3 +49,11 @@ def fits_float(value: float, code: int, bits: int) -> bool:
     except OverflowError:
         return False
     return True
+
+
+# What is rounded to an infinity: halfway from the largest number to what would follow it.
+_LEAST_TOO_LARGE: dict[tuple[int, int], float] = {
+    (TypeCode.FLOAT, 16): 65520.0,
+    (TypeCode.FLOAT, 32): 2.0**128 * (1 - 2.0**-25),
+    (TypeCode.BFLOAT, 16): 2.0**128 * (1 - 2.0**-9),
+}

@@ -138,7 +138,11 @@ def run_live(declaration: Declaration, kind: Kind, values: tuple[Any, ...]) -> A
         with recording(body):
             check(body, declaration.wanted, declaration.names, stand_ins)
             value = call(declaration, declaration.body, stand_ins)
+        body.require_possible()
         return body.result(value)
+    except Exception:
+        body.require_possible()
+        raise
     finally:
         body.is_open = False
 

@@ -144,10 +144,6 @@ class SymInt(Operators):
         """Return how many bits it needs, without the sign."""
         return int_unary("BIT_LENGTH", self)
 
-    def bit_count(self) -> int:
-        """Return the ones in this call's value: one path for each value."""
-        return self.pin().bit_count()
-
     def is_integer(self) -> bool:
         """Return True."""
         return True
@@ -213,18 +209,6 @@ class SymFloat(Operators):
 
     def __round__(self, digits: object = None) -> Any:
         return to_int("ROUND", self) if digits is None else round(self.pin(), plain(digits))
-
-    def is_integer(self) -> Any:
-        """Tell whether it is a whole number, of this call: one path for each value."""
-        return self.pin().is_integer()
-
-    def hex(self) -> str:
-        """Write this call's value in hexadecimal: one path for each value."""
-        return self.pin().hex()
-
-    def as_integer_ratio(self) -> tuple[int, int]:
-        """Return this call's value as a fraction: one path for each value."""
-        return self.pin().as_integer_ratio()
 
 
 @register_kind(bool)

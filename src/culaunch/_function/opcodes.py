@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from typing import NamedTuple
+import math
+from typing import TYPE_CHECKING, NamedTuple
 
 from culaunch._core import program_format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _FORMAT = program_format()
 VERSION: int = _FORMAT["version"]
@@ -76,7 +80,18 @@ GUARD, EFFECTS = (_FORMAT["opcodes"][name][0] for name in _ENDS)
 
 MATH_NUMBER: dict[str, int] = _FORMAT["math"]
 MATH_FUNCTIONS = tuple(MATH_NUMBER)
-TWO_OPERANDS = frozenset(("atan2", "hypot", "copysign", "fmod", "pow", "remainder", "nextafter"))
+TWO_OPERANDS = frozenset((
+    "atan2", "hypot", "copysign", "fmod", "pow", "remainder", "nextafter", "ldexp",
+))  # fmt: skip
+
+
+def math_call(name: str) -> Callable[..., float]:
+    """Return a function of ``math`` that takes only floats."""
+    function: Callable[..., float] = getattr(math, name)
+    # Its exponent is an int, which a register of MATH has as a float: one that is not exact is too
+    # large either way.
+    return (lambda x, y: math.ldexp(x, int(y))) if name == "ldexp" else function
+
 
 EXCEPTIONS: tuple[type[Exception], ...] = tuple(
     getattr(builtins, name) for name in _FORMAT["exceptions"]

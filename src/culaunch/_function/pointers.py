@@ -25,7 +25,44 @@ class Pointer:
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
+        if isinstance(other, Pointer):
+            return self._place() - other._place(self)
         return Pointer(self.array, self.offset - other)
+
+    def _place(self, other: Pointer | None = None) -> Any:
+        """Return how many bytes behind the beginning of its memory it is."""
+        root = self.array._root
+        if other is not None and other.array._root is not root:
+            raise self.array._body.refuse(
+                TypeError(
+                    f"at {here().text()}: the addresses of {other.array._root.name} and "
+                    f"{root.name} are compared, which are known when a call runs: compare "
+                    "addresses of one array"
+                )
+            )
+        return self.array._offset * self.array.itemsize + self.offset
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, Pointer):
+            return self.__index__()
+        return self._place() == other._place(self)
+
+    def __ne__(self, other: object) -> Any:
+        if not isinstance(other, Pointer):
+            return self.__index__()
+        return self._place() != other._place(self)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._place() < other._place(self)
+
+    def __le__(self, other: Any) -> Any:
+        return self._place() <= other._place(self)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._place() > other._place(self)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._place() >= other._place(self)
 
     def __mod__(self, other: Any) -> Any:
         body, root = self.array._body, self.array._root
@@ -41,12 +78,24 @@ class Pointer:
         return (address + self.array._offset * self.array.itemsize + self.offset) % other
 
     def __index__(self) -> NoReturn:
-        raise TypeError(
-            f"at {here().text()}: the address of {self.array._root.name} is known when a call "
-            "runs: pass it to a kernel, put it into a structure, or ask x.is_aligned(bytes)"
+        raise self.array._body.refuse(
+            TypeError(
+                f"at {here().text()}: the address of {self.array._root.name} is known when a call "
+                "runs: pass it to a kernel, put it into a structure, or ask x.is_aligned(bytes)"
+            )
         )
 
-    __int__ = __index__
+    def __hash__(self) -> int:
+        return self.__index__()
+
+    # Neither is it a text or a condition.
+    __int__ = __bool__ = __str__ = __index__
+
+    def __format__(self, spec: str) -> NoReturn:
+        self.__index__()
+
+    def __repr__(self) -> str:
+        return f"<{self._shown()}>"
 
     def _shown(self) -> str:
         return f"the address of {self.array._root.name}"

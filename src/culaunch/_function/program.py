@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 MOST_PATHS = 64
 
 
+class UnstableBodyError(TypeError):
+    """A body did something else than before where its arguments decided the same."""
+
+
 class Leaf:
     """The end of a path: what happens there."""
 
@@ -46,10 +50,13 @@ class Tree:
         How many of the arguments are arrays.
     version : int
         How many times a path was added.
+    learned : int
+        The version of the notes on the body when the first path was recorded.
     """
 
-    def __init__(self, name: str, array_arguments: int) -> None:
+    def __init__(self, name: str, array_arguments: int, learned: int = 0) -> None:
         self.name = name
+        self.learned = learned
         self.version = 0
         self.root = Node()
         self.registers = 0
@@ -64,7 +71,7 @@ class Tree:
 
         Raises
         ------
-        TypeError
+        UnstableBodyError
             If the run did something else where its decisions were those of another one.
         ValueError
             If there are too many paths.
@@ -146,10 +153,10 @@ class Tree:
             self.names[number] = name
         return step._replace(result=number)
 
-    def _unstable(self, step: Any) -> TypeError:
+    def _unstable(self, step: Any) -> UnstableBodyError:
         place = getattr(step, "text", None) or getattr(step, "place", None)
         where = f"at {place}: " if place is not None else ""
-        return TypeError(
+        return UnstableBodyError(
             f"{where}{self.name} did something else than before where its arguments decided "
             "the same: its body depends on more than its arguments and the names that it reads"
         )

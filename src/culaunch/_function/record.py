@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from culaunch._base.places import Place, here, user_frame
+from culaunch._function.catchers import may_be_caught
 from culaunch._function.opcodes import MATH_NUMBER, OPS, Op
+from culaunch._function.texts import Name, as_token, goes_to, has_token, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Mapping
     from types import CodeType
-
-# A character of the private use area stands for a number in a text.
-_OPEN, _CLOSE = "\ue000", "\ue001"
 
 
 class Register(int):
@@ -53,6 +51,29 @@ class Branching(Protocol):
         """What follows, on its sides that are known."""
 
 
+class Notes:
+    """What the runs of a body have taught about it; each new note makes a new version.
+
+    Attributes
+    ----------
+    sites : set
+        Where the body makes a text of numbers for a check's message: a token stands for a number
+        there, so that the message needs no path for each value.
+    catches_unseen : bool
+        Whether it caught what nothing in the code around could catch: all that may raise is a
+        branch then.
+    """
+
+    def __init__(self) -> None:
+        self.sites: set[tuple[CodeType, int]] = set()
+        self.catches_unseen = False
+
+    @property
+    def version(self) -> int:
+        """How much is known."""
+        return len(self.sites) + self.catches_unseen
+
+
 class Record:
     """One run of a body along one path.
 
@@ -66,12 +87,16 @@ class Record:
         The value of each register in the call that is traced.
     pinned : dict
         The registers whose value is known on this path.
+    refusal : Exception or None
+        What no program can do: the call raises it, whatever the body catches.
+    raised : Exception or None
+        What an operation raised last where nothing around it could be seen to catch it.
     """
 
     def __init__(
         self,
         decide: Callable[[Register, bool], bool] | None = None,
-        sites: set[tuple[CodeType, int]] | None = None,
+        notes: Notes | None = None,
         *,
         has_hints: bool = True,
         known: Branching | None = None,
@@ -82,10 +107,10 @@ class Record:
         self.pinned: dict[int, int | float | bool] = {}
         self.names: dict[int, str] = {}
         self.is_open = True
-        # The places that format numbers for a check's message. A token stands for the number there,
-        # so the message does not need a path for each value.
-        self.sites = sites if sites is not None else set()
+        self.notes = Notes() if notes is None else notes
         self.must_repeat = False
+        self.refusal: Exception | None = None
+        self.raised: Exception | None = None
         # Texts that were made of numbers, with the place in the body: `template` looks for them in
         # messages.
         self._formatted: list[tuple[CodeType, int, str]] = []
@@ -167,10 +192,13 @@ class Record:
         if register in self.pinned:
             return
         if not self.has_hints:
-            raise TypeError(
-                f"at {here().text()}: the body needs the value of "
-                f"{self.names.get(register, 'a number')} itself, which makes a path for each value,"
-                " and no call is traced: call the function, or give specialize() the number"
+            raise self.refuse(
+                TypeError(
+                    f"at {here().text()}: the body needs the value of "
+                    f"{self.names.get(register, 'a number')} itself, which makes a path for each "
+                    "value, and no call is traced: call the function, or give specialize() the "
+                    "number"
+                )
             )
         # A known path asks for other values first. The guards must have the order of the tree. If
         # the path asks `n == 3` first, ask that first, although this call has n = 5. The call's own
@@ -203,20 +231,90 @@ class Record:
         same = self.emit("FEQ", (sign, wanted), _sign(float(hint)) == _sign(value))
         return self.emit("AND_B", (equal, same), is_same)
 
+    def known(self, name: str, operands: tuple[int, ...]) -> Register | None:
+        """Return the register of an instruction that is recorded already, if it is."""
+        return self._known.get((name, operands))
+
+    # ---- what may raise
+
+    def refuse(self, error: Exception) -> Exception:
+        """Note what no program can do, and return it: a body that catches it is refused, too."""
+        if self.refusal is None:
+            self.refusal = error
+        return error
+
+    def may_be_caught(self) -> bool:
+        """Tell whether the body may catch what is raised here."""
+        return self.notes.catches_unseen or may_be_caught()
+
+    def branches(self, *, fails: bool) -> bool:
+        """Tell whether an operation that needs something is a branch here, with a guard.
+
+        It is where it raises in this call, and where the body may catch what it raises. Anywhere
+        else the program raises by itself, and needs no path for that.
+        """
+        return (fails and self.has_hints) or self.may_be_caught()
+
+    def error(self, kind: type[Exception], text: str, *, is_data: bool = False) -> Exception:
+        """Make what an operation raises; tokens of the text become numbers.
+
+        Parameters
+        ----------
+        kind : type
+        text : str
+        is_data : bool, optional
+            Whether the body has made the text, and may do anything with it.
+        """
+        template, numbers = split(text)
+        registers = tuple(map(Register, numbers))
+        if not self.has_hints:
+            shown = whole = text
+        elif not self.may_be_caught():
+            shown = whole = template.format(*(self.hints[one] for one in registers))
+        else:
+            # The body may make data of the text. Numbers in its own text get a guard each; in ours
+            # names stand for them, until the error has left the body.
+            whole = template.format(*(self.hints[one] for one in registers))
+            if is_data:
+                for one in registers:
+                    self.settle(one)
+                shown = whole
+            else:
+                shown = template.format(*(Name(self.names.get(one, "_")) for one in registers))
+        error = kind(shown)
+        # It is raised in this package, and yet what the body says of a call.
+        error.is_of_check, error.in_full = True, whole  # type: ignore[attr-defined]
+        if not self.may_be_caught():
+            self.raised = error
+        return error
+
+    def settle(self, register: Register) -> None:
+        """Guard that a register has the value of this call, whatever it holds."""
+        value = self.hints[register]
+        if type(value) is bool:
+            self.decide(register)
+        else:
+            self.pin(register, "FEQ" if type(value) is float else "EQ", value)
+
+    # ---- texts
+
     def token(self, register: Register, spec: str) -> str | None:
-        """Return what stands for a number in a check's message, or None in any other text."""
-        # Without a call there is no value to write.
-        if self._tokens or not self.has_hints:
-            return f"{_OPEN}{int(register)}:{spec}{_CLOSE}"
+        """Return what stands for a number in a message, or None in any other text."""
+        written = as_token(register, spec)
+        if self._tokens:
+            return written
         # The instruction of the body that makes the text: the same place in the next run is found
         # by it.
         frame = user_frame()
         site = (frame.f_code, frame.f_lasti)
-        if site in self.sites:
-            return f"{_OPEN}{int(register)}:{spec}{_CLOSE}"
-        value = self.hints[register]
-        self._formatted.append((*site, format(value, spec)))
-        return None
+        # Without a call there is no value to write.
+        if site in self.notes.sites or (not self.has_hints and goes_to(*site, None)):
+            shown: str | None = written
+        else:
+            shown = None
+        text = format(self.hints[register], spec) if shown is None else written
+        self._formatted.append((*site, text))
+        return shown
 
     def template(self, message: str) -> tuple[str, tuple[int, ...]]:
         """Return a check's message with ``{0}`` for its numbers, and the registers of those.
@@ -224,27 +322,16 @@ class Record:
         Where the message was made of numbers that guarded their values, the trace must begin again.
         """
         # A number that became text before anybody knew that the text was for a message has guarded
-        # its value. Where that text is found in the message, the place that made it is noted: in
-        # the run that follows, it writes a token there.
-        code = user_frame().f_code
-        for made_in, offset, text in self._formatted:
-            if made_in is code and text in message:
-                self.sites.add((made_in, offset))
-                self.must_repeat = True
-        self._formatted.clear()
-        if _OPEN not in message:
-            return message.replace("{", "{{").replace("}", "}}"), ()
-        registers: list[int] = []
-        parts = []
-        # Every other part is what stood between the marks of a token.
-        for index, part in enumerate(re.split(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}", message)):
-            if index % 2 == 0:
-                parts.append(part.replace("{", "{{").replace("}", "}}"))
-                continue
-            number, _, spec = part.partition(":")
-            parts.append(f"{{{len(registers)}{':' if spec else ''}{spec}}}")
-            registers.append(Register(int(number)))
-        return "".join(parts), tuple(registers)
+        # its value. Where that text is in the message and nowhere else, the place that made it is
+        # noted: in the run that follows, it writes a token there.
+        frame = user_frame()
+        for code, made, text in self._formatted:
+            is_here = code is frame.f_code and text in message
+            if is_here and goes_to(code, made, frame.f_lasti):
+                self.must_repeat |= has_token(text) is False
+                self.notes.sites.add((code, made))
+        template, registers = split(message)
+        return template, tuple(map(Register, registers))
 
     @contextlib.contextmanager
     def tokens(self) -> Generator[None, None, None]:
@@ -258,17 +345,6 @@ class Record:
     def fails(self, register: Register) -> bool:
         """Tell whether a check fails in the call that is traced."""
         return self.has_hints and not self.hints[register]
-
-    def plain_text(self, text: str) -> str:
-        """Return a text with the values of this call in place of tokens."""
-        if _OPEN not in text:
-            return text
-        template, registers = self.template(text)
-        return template.format(*(self.hints[register] for register in registers))
-
-    def has_token(self, text: str) -> bool:
-        """Tell whether a text has a token in it, written as it is or as repr() does."""
-        return _OPEN in text or ascii(_OPEN)[1:-1] in text
 
     def require_open(self) -> None:
         """Refuse what is used after its trace."""

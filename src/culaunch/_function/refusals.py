@@ -18,11 +18,23 @@ class Refusals:
     __slots__ = ()
 
     _root: Any
+    _body: Any
 
     if TYPE_CHECKING:
 
         @property
         def shape(self) -> tuple[Any, ...]: ...
+
+    def _reads_data(self, how: str, instead: str) -> Exception:
+        """Make the error of a body that asks for what is in the array."""
+        error = reads_data(self._said(), how, instead)
+        self._body.refuse(error)
+        return error
+
+    def _refused(self, text: str) -> Exception:
+        error = TypeError(f"at {here().text()}: {self._said()} {text}")
+        self._body.refuse(error)
+        return error
 
     def _said(self) -> str:
         root = self._root
@@ -56,14 +68,12 @@ class Refusals:
         )
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
-        raise TypeError(
-            f"at {here().text()}: {self._said()} is written to: launch a kernel that does so"
-        )
+        raise self._refused("is written to: launch a kernel that does so")
 
     def __getattr__(self, name: str) -> Any:
         if name in _DATA:
-            raise reads_data(
-                self._said(), f"is asked for {name}()", "pass numbers as arguments of the function"
+            raise self._reads_data(
+                f"is asked for {name}()", "pass numbers as arguments of the function"
             )
         raise AttributeError(
             f"at {here().text()}: an array in a function's body has no attribute {name!r}: "
@@ -71,31 +81,30 @@ class Refusals:
         )
 
     def __bool__(self) -> NoReturn:
-        raise reads_data(self._said(), "is used as a condition", "compare shapes, or `x is None`")
+        raise self._reads_data("is used as a condition", "compare shapes, or `x is None`")
 
     def __int__(self) -> NoReturn:
-        raise reads_data(self._said(), "is converted to an int", _AS_NUMBER)
+        raise self._reads_data("is converted to an int", _AS_NUMBER)
 
     def __float__(self) -> NoReturn:
-        raise reads_data(self._said(), "is converted to a float", _AS_NUMBER)
+        raise self._reads_data("is converted to a float", _AS_NUMBER)
 
     def __complex__(self) -> NoReturn:
-        raise reads_data(self._said(), "is converted to a complex", _AS_NUMBER)
+        raise self._reads_data("is converted to a complex", _AS_NUMBER)
 
     def __index__(self) -> NoReturn:
-        raise reads_data(self._said(), "is used as an int", _AS_NUMBER)
+        raise self._reads_data("is used as an int", _AS_NUMBER)
 
     def __array__(self, *_: object, **_keywords: object) -> NoReturn:
-        raise reads_data(self._said(), "is made an array of NumPy's", "launch a kernel on it")
+        raise self._reads_data("is made an array of NumPy's", "launch a kernel on it")
 
     def __iter__(self) -> NoReturn:
-        raise TypeError(
-            f"at {here().text()}: {self._said()} is iterated over: index it, as in "
-            "`for i in range(x.shape[0]): row = x[i]`"
+        raise self._refused(
+            "is iterated over: index it, as in `for i in range(x.shape[0]): row = x[i]`"
         )
 
     def __contains__(self, _: object) -> NoReturn:
-        raise reads_data(self._said(), "is searched", "launch a kernel that does so")
+        raise self._reads_data("is searched", "launch a kernel that does so")
 
     def __eq__(self, other: object) -> bool:
         if other is not None and self is not other:
@@ -109,9 +118,11 @@ class Refusals:
 
 
 def _refuse_operator(array: Refusals, sign: str) -> NoReturn:
-    raise TypeError(
-        f"at {here().text()}: {sign} of {array._said()}: a body does not compute with arrays; "
-        "launch a kernel or call a fused elementwise function"
+    raise array._body.refuse(
+        TypeError(
+            f"at {here().text()}: {sign} of {array._said()}: a body does not compute with arrays; "
+            "launch a kernel or call a fused elementwise function"
+        )
     )
 
 
@@ -138,7 +149,7 @@ _AS_NUMBER = "pass the number as an argument of the function, or let a kernel re
 _DATA = frozenset(("item", "tolist", "numpy", "cpu", "get", "any", "all", "max", "min", "sum"))
 _HAS = (
     "it has shape, ndim, size, dtype, device, strides, itemsize, nbytes, is_contiguous(), "
-    "is_aligned(bytes), data_ptr(), indexing, reshape(), permute(), transpose(), T"
+    "is_aligned(bytes), data_ptr(), indexing, reshape(), permute(), transpose(), swapaxes(), T, mT"
 )
 _INSTEAD = {
     "numel": "use x.size",

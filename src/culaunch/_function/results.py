@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import gc
+import types
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
@@ -11,6 +13,7 @@ from culaunch._function.array import StandIn
 from culaunch._function.effects import Constant
 from culaunch._function.numbers import SymBool, SymFloat, SymInt
 from culaunch._function.symbols import is_symbolic
+from culaunch._function.texts import has_token
 from culaunch._launch.dtype import DType
 
 if TYPE_CHECKING:
@@ -47,12 +50,42 @@ def returned(body: TraceBody, value: Any) -> tuple[Any, ...]:
         # dict.
         make = Constant(dict_maker(keys))
         return (oc.V_MADE, make, tuple(returned(body, item) for item in value.values()))
-    if isinstance(value, _CONSTANTS) or hasattr(type(value), "__dlpack__"):
+    if isinstance(value, str) and has_token(value):
+        raise TypeError(
+            f"{body.name} returns a text that is made of a number, and no call is traced: call the "
+            "function"
+        )
+    if isinstance(value, _CONSTANTS):
+        return (oc.V_CONSTANT, Constant(value))
+    if hasattr(type(value), "__dlpack__"):
         return (oc.V_CONSTANT, Constant(value))
     raise TypeError(
         f"{body.name} returns {spell(value)}: a function returns arrays, numbers, None, and "
         "tuples, lists and dicts of these"
     )
+
+
+def require_held(name: str, value: Any) -> None:
+    """Refuse a real array that nothing but the result of the body holds: the body made it.
+
+    Every call would return this one.
+    """
+    arrays, containers, waiting = [], [], [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, (tuple, list, dict)):
+            containers.append(one)
+            waiting += one.values() if isinstance(one, dict) else one
+        elif not isinstance(one, StandIn) and hasattr(type(one), "__dlpack__"):
+            arrays.append(one)
+    ours = {id(one) for one in (arrays, containers, waiting, *containers)}
+    for array in arrays:
+        holders = gc.get_referrers(array)
+        if all(id(one) in ours or type(one) is types.FrameType for one in holders):
+            raise TypeError(
+                f"{name} returns an array that its body made, {spell(array)}: the body runs once, "
+                "and every call would return this one; allocate with cl.empty or cl.zeros"
+            )
 
 
 def is_dict_maker(value: functools.partial[Any]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._base.places import Place, is_ours
@@ -11,12 +10,15 @@ from culaunch._errors import KernelNotFoundError
 from culaunch._function import opcodes as oc
 from culaunch._function.annotation_checks import check
 from culaunch._function.bodies import Body, running
+from culaunch._function.body_errors import is_of_body, locate, with_numbers
+from culaunch._function.catchers import boundary
 from culaunch._function.effects import Return
 from culaunch._function.kinds import Arguments, Kind, arrays_of, first_array
 from culaunch._function.launches import trace_launch
-from culaunch._function.record import Record
-from culaunch._function.results import returned
+from culaunch._function.record import Notes, Record
+from culaunch._function.results import require_held, returned
 from culaunch._function.scope import Read, Scope
+from culaunch._function.texts import has_token
 from culaunch._function.trace import TraceBody
 from culaunch._function.verbs import allocate_as
 from culaunch._launch.array import array_info
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from culaunch._function.declaration import Declaration
     from culaunch._function.program import Tree
     from culaunch._function.record import Register
-
-Sites = set[tuple[types.CodeType, int]]
 
 
 class Run(NamedTuple):
@@ -47,7 +47,7 @@ def trace(
     declaration: Declaration,
     kind: Kind,
     values: tuple[Any, ...] | None,
-    sites: Sites,
+    notes: Notes,
     decide: Callable[[Register, bool], bool] | None = None,
     tree: Tree | None = None,
 ) -> Run:
@@ -59,8 +59,8 @@ def trace(
     kind : Kind
     values : tuple or None
         The arguments of the call; None where a kind is traced without one.
-    sites : set
-        Where the body makes text of numbers for a check's message.
+    notes : Notes
+        What earlier runs have taught about the body.
     decide : callable, optional
         Which way a path goes, without a call.
     tree : Tree, optional
@@ -71,19 +71,20 @@ def trace(
     TypeError, ValueError, and what the body raises
         If the body does what no program can do, or the call fails a check of it.
     """
-    # A check's message may turn out to contain a formatted number. Then the place that formatted it
-    # is added to `sites`, and the body runs again, with a token for the number.
+    # A check's message may turn out to hold text that was made of a number, or the body to catch
+    # what nothing in its code could catch: with that noted, the body runs again.
     while True:
-        run = _run(declaration, kind, values, sites, decide, tree)
+        run = _run(declaration, kind, values, notes, decide, tree)
         if not run.record.must_repeat:
             return run
 
 
+@boundary
 def _run(
     declaration: Declaration,
     kind: Kind,
     values: tuple[Any, ...] | None,
-    sites: Sites,
+    notes: Notes,
     decide: Callable[[Register, bool], bool] | None,
     tree: Tree | None,
 ) -> Run:
@@ -91,7 +92,7 @@ def _run(
     # The body that runs is a copy, with copies of the globals and cells that it sees: they tell
     # afterwards what it has read and what it has changed.
     scope = Scope(declaration.body)
-    record = Record(decide, sites, has_hints=values is not None, known=known)
+    record = Record(decide, notes, has_hints=values is not None, known=known)
     like = None if values is None else first_array(kind, values)
     ordinal = _ordinal(values, like)
     body = FunctionBody(declaration.name, record, arrays_of(kind), ordinal, like)
@@ -100,19 +101,28 @@ def _run(
             arguments = Arguments(declaration.names, kind, values).stand_ins(body)
             check(body, declaration.wanted, declaration.names, arguments)
             value = _called(declaration, scope, arguments)
+            _require_recordable(record)
+            require_held(declaration.name, value)
             record.effects.append(Return(returned(body, value)))
         # The body has ended: what it changes of what others see, it has changed by now.
         _require_unchanged(declaration.name, scope)
+        if record.raised is not None:
+            record.notes.catches_unseen = record.must_repeat = True
         is_error = False
     except Exception as error:
+        _require_recordable(record)
+        with_numbers(error)
+        if record.raised is not None and record.raised is not error:
+            record.notes.catches_unseen = True
         # In a call the mistake is the caller's, who hears of it. Without one, values are made up,
         # and what the body raises on a path is what that path of the program does.
         if values is not None:
+            locate(error, declaration.body)
             raise
         # A program can raise what the format lists. Anything else is a mistake of the body, or a
         # defect here.
-        if type(error) not in oc.EXCEPTIONS or not _is_of_body(error):
-            _require_no_tokens(declaration.name, record, error)
+        if type(error) not in oc.EXCEPTIONS or not is_of_body(error):
+            _require_no_tokens(declaration.name, error)
             raise
         _end_in(record, error)
         is_error = True
@@ -232,6 +242,12 @@ def _bound(declaration: Declaration, args: tuple[Any, ...], keywords: dict[str, 
     return [bound.arguments[name] for name in declaration.names]
 
 
+def _require_recordable(record: Record) -> None:
+    """Raise what no program can do, also where the body has caught it."""
+    if record.refusal is not None:
+        raise record.refusal
+
+
 def _require_unchanged(name: str, scope: Scope) -> None:
     changed = scope.changed()
     if changed is not None:
@@ -250,19 +266,9 @@ def _ordinal(values: tuple[Any, ...] | None, like: Any) -> int:
 # ---- without a call: what a path raises is its end
 
 
-def _is_of_body(error: BaseException) -> bool:
-    """Tell what the body raises of a call from what it does that no program can."""
-    if getattr(error, "is_of_check", False):
-        return True
-    trace_back = error.__traceback__
-    while trace_back is not None and trace_back.tb_next is not None:
-        trace_back = trace_back.tb_next
-    return trace_back is not None and not is_ours(trace_back.tb_frame)
-
-
-def _require_no_tokens(name: str, record: Record, error: Exception) -> None:
+def _require_no_tokens(name: str, error: Exception) -> None:
     """Say what is wrong where a text of a number that has no value is looked up."""
-    if record.has_token(str(error)):
+    if has_token(str(error)):
         raise TypeError(
             f"the body of {name} looks up a text that is made of a number, and no call is traced: "
             "call the function"

@@ -12,7 +12,8 @@ from culaunch._farm.run import checked_executor, run_all
 from culaunch._farm.task import Task
 from culaunch._function.annotations import Array
 from culaunch._function.program import MOST_PATHS
-from culaunch._function.runs import Run, Sites, trace
+from culaunch._function.record import Notes
+from culaunch._function.runs import Run, trace
 from culaunch._launch.dtype import BY_NAME
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _MOST_DECISIONS = 256
 
 
 def explore(
-    declaration: Declaration, kind: Kind, sites: Sites, *, both_sides: bool
+    declaration: Declaration, kind: Kind, notes: Notes, *, both_sides: bool
 ) -> Iterator[Run]:
     """Yield a run for each path of a kind.
 
@@ -68,7 +69,7 @@ def explore(
             decisions.append(answer)
             return answer
 
-        run = trace(declaration, kind, None, sites, decide)
+        run = trace(declaration, kind, None, notes, decide)
         if both_sides:
             waiting.extend(reversed(others))
         elif run.is_error and others:  # what is likely is not what the body wants
@@ -123,7 +124,7 @@ def explore_elsewhere(
 def _count_paths(module: str, name: str, kind: Kind, both_sides: bool) -> int:
     """Trace a kind in a worker, for what it leaves in the caches."""
     declaration = find(module, name).declaration
-    return sum(1 for _ in explore(declaration, kind, set(), both_sides=both_sides))
+    return sum(1 for _ in explore(declaration, kind, Notes(), both_sides=both_sides))
 
 
 def kinds_of(declaration: Declaration, parameters: dict[str, Any]) -> tuple[Kind, ...]:
@@ -198,7 +199,10 @@ def _entry(declaration: Declaration, name: str, what: Any, chosen: dict[str, str
         return int
     if what is float or type(what) is float:
         return float
-    if isinstance(what, (list, tuple)) and any(isinstance(one, Array) for one in what):
+    is_empty = type(what) is list and not what
+    if is_empty or (
+        isinstance(what, (list, tuple)) and any(isinstance(one, Array) for one in what)
+    ):
         entries = tuple(_entry(declaration, name, one, chosen) for one in what)
         return ("list" if isinstance(what, list) else "tuple", entries)
     return ("value", what)

@@ -40,10 +40,6 @@ class Number:
         """Its value in the call that is traced."""
         return self._record.hints[self._register]
 
-    def __repr__(self) -> str:
-        name = self._record.names.get(self._register, "number")
-        return f"<{name}, {self.hint!r} in this call>"
-
     def _shown(self) -> str:
         return f"{self.words}, {self.hint!r} in this call"
 
@@ -62,10 +58,16 @@ class Number:
         """Return the value in this call; a call with another one takes another path."""
         raise NotImplementedError
 
-    # Text has the number of this call: one path for each. A check's message has a token instead.
+    # The door to texts and other objects. Text has the number of this call: one path for each. A
+    # check's message has a token instead.
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        if not self._record.is_open:  # a debugger, or the report of an error, shows it
+            name = self._record.names.get(self._register, "number")
+            return f"<{name}, {self.hint!r} in a call that was recorded>"
         return self.__format__("")
+
+    __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
         token = self._record.token(self._register, spec)
@@ -73,6 +75,20 @@ class Number:
 
     def __hash__(self) -> int:
         return hash(self.pin())
+
+    def __array__(self, dtype: Any = None, copy: object = None) -> Any:
+        import numpy as np
+
+        return np.array(self.pin(), dtype=dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        # What Python's own number has besides operators, of this call: to_bytes(), hex().
+        if name.startswith("_") or name == "node":
+            raise AttributeError(name)
+        value = self.hint
+        if not hasattr(value, name):
+            raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
+        return getattr(self.pin(), name)
 
 
 # The classes of the three kinds, by the type of what they stand for: numbers.py has them.
@@ -138,7 +154,7 @@ def register_of(record: Record, value: Any) -> Register:
         return record.constant(value)
     value = operator.index(value)
     if not LEAST <= value <= MOST:
-        raise OverflowError(f"at {here().text()}: {value} does not fit 64 bits")
+        raise record.refuse(OverflowError(f"at {here().text()}: {value} does not fit 64 bits"))
     return record.constant(value)
 
 
@@ -188,7 +204,10 @@ def overflow(what: str) -> OverflowError:
 
 
 def raising(record: Record, function: Callable[[], Any], what: str, other: float = 1) -> Any:
-    """Compute a hint; what Python refuses is refused with the line."""
+    """Compute a hint; what no register holds is refused with the line, whatever the body catches.
+
+    Python's ints have no limit, so that a body in Python would not have raised there.
+    """
     try:
         return function()
     except (ArithmeticError, ValueError) as error:
@@ -196,7 +215,7 @@ def raising(record: Record, function: Callable[[], Any], what: str, other: float
         # another.
         if not record.has_hints:
             return other
-        raise type(error)(f"at {here().text()}: {what}: {error}") from None
+        raise record.refuse(type(error)(f"at {here().text()}: {what}: {error}")) from None
 
 
 _PLAIN = {int: "i", float: "f", bool: "b"}

@@ -12,10 +12,10 @@ from culaunch._function.bodies import Body
 from culaunch._function.device import BodyDevice
 from culaunch._function.effects import Allocate, Call, Constant, View
 from culaunch._function.instructions import select
-from culaunch._function.limits import is_within
+from culaunch._function.limits import is_within, within
 from culaunch._function.numbers import SymBool, SymFloat, SymInt
 from culaunch._function.pointers import Pointer
-from culaunch._function.symbols import is_symbolic, make, register_of
+from culaunch._function.symbols import hint_of, is_symbolic, make, register_of
 from culaunch._function.tensor_maps import TensorMapStandIn, checked_box
 from culaunch._launch.driver import current_driver
 from culaunch._launch.dtype import DTYPES, DType
@@ -98,20 +98,18 @@ class TraceBody(Body):
                 self._fail(message, exception)
             return
         register = self.register(condition)
-        # In the call that is traced the check fails: it raises now, and nothing of the path is
-        # kept.
-        if record.fails(register):
-            self._fail(message, exception)
-        template, registers = record.template(self._text(message))
+        text = self._text(message)
+        template, registers = record.template(text)
+        if record.branches(fails=record.fails(register)):
+            if not record.decide(register):
+                raise record.error(exception, text, is_data=isinstance(message, str))
+            return
         operands = (register, oc.EXCEPTIONS.index(exception), *registers)
         record.check("CHECK", operands, template)
 
     def _fail(self, message: str | Callable[[], str], exception: type[Exception]) -> NoReturn:
-        text = self.recorded.plain_text(self._text(message))
-        error = exception(text)
-        # It is raised in this package, and yet what the body says of a call.
-        error.is_of_check = True  # type: ignore[attr-defined]
-        raise error
+        is_data = isinstance(message, str)
+        raise self.recorded.error(exception, self._text(message), is_data=is_data)
 
     def _text(self, message: str | Callable[[], str]) -> str:
         """Make a message; in one of culaunch's own, numbers are always tokens."""
@@ -128,10 +126,16 @@ class TraceBody(Body):
         OverflowError
             If it is not, in this call.
         """
-        register = self.register(value)
-        if self.recorded.has_hints and not is_within(name, self.recorded.hints[register], limits):
-            raise OverflowError
-        self.recorded.check(name, (register, *limits), place)
+        is_fine = is_within(name, hint_of(value), limits)
+        if self.recorded.branches(fails=not is_fine):
+            if not within(name, value, limits):
+                raise OverflowError
+            return
+        self.recorded.check(name, (self.register(value), *limits), place)
+
+    def refuse(self, error: Exception) -> Exception:
+        """Note what no program can do: the call raises it, whatever the body catches."""
+        return self.recorded.refuse(error)
 
     # ---- numbers
 

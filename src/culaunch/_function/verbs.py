@@ -12,7 +12,7 @@ from culaunch._function.array import StandIn
 from culaunch._function.bodies import checked_message, current
 from culaunch._function.opcodes import EXCEPTIONS
 from culaunch._function.record import escaped
-from culaunch._function.symbols import hint_of, is_negative, is_symbolic
+from culaunch._function.symbols import hint_of, is_negative, is_symbolic, record_of
 from culaunch._launch import empty as device_empty
 from culaunch._launch import zeros as device_zeros
 from culaunch._launch.allocate import _numpy_dtype as numpy_dtype
@@ -218,7 +218,12 @@ def _in_body(
         # The program checks a symbolic size when it allocates. This check reports it for this call,
         # with the line.
         if is_symbolic(size) and isinstance(size, int) and not isinstance(size, bool):
-            is_bad = is_negative(size)
+            record = record_of(size)
+            is_bad = False
+            if record.branches(fails=is_negative(size)) and not size >= 0:
+                with record.tokens():
+                    text = f"at {here().text()}: {what}: a size is negative (got {size})"
+                raise record.error(ValueError, text)
         elif hasattr(size, "node"):  # a framework's
             is_bad = False
         elif isinstance(size, (bool, float)) or not hasattr(type(size), "__index__"):

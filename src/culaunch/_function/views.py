@@ -166,6 +166,14 @@ def reshaped(name: str, given: Shape, shape: Shape, check: Check) -> Shape:
     return sizes
 
 
+def axis_of(name: str, axis: Any, rank: int) -> int:
+    """Return the number of a dimension, from 0 on; those at the end may be counted from -1 down."""
+    found = operator.index(axis)
+    if not -rank <= found < rank:
+        raise IndexError(f"at {here().text()}: {name} has {rank} dimensions (got axis {found})")
+    return found + rank if found < 0 else found
+
+
 def permutation(name: str, axes: tuple[Any, ...], rank: int) -> tuple[int, ...]:
     """Return the order of dimensions that permute() is given."""
     given = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes

@@ -72,7 +72,9 @@ def _read_entry(data: Any) -> Entry:
         elif word == "array":
             return _read_array(inside)
         elif (
-            word in ("list", "tuple") and type(inside) is list and 1 <= len(inside) <= _MOST_ARRAYS
+            word in ("list", "tuple")
+            and type(inside) is list
+            and (word == "tuple") <= len(inside) <= _MOST_ARRAYS
         ):
             return (word, tuple(map(_read_array, inside)))
     raise ValueError(f"{data!r:.60} is no entry of a kind")

@@ -12,6 +12,7 @@ import struct
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from culaunch._function import opcodes as oc
+from culaunch._function.needs import does_raise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -198,7 +199,12 @@ class Run:
         # All operands are there: `value` computed them first.
         values = [self._values[one] for one in _read(step)]
         if name == "MATH":
-            return getattr(math, oc.MATH_FUNCTIONS[words[0]])(*values)
+            return oc.math_call(oc.MATH_FUNCTIONS[words[0]])(*values)
+        if name == "RAISES":
+            operation, exception, function = words[:3]
+            is_math = oc.BY_NUMBER[operation].name == "MATH"
+            compute = oc.math_call(oc.MATH_FUNCTIONS[function]) if is_math else operator.pow
+            return does_raise(compute, values, oc.EXCEPTIONS[exception])
         return _OPERATIONS[name](*values)
 
 

@@ -10,6 +10,7 @@ from culaunch._base.untraced import untraced
 from culaunch._function import opcodes as oc
 from culaunch._function.effects import Return
 from culaunch._function.kinds import arrays_of, described_value
+from culaunch._function.record import Notes
 from culaunch._function.recorded import RecordedFunction
 from culaunch._function.runs import trace
 from culaunch._function.specialize import explore
@@ -169,7 +170,7 @@ def _learn_call(
     if error is None:
         return None
     try:
-        run = trace(function.declaration, kind, values, set())
+        run = trace(function.declaration, kind, values, Notes())
     except Exception as problem:  # noqa: BLE001 - the body's
         return problem
     findings.add(run.uses, run.record.effects, arrays_of(kind))
@@ -190,13 +191,13 @@ def _runs(function: Function[..., Any], kind: Kind, both_sides: bool) -> list[Ru
 
 
 def _explored(function: Function[..., Any], kind: Kind, *, both_sides: bool) -> list[Run]:
-    return list(explore(function.declaration, kind, set(), both_sides=both_sides))
+    return list(explore(function.declaration, kind, Notes(), both_sides=both_sides))
 
 
 def _as_called(function: Function[..., Any], kind: Kind) -> list[Run]:
     """Run it as for a call, with arrays that are only described and small numbers."""
     values = tuple(described_value(entry) for entry in kind)
-    return [trace(function.declaration, kind, values, set())]
+    return [trace(function.declaration, kind, values, Notes())]
 
 
 def _kinds(parameters: tuple[Parameter, ...], absent: tuple[int, ...]) -> Iterator[Any]:

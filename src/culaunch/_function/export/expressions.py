@@ -101,6 +101,12 @@ def expression(function: str, step: Instruction, values: list[str], at: str) -> 
     name = step.op.name
     if name == "MATH":
         return _math(function, step, values, at)
+    if name == "RAISES":
+        number, exception, *operands = step.operands
+        inner = step._replace(op=oc.BY_NUMBER[number], operands=tuple(operands))
+        computed = expression(function, inner, values, '""')
+        raised = text_literal(oc.EXCEPTIONS[exception].__name__)
+        return f"fn::Raises({raised}, [&] {{ return {computed}; }})"
     if name in _FORMS:
         # Templates take two operands of one type: literals alone would be ints of 32 bits.
         if len(values) > 1 and all(value.lstrip("-").isdigit() for value in values):

@@ -1,0 +1,108 @@
+"""Whether the code around an operation may catch what it raises."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+from typing import TYPE_CHECKING
+
+from culaunch._base.places import is_ours
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import CodeType
+    from typing import Any, TypeVar
+
+    Body = TypeVar("Body", bound=Callable[..., Any])
+
+# The code that runs a body: what catches outside of it is the caller's.
+_BOUNDARIES: set[CodeType] = set()
+
+
+def boundary(function: Body) -> Body:
+    """Mark the function that runs a body."""
+    _BOUNDARIES.add(function.__code__)
+    return function
+
+
+def may_be_caught() -> bool:
+    """Tell whether something between here and the start of the body may catch an exception.
+
+    True wherever that cannot be excluded: an operation is then a branch, which is never wrong.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code not in _BOUNDARIES:
+        if not is_ours(frame) and catches(frame.f_code, frame.f_lasti):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@functools.lru_cache(maxsize=4096)
+def catches(code: CodeType, offset: int) -> bool:
+    """Tell whether code may catch what its instruction at an offset raises."""
+    # Python's own C calls these, and treats some errors as an answer: an IndexError of __getitem__
+    # ends a loop.
+    if code.co_name.startswith("__") and code.co_name.endswith("__"):
+        return True
+    table = getattr(code, "co_exceptiontable", None)
+    if table is None:  # before Python 3.11
+        return any(one.opname.startswith("SETUP_") for one in dis.get_instructions(code))
+    return _is_handled(code, table, _target(table, offset))
+
+
+def _entries(table: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield start, end and target of what an exception table has, as offsets in the code."""
+    # Objects/exception_handling_notes.txt of CPython: four numbers for each entry, of which each
+    # byte has six bits and says whether another one follows.
+    numbers: list[int] = []
+    value = 0
+    for byte in table:
+        value = value << 6 | byte & 63
+        if not byte & 64:
+            numbers.append(2 * value)
+            value = 0
+    for start, size, target, _ in zip(*[iter(numbers)] * 4, strict=True):
+        yield start, start + size, target
+
+
+def _target(table: bytes, offset: int) -> int | None:
+    """Return where an exception goes that is raised at an offset; None: out of the code."""
+    for start, end, target in _entries(table):
+        if start <= offset < end:
+            return target
+    return None
+
+
+def _is_handled(code: CodeType, table: bytes, target: int | None) -> bool:
+    """Tell whether a handler may end otherwise than by raising the same again, as finally does."""
+    steps = [one for one in dis.get_instructions(code) if one.opname != "CACHE"]
+    places = {one.offset: at for at, one in enumerate(steps)}
+    waiting, seen = [target], set()
+    while waiting:
+        offset = waiting.pop()
+        if offset is None or offset in seen:
+            continue
+        seen.add(offset)
+        at = places[offset]
+        name, following = steps[at].opname, steps[at + 1 : at + 2]
+        # Handlers of their own put back what was there before, and raise again.
+        if name == "POP_EXCEPT" and following[0].opname == "RERAISE":
+            name = ""
+        if name in _CATCHING:
+            return True
+        if name == "RERAISE":
+            waiting.append(_target(table, offset))
+            continue
+        if steps[at].opcode in dis.hasjrel or steps[at].opcode in dis.hasjabs:
+            waiting.append(steps[at].argval)
+        if name not in ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"):
+            waiting += [one.offset for one in following]
+    return False
+
+
+_CATCHING = frozenset((
+    "CHECK_EXC_MATCH", "CHECK_EG_MATCH", "WITH_EXCEPT_START", "POP_EXCEPT", "RETURN_VALUE",
+    "RETURN_CONST", "RAISE_VARARGS",
+))  # fmt: skip
