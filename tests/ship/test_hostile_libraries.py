@@ -100,7 +100,7 @@ WRONG = {
         kind(lambda k: k["arguments"].__setitem__(0, {"array": ["int8", 33]})), "no array of a"),
     "value": (
         kind(lambda k: k["arguments"].__setitem__(0, {"value": 1})), "no entry of a kind"),
-    "empty": (kind(lambda k: k["arguments"].__setitem__(0, {"list": []})), "no entry of a kind"),
+    "empty": (kind(lambda k: k["arguments"].__setitem__(0, {"tuple": []})), "no entry of a kind"),
     "program": (kind(lambda k: k.update(program="programs/x")), "no member 'programs/x'"),
     "words": (kind(lambda k: k.update(program="programs/odd.bin")), "a program has whole words"),
     "constants": (kind(lambda k: k.update(constants=None)), "constants is no list"),

@@ -1,4 +1,4 @@
-"""What a body raises: by itself, or where it cannot go on."""
+"""Errors that leave a body: its own, and those of others that refuse a stand-in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operations on numbers need, or raise: the same words of Python's, as conditions."""
+"""Conditions that operations on numbers need, and the exceptions that they raise otherwise."""
 
 from __future__ import annotations
 

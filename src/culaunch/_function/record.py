@@ -52,16 +52,16 @@ class Branching(Protocol):
 
 
 class Notes:
-    """What the runs of a body have taught about it; each new note makes a new version.
+    """Notes on a body that its runs have made; each new one makes a new version.
 
     Attributes
     ----------
     sites : set
-        Where the body makes a text of numbers for a check's message: a token stands for a number
-        there, so that the message needs no path for each value.
+        The places that format numbers for a check's message. A token stands for the number there,
+        so the message does not need a path for each value.
     catches_unseen : bool
-        Whether it caught what nothing in the code around could catch: all that may raise is a
-        branch then.
+        Whether it caught an exception that nothing in the code around could catch. Each operation
+        that may raise is a branch then.
     """
 
     def __init__(self) -> None:

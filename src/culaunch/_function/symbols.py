@@ -206,7 +206,7 @@ def overflow(what: str) -> OverflowError:
 def raising(record: Record, function: Callable[[], Any], what: str, other: float = 1) -> Any:
     """Compute a hint; what no register holds is refused with the line, whatever the body catches.
 
-    Python's ints have no limit, so that a body in Python would not have raised there.
+    Python's ints have no limit: a body in plain Python does not raise there.
     """
     try:
         return function()

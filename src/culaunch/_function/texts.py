@@ -43,7 +43,7 @@ def split(message: str) -> tuple[str, tuple[int, ...]]:
 
 
 class Name(str):
-    """What stands for a number in a message that must not have it."""
+    """A name that stands for a number in a message."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ def goes_to(code: CodeType, made: int, call: int | None) -> bool:
     Returns
     -------
     bool
-        False also where that is not to be seen: such a text is treated as data.
+        False also if this cannot be seen. The text is treated as data then.
     """
     steps = [one for one in dis.get_instructions(code) if one.opname != "CACHE"]
     end = None if call is None else _containing(steps, call)
