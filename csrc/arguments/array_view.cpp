@@ -1,15 +1,8 @@
 #include "arguments/array_view.h"
 
-namespace {
+#include "arguments/array_interface.h"
 
-bool Repeats(const DLTensor& tensor) {
-  bool repeats = false;
-  for (int32_t i = 0; i < tensor.ndim && tensor.strides != nullptr; ++i) {
-    if (tensor.shape[i] == 0) return false;
-    repeats = repeats || (tensor.shape[i] > 1 && tensor.strides[i] == 0);
-  }
-  return repeats;
-}
+namespace {
 
 // What a method without arguments gives, as a number; 0 where it gives none.
 uint64_t Asked(PyObject* object, const char* method) {
@@ -18,18 +11,43 @@ uint64_t Asked(PyObject* object, const char* method) {
   return PyErr_Occurred() == nullptr ? number : 0;
 }
 
+// The last array that a NumPy array is a view of; null where it is of none.
+Ref BaseOf(PyObject* array) {
+  Ref last;
+  for (Ref base = Ref::Borrow(array);;) {
+    base = Ref(PyObject_GetAttrString(base.get(), "base"));
+    // What has no such interface is memory of something else, and the array before has all of it.
+    if (!base || PyObject_HasAttrString(base.get(), "__array_interface__") == 0) break;
+    last = Ref::Borrow(base.get());
+  }
+  PyErr_Clear();
+  return last;
+}
+
+Storage StorageOfBase(PyObject* array) {
+  ArrayView view;
+  const Ref base = BaseOf(array);
+  if (!base || !ReadHostInterface(base.get(), &view)) return PyErr_Clear(), Storage();
+  return {view.extent, view.is_read_only};
+}
+
+Storage StorageOfTensor(PyObject* storage) {
+  const uint64_t begin = Asked(storage, "data_ptr");
+  const uint64_t bytes = begin != 0 ? Asked(storage, "nbytes") : 0;
+  PyErr_Clear();
+  return {{reinterpret_cast<const void*>(begin), bytes}};
+}
+
 }  // namespace
 
-CULAUNCH_APART Extent ReachOf(PyObject* object, const DLTensor& tensor) {
-  const Extent extent = ExtentOf(tensor);
-  if (!Repeats(tensor)) return extent;
-  const Ref storage(PyObject_CallMethod(object, "untyped_storage", nullptr));
-  const uint64_t begin = storage ? Asked(storage.get(), "data_ptr") : 0;
-  const uint64_t bytes = begin != 0 ? Asked(storage.get(), "nbytes") : 0;
-  PyErr_Clear();  // of another framework, or with methods of its own: the view, then
-  const auto first = reinterpret_cast<uintptr_t>(extent.begin);
-  const bool has_it = begin <= first && first + extent.bytes <= begin + bytes;
-  return has_it ? Extent{reinterpret_cast<const void*>(begin), bytes} : extent;
+CULAUNCH_APART Storage StorageOf(PyObject* object, const Extent& view) {
+  const Ref own(PyObject_CallMethod(object, "untyped_storage", nullptr));
+  if (!own) PyErr_Clear();  // of another framework, or with methods of its own
+  const Storage storage = own ? StorageOfTensor(own.get()) : StorageOfBase(object);
+  const auto begin = reinterpret_cast<uintptr_t>(storage.extent.begin);
+  const auto first = reinterpret_cast<uintptr_t>(view.begin);
+  const bool has_view = begin <= first && first + view.bytes <= begin + storage.extent.bytes;
+  return has_view && view.bytes < storage.extent.bytes ? storage : Storage();
 }
 
 Extent ExtentOf(const DLTensor& tensor) {

@@ -14,10 +14,16 @@ struct Extent {
 
 Extent ExtentOf(const DLTensor& tensor);
 
-// What a driver that looks at each access lets a kernel reach through an array: the bytes that it
-// spans. Of a tensor of PyTorch that repeats elements, with a stride of 0, all of its storage: what
-// such a view spans says little of what a kernel that is given other strides with it may read.
-Extent ReachOf(PyObject* object, const DLTensor& tensor);
+// The memory that an array is a view of, for a driver that looks at each access: kernels are given
+// other shapes and strides, and reach around the view as on a GPU.
+struct Storage {
+  Extent extent;  // bytes 0: the view has all of it, or its framework does not tell
+  bool is_read_only = false;
+};
+
+// Of a tensor of PyTorch its storage; of a NumPy array the last array that it is a view of. This
+// may run Python.
+Storage StorageOf(PyObject* object, const Extent& view);
 
 // Whether the elements lie one behind the other, in the order of the dimensions. No strides: so.
 inline bool IsContiguous(const int64_t* shape, const int64_t* strides, int ndim) {

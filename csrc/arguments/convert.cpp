@@ -188,10 +188,19 @@ CULAUNCH_RARE Mismatch ConvertNewType(Conversion& conversion, ParameterSlot& slo
 CULAUNCH_APART void Conversion::TellOfNoted() const {
   driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
   if (noted == nullptr) return;
-  for (const auto& [extent, is_read_only] : *noted) {
-    driver.note_array(extent.begin, extent.bytes,
-                      is_read_only ? culaunch::kNoteReadOnlyArray : culaunch::kNoteArray);
-  }
+  for (const auto& [begin, bytes, note] : *noted) driver.note_array(begin, bytes, note);
+}
+
+CULAUNCH_APART void Conversion::NoteMemory(const Extent& extent, PyObject* object,
+                                           bool is_read_only) {
+  using namespace culaunch;
+  if (noted == nullptr) noted = std::make_unique<std::vector<NotedMemory>>();
+  noted->push_back({extent.begin, extent.bytes, is_read_only ? kNoteReadOnlyArray : kNoteArray});
+  const Storage storage = object != nullptr ? StorageOf(object, extent) : Storage();
+  if (storage.extent.bytes == 0) return;
+  is_read_only = is_read_only || storage.is_read_only;
+  noted->push_back({storage.extent.begin, storage.extent.bytes,
+                    is_read_only ? kNoteReadOnlyStorage : kNoteStorage});
 }
 
 const char* MismatchName(Mismatch mismatch) {
@@ -244,7 +253,7 @@ Mismatch ConvertAll(Conversion& conversion, ParameterSlot* slots, PyObject* cons
           const Mismatch mismatch = SeeTensor(conversion, *entry, tensor.device);
           if (CULAUNCH_UNLIKELY(mismatch != Mismatch::kNone)) return *index = i, mismatch;
         }
-        if (CULAUNCH_UNLIKELY(is_noted)) conversion.NoteArray(ReachOf(object, tensor));
+        if (CULAUNCH_UNLIKELY(is_noted)) conversion.NoteArray(ExtentOf(tensor), object);
         const Mismatch mismatch =
             StorePointer(conversion, slot, static_cast<char*>(tensor.data) + tensor.byte_offset,
                          tensor.dtype, target);

@@ -46,20 +46,20 @@ enum class Mismatch {
 // The word by which culaunch._launch.messages and culaunch._triton.calls.messages know a mismatch.
 const char* MismatchName(Mismatch mismatch);
 
-struct NotedArray {
-  Extent extent;
-  bool is_read_only;
+struct NotedMemory {
+  const void* begin;
+  size_t bytes;
+  culaunch::Note note;
 };
 
 // The arguments of one call while they are converted, in order: what was seen of them so far.
 struct Conversion {
   explicit Conversion(culaunch::Driver& driver) : driver(driver) {}
 
-  // An array that is an argument, where the driver wants to know.
-  void NoteArray(const Extent& extent, bool is_read_only = false) {
-    if (driver.note_array == nullptr) return;
-    if (noted == nullptr) noted = std::make_unique<std::vector<NotedArray>>();
-    noted->push_back({extent, is_read_only});
+  // An array that is an argument, where the driver wants to know; with its object, what it is a
+  // view of.
+  void NoteArray(const Extent& extent, PyObject* object = nullptr, bool is_read_only = false) {
+    if (CULAUNCH_UNLIKELY(driver.note_array != nullptr)) NoteMemory(extent, object, is_read_only);
   }
 
   // Tell the driver of the arrays that the launch that follows may touch. Right before it: reading
@@ -77,7 +77,8 @@ struct Conversion {
   Ref owners;  // what keeps the views of slower arrays, a list; usually none
   long long detail = 0;
   bool is_read_only = false;  // the last array of kind kArray
-  std::unique_ptr<std::vector<NotedArray>> noted;
+  std::unique_ptr<std::vector<NotedMemory>> noted;
+  void NoteMemory(const Extent& extent, PyObject* object, bool is_read_only);
   void TellOfNoted() const;
 };
 

@@ -62,7 +62,7 @@ Mismatch ReadExchange(Conversion& conversion, const TypeEntry& entry, PyObject* 
   const Mismatch mismatch = SeeTensor(conversion, entry, tensor.device);
   if (CULAUNCH_UNLIKELY(mismatch != Mismatch::kNone)) return mismatch;
   if (CULAUNCH_UNLIKELY(conversion.driver.note_array != nullptr)) {
-    conversion.NoteArray(ReachOf(object, tensor));
+    conversion.NoteArray(ExtentOf(tensor), object);
   }
   *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype};
   return Mismatch::kNone;
@@ -97,7 +97,7 @@ Mismatch ReadOtherArray(Conversion& conversion, const TypeEntry& entry, PyObject
   if (!conversion.owners || PyList_Append(conversion.owners.get(), view.owner.get()) < 0) {
     return Mismatch::kPython;
   }
-  conversion.NoteArray(view.extent, view.is_read_only);
+  conversion.NoteArray(view.extent, object, view.is_read_only);
   conversion.is_read_only = view.is_read_only;
   *array = {view.data, view.dtype};
   return Mismatch::kNone;

@@ -17,15 +17,19 @@ namespace {
 
 PyTypeObject* g_array_type = nullptr;
 
+// In bytes: a structure is so many lanes of one.
+int64_t ItemSize(DLDataType dtype) {
+  return (int64_t{dtype.bits} * (dtype.lanes > 1 ? dtype.lanes : 1) + 7) / 8;
+}
+
 // An array of no memory yet. Null with a Python error set.
-Ref Make(PyTypeObject* type, PyObject* driver, DLDevice device, PyObject* shape, int code,
-         int bits) {
+Ref Make(PyTypeObject* type, PyObject* driver, DLDevice device, PyObject* shape, DLDataType dtype) {
   Ref object(PyType_GenericAlloc(type, 0));
   if (!object) return object;
   ArrayObject* self = Self(object.get());
   self->driver = Ref::Borrow(driver).release();
   self->device = device;
-  self->dtype = {static_cast<uint8_t>(code), static_cast<uint8_t>(bits), 1};
+  self->dtype = dtype;
   self->ndim = static_cast<int32_t>(PyTuple_Size(shape));
   const auto ndim = static_cast<size_t>(self->ndim);
   self->shape = static_cast<int64_t*>(PyMem_Malloc((2 * ndim + 1) * sizeof(int64_t)));
@@ -34,7 +38,7 @@ Ref Make(PyTypeObject* type, PyObject* driver, DLDevice device, PyObject* shape,
   for (size_t i = ndim; i-- > 0;) {
     const int64_t size = PyLong_AsLongLong(PyTuple_GetItem(shape, static_cast<Py_ssize_t>(i)));
     if (size == -1 && PyErr_Occurred() != nullptr) return Ref();
-    if (size < 0 || (size != 0 && elements > INT64_MAX / 16 / size)) {
+    if (size < 0 || (size != 0 && elements > INT64_MAX / ItemSize(dtype) / size)) {
       PyErr_Format(PyExc_ValueError, "shape %R is negative or too large", shape);
       return Ref();
     }
@@ -42,21 +46,20 @@ Ref Make(PyTypeObject* type, PyObject* driver, DLDevice device, PyObject* shape,
     self->shape[ndim + i] = elements;
     elements *= size;
   }
-  self->bytes = static_cast<size_t>(elements) * static_cast<size_t>((bits + 7) / 8);
+  self->bytes = static_cast<size_t>(elements) * static_cast<size_t>(ItemSize(dtype));
   return object;
 }
 
-// DeviceArray(driver, ordinal, shape, code, bits, stream=None): with a stream, allocated in its
-// order.
+// DeviceArray(driver, ordinal, shape, code, bits, lanes, stream=None): with a stream, allocated in
+// its order.
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* driver = nullptr;
   PyObject* shape = nullptr;
   PyObject* stream = Py_None;
   int ordinal = 0;
-  int code = 0;
-  int bits = 0;
-  if (!PyArg_ParseTuple(args, "OiO!ii|O:DeviceArray", &driver, &ordinal, &PyTuple_Type, &shape,
-                        &code, &bits, &stream)) {
+  DLDataType dtype = {0, 0, 0};
+  if (!PyArg_ParseTuple(args, "OiO!bbH|O:DeviceArray", &driver, &ordinal, &PyTuple_Type, &shape,
+                        &dtype.code, &dtype.bits, &dtype.lanes, &stream)) {
     return nullptr;
   }
   culaunch::Driver* table = DriverOf(driver);
@@ -64,7 +67,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   const bool is_in_order = stream != Py_None;
   const unsigned long long handle = is_in_order ? PyLong_AsUnsignedLongLong(stream) : 0;
   if (PyErr_Occurred() != nullptr) return nullptr;
-  Ref object = Make(type, driver, {table->device_types().front(), ordinal}, shape, code, bits);
+  Ref object = Make(type, driver, {table->device_types().front(), ordinal}, shape, dtype);
   if (!object) return nullptr;
   ArrayObject* self = Self(object.get());
   const bool allocated = Guarded<bool>(nullptr, false, [&] {
@@ -90,19 +93,20 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   return allocated ? object.release() : nullptr;
 }
 
-// DeviceArray._over(driver, device_type, ordinal, address, shape, code, bits, keeper): an array
-// over memory that `keeper` keeps.
+// DeviceArray._over(driver, device_type, ordinal, address, shape, code, bits, lanes, keeper): an
+// array over memory that `keeper` keeps.
 PyObject* Over(PyObject* type, PyObject* args) {
   PyObject *driver, *shape, *keeper;
-  int device_type, ordinal, code, bits;
+  int device_type, ordinal;
+  DLDataType dtype = {0, 0, 0};
   unsigned long long address;
-  if (!PyArg_ParseTuple(args, "OiiKO!iiO:_over", &driver, &device_type, &ordinal, &address,
-                        &PyTuple_Type, &shape, &code, &bits, &keeper) ||
+  if (!PyArg_ParseTuple(args, "OiiKO!bbHO:_over", &driver, &device_type, &ordinal, &address,
+                        &PyTuple_Type, &shape, &dtype.code, &dtype.bits, &dtype.lanes, &keeper) ||
       DriverOf(driver) == nullptr) {
     return nullptr;
   }
-  Ref object = Make(reinterpret_cast<PyTypeObject*>(type), driver, {device_type, ordinal}, shape,
-                    code, bits);
+  Ref object =
+      Make(reinterpret_cast<PyTypeObject*>(type), driver, {device_type, ordinal}, shape, dtype);
   if (!object) return nullptr;
   Self(object.get())->keeper = Ref::Borrow(keeper).release();
   Self(object.get())->data = address;
@@ -155,7 +159,7 @@ bool TakeLayout(ArrayObject* self, const DLTensor& tensor) {
   self->ndim = tensor.ndim;
   self->device = tensor.device;
   self->dtype = tensor.dtype;
-  self->bytes = static_cast<size_t>(elements) * static_cast<size_t>((tensor.dtype.bits + 7) / 8);
+  self->bytes = static_cast<size_t>(elements) * static_cast<size_t>(ItemSize(tensor.dtype));
   self->data = reinterpret_cast<CUdeviceptr>(tensor.data) + tensor.byte_offset;
   if (contiguous || elements == 0) return true;
   PyErr_SetString(PyExc_BufferError, "culaunch.DeviceArray is contiguous, and the tensor is not");
@@ -208,9 +212,6 @@ PyObject* GetBytes(PyObject* self, void*) { return PyLong_FromSize_t(Self(self)-
 PyObject* GetDevice(PyObject* self, void*) {
   return Py_BuildValue("ii", Self(self)->device.device_type, Self(self)->device.device_id);
 }
-PyObject* GetType(PyObject* self, void*) {
-  return Py_BuildValue("ii", Self(self)->dtype.code, Self(self)->dtype.bits);
-}
 PyObject* GetShape(PyObject* self, void*) {
   Ref tuple(PyTuple_New(Self(self)->ndim));
   for (int32_t i = 0; tuple && i < Self(self)->ndim; ++i) {
@@ -234,7 +235,6 @@ int AddDeviceArrayType(PyObject* module) {
                      .Property("address", GetAddress, "The address of the first element.")
                      .Property("nbytes", GetBytes, "The size in bytes.")
                      .Property("_dlpack_device", GetDevice)
-                     .Property("_dlpack_type", GetType)
                      .Property("shape", GetShape, "The size in each dimension, in elements.")
                      .AddTo(module);
   return g_array_type != nullptr ? 0 : -1;

@@ -41,6 +41,14 @@ PyObject* Open(PyObject*, PyObject* args) {
   return Guarded<PyObject*>(nullptr, nullptr, [&] { return Wrap(culaunch::Driver::Open(choice)); });
 }
 
+// DLPack's device types, a tuple. False with a Python error set.
+bool ReadTypes(PyObject* types, std::vector<int>* device_types) {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(types); ++i) {
+    device_types->push_back(static_cast<int>(PyLong_AsLong(PyTuple_GetItem(types, i))));
+  }
+  return PyErr_Occurred() == nullptr;
+}
+
 // from_functions(name, {function: address}, device_types, in_python=False): a table filled by
 // Python. The dict may hold "note_array" too (culaunch::Driver). in_python: its functions run
 // Python code for as long as the process lives.
@@ -66,10 +74,7 @@ PyObject* FromFunctions(PyObject*, PyObject* args) {
     return nullptr;
   }
   std::vector<int> device_types;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(types); ++i) {
-    device_types.push_back(static_cast<int>(PyLong_AsLong(PyTuple_GetItem(types, i))));
-  }
-  if (PyErr_Occurred() != nullptr) return nullptr;
+  if (!ReadTypes(types, &device_types)) return nullptr;
   PyObject* note = PyDict_GetItemString(functions, "note_array");
   void* note_address = note != nullptr ? PyLong_AsVoidPtr(note) : nullptr;
   if (PyErr_Occurred() != nullptr) return nullptr;
@@ -78,6 +83,18 @@ PyObject* FromFunctions(PyObject*, PyObject* args) {
   return Guarded<PyObject*>(nullptr, nullptr, [&] {
     auto driver = std::make_unique<culaunch::Driver>(table, name, device_types);
     driver->note_array = note_array;
+    return Wrap(std::move(driver));
+  });
+}
+
+// with_memory(device_types): the same driver, with other memory that kernels may be given.
+PyObject* WithMemory(PyObject* self, PyObject* types) {
+  std::vector<int> device_types;
+  if (!ReadTypes(types, &device_types)) return nullptr;
+  return Guarded<PyObject*>(nullptr, nullptr, [&] {
+    const culaunch::Driver& own = Self(self);
+    auto driver = std::make_unique<culaunch::Driver>(own, own.name(), device_types);
+    driver->note_array = own.note_array;
     return Wrap(std::move(driver));
   });
 }
@@ -294,6 +311,7 @@ int AddDriverType(PyObject* module) {
           .Method("from_functions", FromFunctions, METH_VARARGS | METH_STATIC)
           .Method("prototypes", Prototypes, METH_NOARGS | METH_STATIC)
           .Method("publish", Publish, METH_NOARGS)
+          .Method("with_memory", WithMemory, METH_O)
           .Method("attribute", Attribute)
           .Method("device_name", DeviceName)
           .Method("current_device", CurrentDevice, METH_NOARGS)

@@ -1,16 +1,21 @@
 #include "driver/shared_driver.h"
 
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
+// Offers stay: other libraries have their addresses.
 std::string PublishDriver(const culaunch::Driver& driver) {
-  static const culaunch::PublishedDriver* const offer = [&driver] {
+  static auto* const offers = new std::map<const culaunch::Driver*, culaunch::PublishedDriver*>();
+  culaunch::PublishedDriver*& offer = (*offers)[&driver];
+  if (offer == nullptr) {
     auto* types = new std::vector<int>(driver.device_types());
     types->push_back(-1);
-    return new culaunch::PublishedDriver{culaunch::PublishedDriver::kVersion, driver.name().c_str(),
-                                         types->data(), driver.note_array, driver};
-  }();
+    offer =
+        new culaunch::PublishedDriver{culaunch::PublishedDriver::kVersion, driver.name().c_str(),
+                                      types->data(), driver.note_array, driver};
+  }
   char text[64];
   // The process is part of it: a child without this memory must not take the address.
   std::snprintf(text, sizeof text, "%ld:%llx", culaunch::detail::ProcessId(),

@@ -76,6 +76,7 @@ int AddNumbers(PyObject* module) {
         {"FLOAT8", TypeClass::kFloat8}}},
       {"DLDeviceType",
        {{"CPU", culaunch::kDLCPU},
+        {"EXT_DEV", 12},  // kDLExtDev: memory that no framework takes
         {"CUDA", culaunch::kDLCUDA},
         {"CUDA_HOST", culaunch::kDLCUDAHost},
         {"ROCM", culaunch::kDLROCM},
@@ -94,7 +95,9 @@ int AddNumbers(PyObject* module) {
        {{"ARRAY", culaunch::kNoteArray},
         {"READ_ONLY_ARRAY", culaunch::kNoteReadOnlyArray},
         {"LAUNCH", culaunch::kNoteLaunch},
-        {"FUNCTION", culaunch::kNoteFunction}}},
+        {"FUNCTION", culaunch::kNoteFunction},
+        {"STORAGE", culaunch::kNoteStorage},
+        {"READ_ONLY_STORAGE", culaunch::kNoteReadOnlyStorage}}},
       {"operands",
        {{"MAX_OPERANDS", operands::kMaxOperands},
         {"TYPES", operands::kTypes},

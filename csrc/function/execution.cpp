@@ -264,6 +264,7 @@ PyObject* Execution::Run() {
     if (!CheckEffects()) return nullptr;
     Remember();
   }
+  if (CULAUNCH_UNLIKELY(call_.place_.driver->note_array != nullptr)) ReadStorages();
   const ReplayStep* const end = replay_->end();
   if (replay_->is_chain() && call_.place_.driver->graphs.is_on()) {
     if (!RunChain()) return nullptr;

@@ -63,6 +63,8 @@ class Execution {
   CUresult Fill(const Part& part, unsigned char* target);
   CUresult EncodeMap(const Part& part, unsigned char* target);
   culaunch::LaunchConfig ConfigOf(const Effect& effect) const;
+  void ReadStorages();
+  void ReadStorage(PyObject* object, const ArrayValue& value);
   void TellDriver() const;
   bool RaiseFailure(const Failure& failure) const;
 
@@ -86,6 +88,7 @@ class Execution {
   Replay* replay_ = nullptr;
   char* scratch_ = nullptr;  // the block of the scratch arrays, once it is there
   int32_t leaf_ = -1;
+  std::vector<Storage> storages_;  // of the arrays that came, where the driver wants to know
   SmallBuffer<Word, kUsualRegisters> planned_;
 };
 

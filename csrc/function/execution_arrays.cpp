@@ -80,6 +80,7 @@ bool Execution::ReadConstantArray(const Effect& effect) {
   value.begin = static_cast<const char*>(extent.begin);
   value.bytes = extent.bytes;
   if (operand.owner) call_.owners_.push_back(std::move(operand.owner));
+  if (CULAUNCH_UNLIKELY(place.driver->note_array != nullptr)) ReadStorage(object, value);
   return true;
 }
 
@@ -234,6 +235,17 @@ PyObject* Execution::ObjectOfView(int32_t array) {
   return value.object;
 }
 
+CULAUNCH_APART void Execution::ReadStorages() {
+  for (size_t i = 0; i < program_.argument_arrays; ++i) {
+    ReadStorage(call_.arrays_[i].object, call_.arrays_[i]);
+  }
+}
+
+void Execution::ReadStorage(PyObject* object, const ArrayValue& value) {
+  const Storage storage = StorageOf(object, {value.begin, value.bytes});
+  if (storage.extent.bytes != 0) storages_.push_back(storage);
+}
+
 // Tell the driver of the arrays that the next launch may touch.
 CULAUNCH_APART void Execution::TellDriver() const {
   const culaunch::Driver& driver = *call_.place_.driver;
@@ -244,6 +256,10 @@ CULAUNCH_APART void Execution::TellDriver() const {
         i < program_.argument_arrays || value.object != nullptr || value.allocated.is_made();
     if (!is_made || value.base != static_cast<int32_t>(i)) continue;
     driver.note_array(value.begin, value.bytes, culaunch::kNoteArray);
+  }
+  for (const auto& [extent, is_read_only] : storages_) {
+    driver.note_array(extent.begin, extent.bytes,
+                      is_read_only ? culaunch::kNoteReadOnlyStorage : culaunch::kNoteStorage);
   }
 }
 

@@ -20,12 +20,19 @@ namespace {
 
 // Tell the driver of the arrays that the next launch may touch, right before it: a call from within
 // the reading begins another list.
-CULAUNCH_APART void Note(const culaunch::Driver& driver, const void* const* begins,
-                         const size_t* spans, size_t count) {
+CULAUNCH_APART void Tell(const culaunch::Driver& driver, const NotedMemory* noted, size_t count) {
   driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
   for (size_t i = 0; i < count; ++i) {
-    driver.note_array(begins[i], spans[i], culaunch::kNoteArray);
+    driver.note_array(noted[i].begin, noted[i].bytes, noted[i].note);
   }
+}
+
+CULAUNCH_APART size_t Note(PyObject* object, const DLTensor& tensor, NotedMemory* noted) {
+  const Extent extent = ExtentOf(tensor);
+  const Extent storage = StorageOf(object, extent).extent;
+  noted[0] = {extent.begin, extent.bytes, culaunch::kNoteArray};
+  noted[1] = {storage.begin, storage.bytes, culaunch::kNoteStorage};
+  return storage.bytes != 0 ? 2 : 1;
 }
 
 // Whether an int fits so many bits; negative: with a sign.
@@ -92,7 +99,7 @@ inline bool Form::LaunchFound(State& state, Reading& reading, const uint32_t* di
   }
   ++*state.launches;
   if (CULAUNCH_UNLIKELY(state.table->note_array != nullptr)) {
-    Note(*state.table, reading.begins, reading.spans, reading.noted);
+    Tell(*state.table, reading.noted, reading.noted_count);
   }
   *result = LaunchVariant(*found.state, dims, reading.ordinal, static_cast<CUstream>(stream),
                           reading.pointers);
@@ -219,11 +226,7 @@ inline Form::Outcome Form::Read(const State& state, PyObject* const* args, const
         // A refused one comes to the general way, which names the argument.
         return read == TensorRead::kFailed ? Outcome::kFailed : Outcome::kDifferent;
       }
-      if (CULAUNCH_UNLIKELY(is_noted)) {
-        const Extent extent = ReachOf(object, tensor);
-        reading->begins[noted] = extent.begin;
-        reading->spans[noted++] = extent.bytes;
-      }
+      if (CULAUNCH_UNLIKELY(is_noted)) noted += Note(object, tensor, reading->noted + noted);
       // For an element type without a name, and elsewhere, there is a rule or an error.
       const int device = ordinal < 0 ? tensor.device.device_id : ordinal;
       const int differs = (tensor.device.device_id ^ device) |
@@ -264,7 +267,7 @@ inline Form::Outcome Form::Read(const State& state, PyObject* const* args, const
       ++leaf;
     }
   }
-  reading->noted = noted;
+  reading->noted_count = noted;
   if (CULAUNCH_UNLIKELY(ordinal < 0)) ordinal = culaunch::CurrentDevice(driver);
   reading->ordinal = ordinal;
   reading->words[0] = static_cast<uint64_t>(ordinal);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "arguments/convert.h"
 #include "triton/quick_arguments.h"
 #include "triton/state.h"
 #include "triton/variant.h"
@@ -117,10 +118,9 @@ class alignas(64) Form {
     uint64_t words[kMostWords];  // tells the calls of a form apart; the device comes first
     uint64_t leaves[kMost];      // one for each run-time parameter
     void* pointers[kMost + 1];   // to what the parameters of the variant get
-    // What the tensors span, where the driver wants to know.
-    const void* begins[kMost];
-    size_t spans[kMost];
-    size_t noted;
+    // What the tensors span, where the driver wants to know, and the memory behind them.
+    NotedMemory noted[2 * kMost];
+    size_t noted_count;
   };
 
   Form(size_t count, PyObject* names);

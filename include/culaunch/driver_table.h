@@ -161,6 +161,8 @@ enum Note : unsigned {
   kNoteReadOnlyArray = 1,  // likewise, and nothing may be written to it
   kNoteLaunch = 2,         // a call begins: what was noted before is not for it
   kNoteFunction = 3,       // likewise, and what is noted stays until the next call begins
+  kNoteStorage = 4,        // the memory that an array is a view of, which the launch may touch, too
+  kNoteReadOnlyStorage = 5,
 };
 using NoteArrayFunction = void (*)(const void* begin, size_t bytes, unsigned note);
 

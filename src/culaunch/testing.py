@@ -20,6 +20,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_flag, checked_number, checked_path
+from culaunch._base.driver_choice import STRICT, VARIABLE, strict_choice
 from culaunch._base.optional import optional
 from culaunch._base.values import spell
 from culaunch._errors import DriverNotFoundError
@@ -57,7 +58,7 @@ _TOLERANCES = {
     "complex128": (1e-7, 1e-7),
 }
 _ALIGNMENT = 256  # bytes: cuMemAlloc's
-_CHOICE = ("CULAUNCH_DRIVER", "CULAUNCH_DRIVER_TABLE")
+_CHOICE = (VARIABLE, STRICT, "CULAUNCH_DRIVER_TABLE")
 
 
 def to_driver(array: Any) -> Any:
@@ -71,11 +72,22 @@ def to_driver(array: Any) -> Any:
     Returns
     -------
     numpy.ndarray, culaunch.DeviceArray or torch.Tensor
-        On the emulator a new NumPy array; on a GPU a `DeviceArray`. A torch tensor stays one. The
-        first element is at a multiple of 256 bytes on both.
+        On the emulator a new NumPy array; on a GPU, and on a strict emulator, a `DeviceArray`. A
+        torch tensor stays one. The first element is at a multiple of 256 bytes on all.
+
+    Raises
+    ------
+    TypeError
+        For a torch tensor where the emulator is strict: torch has none in its memory.
     """
-    on_host = driver_name() == "emulator"
+    is_emulated = driver_name() == "emulator"
+    on_host = is_emulated and not strict_choice()
     if _is_torch(array):
+        if is_emulated and not on_host:
+            raise TypeError(
+                "a strict emulator takes no tensors, and torch has no others here: pass "
+                f"tensor.numpy() (got {spell(array)})"
+            )
         return _aligned_tensor(array.detach()) if on_host else array.detach().cuda()
     if on_host:
         return _aligned_array(_numpy("to_driver").array(array))
@@ -157,7 +169,7 @@ def assert_allclose(
 
 
 @contextlib.contextmanager
-def use_driver(name: str) -> Iterator[None]:
+def use_driver(name: str, *, strict: bool | None = None) -> Iterator[None]:
     """Choose a driver for the block, and make the choice before it again at its end.
 
     A fault of the emulated device ends with the block, too.
@@ -166,10 +178,19 @@ def use_driver(name: str) -> Iterator[None]:
     ----------
     name : str
         As `culaunch.set_driver` takes it.
+    strict : bool, optional
+        Whether the emulator refuses arrays of NumPy and of the CPU, as a GPU does: kernels take
+        those of `culaunch.empty`, `culaunch.to_device` and `to_driver`. By default the
+        environment variable ``CULAUNCH_EMULATOR_STRICT`` decides. Modules that are loaded
+        outside of the block are not of this driver. Nothing happens on a GPU.
     """
+    if strict is not None:
+        checked_flag("strict", strict)
     before = {variable: os.environ.get(variable) for variable in _CHOICE}
-    set_driver(name)
     try:
+        if strict is not None:
+            os.environ[STRICT] = str(int(strict))
+        set_driver(name)
         yield
     finally:
         for variable, value in before.items():
@@ -269,6 +290,7 @@ def emulator_options(
     *,
     check_races: bool | None = None,
     check_uninitialized: bool | None = None,
+    check_views: bool | None = None,
     time_limit: float | None = None,
 ) -> Iterator[None]:
     """Change what the emulator checks, for the launches in the block; on a GPU nothing happens.
@@ -283,6 +305,9 @@ def emulator_options(
         unless chosen: kernels run about twice as long.
     check_uninitialized : bool, optional
         Report reads of shared memory that the block has not written. On unless chosen.
+    check_views : bool, optional
+        Report an access beyond the view that an argument is, inside the array or the storage that
+        it is a view of. Off unless chosen: a GPU allows it.
     time_limit : float, optional
         Seconds after which a kernel is stopped with ``CUDA_ERROR_LAUNCH_TIMEOUT``.
 
@@ -294,6 +319,7 @@ def emulator_options(
     for name, switch in (
         ("check_races", check_races),
         ("check_uninitialized", check_uninitialized),
+        ("check_views", check_views),
     ):
         if switch is not None:
             checked_flag(name, switch)
@@ -307,6 +333,7 @@ def emulator_options(
     given = {
         "check_races": check_races,
         "check_uninitialized": check_uninitialized,
+        "check_views": check_views,
         "time_limit": time_limit,
     }
     with with_options(**{name: value for name, value in given.items() if value is not None}):

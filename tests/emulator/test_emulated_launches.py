@@ -83,34 +83,6 @@ def test_an_address_in_an_int_is_not_known():
     assert "PTX line" in text
 
 
-REACH = """.version 8.0
-.target sm_80
-.address_size 64
-.visible .entry reach(.param .u64 .ptr.global x, .param .u32 i, .param .u64 .ptr.global out) {
-  .reg .b64 %x, %o; .reg .b32 %i, %v;
-  ld.param.u64 %x, [x]; ld.param.u32 %i, [i]; ld.param.u64 %o, [out];
-  mad.wide.u32 %x, %i, 4, %x; ld.global.u32 %v, [%x]; st.global.u32 [%o], %v; ret;
-}
-"""
-
-
-def test_a_view_that_repeats_elements_reaches_its_storage():
-    """Programs that gather give a stride of 0 to a dimension, and the kernel other strides."""
-    torch = pytest.importorskip("torch")
-    kernel = load(REACH)["reach"]
-    x, out = torch.arange(64, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
-    repeated = x.as_strided((8, 8), (8, 0))  # what it shows ends with element 56
-    for _ in range(2):
-        kernel[1, 1](repeated, 63, out.zero_())
-        assert int(out) == 63
-    kernel[1, 1](x[8:].as_strided((4, 8), (8, 0)), 47, out)
-    assert int(out) == 55
-    for array, index in ((repeated, 64), (x[:32], 32), (x.view(8, 8)[:, :4], 60)):
-        with pytest.raises(cl.DriverError, match="outside every allocation"):
-            kernel[1, 1](array, index, out)
-        testing.reset_emulator()
-
-
 def test_arrays_of_a_call_that_failed_are_forgotten():
     kernel = load()["add"]
     x = np.zeros(10, np.uint32)

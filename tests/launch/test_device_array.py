@@ -128,7 +128,7 @@ def test_too_much_memory(driver):
     assert driver.memory == {}
 
 
-@pytest.mark.parametrize("dtype", ["O", "S3", "U2", "M8[s]", [("x", "f4")], "V4"])
+@pytest.mark.parametrize("dtype", ["O", "S3", "U2", "M8[s]", "V4", "g", "G"])
 def test_what_no_kernel_computes_with(driver, dtype):
     with pytest.raises(TypeError, match="dtype must be a bool, an integer, a float or complex"):
         cl.empty(3, dtype)

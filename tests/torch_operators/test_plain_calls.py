@@ -175,7 +175,7 @@ def test_a_function_that_nobody_registered_is_seen(scale, scale_in_place, x, tor
     assert torch.equal(region(x), 6 * x)
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.trace:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit.trace")
 def test_what_torch_script_traces_has_the_function(scale, x, torch):
     traced = torch.jit.trace(lambda x: scale(x + 1, 2.0), (x,))
     assert torch.equal(traced(2 * x), 2 * (2 * x + 1))

@@ -72,9 +72,7 @@ def test_a_function_without_a_gradient_is_refused(scale, name, x, torch):
         assert torch.equal(found, 2 * x)
 
 
-# torch compiles decompositions for jvp with what it has deprecated.
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")
 def test_there_is_no_forward_mode(smooth, scale, x, torch):
     import torch.autograd.forward_ad as forward
 

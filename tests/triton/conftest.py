@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -12,14 +11,6 @@ sys.path.insert(0, str(Path(__file__).parent / "shared"))  # for the kernels
 sys.path.insert(0, str(Path(__file__).parents[1] / "launch"))  # for recording
 
 from recording import RecordingDriver, recorders
-
-
-def pytest_collection_modifyitems(items):
-    """Triton 3.9 warns of a default of its own that it is going to change."""
-    room = os.path.dirname(__file__) + os.sep
-    for item in items:
-        if str(item.path).startswith(room):
-            item.add_marker(pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION"))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import os
 from culaunch._base.similar import did_you_mean
 
 VARIABLE = "CULAUNCH_DRIVER"
+STRICT = "CULAUNCH_EMULATOR_STRICT"
 _NAMES = ("cuda", "emulator")
 _OTHER_WORDS = {"cpu": "emulator", "emu": "emulator", "gpu": "cuda", "nvidia": "cuda"}
 
@@ -22,6 +23,20 @@ def driver_choice() -> str:
     choice = os.environ.get(VARIABLE) or "cuda"
     check_choice(choice, VARIABLE)
     return choice
+
+
+def strict_choice() -> bool:
+    """Return whether the emulator refuses arrays of the host, as a GPU does.
+
+    Raises
+    ------
+    ValueError
+        If the variable is neither 0 nor 1.
+    """
+    choice = os.environ.get(STRICT) or "0"
+    if choice not in ("0", "1"):
+        raise ValueError(f"{STRICT} must be 0 or 1 (got {choice!r})")
+    return choice == "1"
 
 
 def check_choice(choice: str, what: str) -> None:

@@ -16,12 +16,12 @@ from culaunch._emulator.launch import Launch
 from culaunch._emulator.machine.clusters import Cluster
 from culaunch._emulator.memory.heap import Heap
 from culaunch._emulator.memory.ranges import GlobalMemory
-from culaunch._emulator.memory.read_only import ReadOnlyArray, ReadOnlyMemory
+from culaunch._emulator.memory.read_only import NamedArray, ReadOnlyMemory
 from culaunch._emulator.module import LoadedModule
 from culaunch._emulator.options import Options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from culaunch._emulator.ptx_image import PtxImage
     from culaunch._emulator.types import Lanes
@@ -132,7 +132,8 @@ class Device:
         cluster: Sequence[int] = (1, 1, 1),
         cooperative: bool = False,
         ranges: Iterable[tuple[int, int]] = (),
-        read_only: Sequence[ReadOnlyArray] = (),
+        read_only: Sequence[NamedArray] = (),
+        beyond: Callable[[int], str | None] | None = None,
     ) -> None:
         """Run a kernel to its end.
 
@@ -155,8 +156,10 @@ class Device:
         ranges : iterable of (int, int)
             Address and size of host memory that the kernel may access, in addition to the
             allocations of the device and the module.
-        read_only : sequence of ReadOnlyArray
+        read_only : sequence of NamedArray
             Host memory that the kernel may only read.
+        beyond : callable, optional
+            Says of an address outside all of these what else it may be, or None.
 
         Raises
         ------
@@ -198,6 +201,10 @@ class Device:
         writable = [*self.ranges, *self.heap.ranges, *ranges]
         everything = [*writable, *((base, size) for base, size, _ in read_only)]
         self._launches += 1
+
+        def explain(address: int) -> str | None:
+            return self.heap.describe_freed(address) or (beyond and beyond(address)) or None
+
         variables = [loaded.limits for loaded in self._modules]
         launch = Launch(
             self.options,
@@ -207,7 +214,7 @@ class Device:
             grid3,
             block3,
             shared_bytes,
-            GlobalMemory(everything, variables, self.heap.describe_freed),
+            GlobalMemory(everything, variables, explain),
             self._launches,
             shape,
         )

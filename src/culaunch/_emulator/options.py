@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 __all__ = ["OPTION_TYPES", "Options", "options_from_text"]
 
 # The options that a user can change by name.
-OPTION_TYPES = {"check_races": bool, "check_uninitialized": bool, "lanes": int, "time_limit": float}
+OPTION_TYPES = {
+    "check_races": bool,
+    "check_uninitialized": bool,
+    "check_views": bool,
+    "lanes": int,
+    "time_limit": float,
+}
 _ON, _OFF = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
 
 
@@ -35,6 +41,8 @@ class Options:
     check_races : bool
         Report accesses of two threads to the same shared memory, one of them a write, that
         nothing orders.
+    check_views : bool
+        Report accesses beyond what the array of an argument shows, where it is a view of another.
     lanes : int
         About how many threads to run at once.
     time_limit : float, optional
@@ -47,6 +55,7 @@ class Options:
 
     check_uninitialized: bool = True
     check_races: bool = False
+    check_views: bool = False
     lanes: int = 1 << 15
     time_limit: float | None = None
     write: Callable[[str], None] = _to_stdout

@@ -9,7 +9,7 @@ from culaunch._core import DeviceArray as CoreDeviceArray
 from culaunch._core import array_info
 from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.host_memory import bytes_of, host_array
-from culaunch._launch.inside import copy_from, copy_to, driver_of, ordinal_of, packed_type
+from culaunch._launch.inside import copy_from, copy_to, driver_of, ordinal_of
 from culaunch._launch.numpy_dtypes import unpacked
 from culaunch._launch.stream_handle import stream_or_current
 from culaunch._launch.strides import is_dense
@@ -55,6 +55,11 @@ def fill_elements(array: CoreDeviceArray, value: Any, stream: object) -> None:
     import numpy as np
 
     dtype = _dtype(array)
+    if dtype.names is not None:
+        raise TypeError(
+            f"fill sets numbers, and the array has structures ({dtype}): copy_from(array) sets "
+            "each, and view('u1').fill(0) every byte"
+        )
     element = np.empty(1, dtype)
     # NumPy would wrap some values that do not fit, and refuse others, by version: here none is
     # changed.
@@ -124,7 +129,8 @@ def _checked_address(array: CoreDeviceArray, other: Any, name: str) -> int:
             f"{name} must be in the memory of the driver in use, {driver.name!r} (got "
             f"{show(other)})"
         )
-    _check(array, shape, unpacked(code, bits), name)
+    kind = _dtype(other) if isinstance(other, CoreDeviceArray) else unpacked(code, bits)
+    _check(array, shape, kind, name)
     if not is_dense(shape, strides):
         raise ValueError(f"{name} must be contiguous, in C order (got strides {strides})")
     return address
@@ -139,4 +145,4 @@ def _check(array: CoreDeviceArray, shape: tuple[int, ...], dtype: Any, name: str
 
 
 def _dtype(array: CoreDeviceArray) -> Any:
-    return unpacked(*packed_type(array))
+    return array.dtype  # type: ignore[attr-defined]  # the class in Python has it

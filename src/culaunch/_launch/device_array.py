@@ -273,7 +273,7 @@ class DeviceArray(CoreDeviceArray):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         # The interface is for memory of a GPU. An attribute that is not there is how an object says
         # that it has none.
-        if self._dlpack_device[0] == DeviceType.CPU:
+        if self._dlpack_device[0] in (DeviceType.CPU, DeviceType.EXT_DEV):
             raise AttributeError("the array is in the memory of an emulated device")
         return {
             "shape": self.shape,

@@ -27,6 +27,7 @@ class DeviceType(Number):
     """DLDeviceType: whose memory it is."""
 
     CPU = _DEVICES["CPU"]
+    EXT_DEV = _DEVICES["EXT_DEV"]
     CUDA = _DEVICES["CUDA"]
     CUDA_HOST = _DEVICES["CUDA_HOST"]
     CUDA_MANAGED = _DEVICES["CUDA_MANAGED"]
@@ -36,6 +37,7 @@ class DeviceType(Number):
 # How a message says whose memory it is.
 _MEMORY = {
     DeviceType.CPU: "the CPU's memory",
+    DeviceType.EXT_DEV: "the emulated device's memory",
     DeviceType.CUDA: "a CUDA device",
     DeviceType.CUDA_HOST: "pinned host memory",
     DeviceType.ROCM: "a ROCm device",

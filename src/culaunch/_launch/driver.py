@@ -7,12 +7,13 @@ import os
 from typing import Any
 
 from culaunch._base.cuda import DeviceAttribute
-from culaunch._base.driver_choice import VARIABLE, check_choice
+from culaunch._base.driver_choice import STRICT, VARIABLE, check_choice, strict_choice
 from culaunch._base.fork_lock import ForkLock
 from culaunch._base.optional import is_installed
 from culaunch._base.values import fits
 from culaunch._core import Driver, current_driver, note_driver
 from culaunch._errors import DriverNotFoundError
+from culaunch._launch.dlpack import DeviceType
 
 __all__ = [
     "capability_of",
@@ -29,6 +30,11 @@ _PUBLISHED = "CULAUNCH_DRIVER_TABLE"
 
 _lock = ForkLock()
 open_drivers: dict[str, Driver] = {}
+# The emulator where it takes only its own memory, as a GPU does; no framework has any.
+_STRICT_EMULATOR = "emulator, strict"
+_STRICT_MEMORY = (int(DeviceType.EXT_DEV), int(DeviceType.CUDA_MANAGED))
+# What was published, and of which driver.
+_published: dict[str, str] = {}
 
 
 def set_driver(name: str) -> None:
@@ -76,10 +82,10 @@ def choose_driver() -> Driver:
     known, key, raw = _environment(VARIABLE)
     # Use the values that were recorded: another thread may change the environment meanwhile.
     name = (os.environ.get(VARIABLE) if known is None else _text(raw)) or "cuda"
-    driver = open_drivers.get(name)
+    driver = open_drivers.get(_key(name))
     if driver is None:
         check_choice(name, VARIABLE)
-    if driver is None or (name == "emulator" and not os.environ.get(_PUBLISHED)):
+    if driver is None or (name == "emulator" and not _is_published()):
         driver = _open(name)
         _publish(name)
     if known is not None:
@@ -87,11 +93,12 @@ def choose_driver() -> Driver:
             (vars(os), "environ", os.environ),
             (known, key, raw),
             (globals(), "open_drivers", open_drivers),
-            (open_drivers, name, driver),
+            (open_drivers, _key(name), driver),
         ]
         if name == "emulator":
-            _, table, published = _environment(_PUBLISHED)
-            conditions.append((known, table, published))
+            for variable in (_PUBLISHED, STRICT):
+                _, place, found = _environment(variable)
+                conditions.append((known, place, found))
         note_driver(driver, tuple(conditions))
     return driver
 
@@ -130,12 +137,20 @@ def _open(name: str) -> Driver:
     if not isinstance(name, str):
         raise TypeError(f"name must be a str (got {type(name).__name__})")
     check_choice(name, "name")
+    key = _key(name)
     with _lock:
         driver = open_drivers.get(name)
         if driver is None:
             driver = _open_emulator() if name == "emulator" else _open_library(name)
             open_drivers[name] = driver
-        return driver
+        if key != name and key not in open_drivers:
+            open_drivers[key] = driver.with_memory(_STRICT_MEMORY)
+        return open_drivers[key]
+
+
+def _key(name: str) -> str:
+    """Return what a driver is known by among those that are open."""
+    return _STRICT_EMULATOR if name == "emulator" and strict_choice() else name
 
 
 def _open_library(name: str) -> Driver:
@@ -165,7 +180,7 @@ def _open_emulator() -> Driver:
 
 def _publish_again() -> None:
     """Say in a forked process whose the table is."""
-    if os.environ.get(_PUBLISHED) and "emulator" in open_drivers:
+    if os.environ.get(_PUBLISHED) and _key("emulator") in open_drivers:
         _publish("emulator")
 
 
@@ -175,9 +190,18 @@ if hasattr(os, "register_at_fork"):
 
 def _publish(name: str) -> None:
     if name == "emulator":
-        os.environ[_PUBLISHED] = open_drivers[name].publish()
+        text = open_drivers[_key(name)].publish()
+        _published[text] = _key(name)
+        os.environ[_PUBLISHED] = text
     else:
         os.environ.pop(_PUBLISHED, None)
+
+
+def _is_published() -> bool:
+    """Whether a table is published, and not this process's own of the other strictness."""
+    key = _key("emulator")
+    text = os.environ.get(_PUBLISHED)
+    return bool(text) and _published.get(text or "", key) == key
 
 
 def capability_of(driver: Driver, ordinal: int) -> tuple[int, int]:

@@ -49,11 +49,6 @@ def ordinal_of(array: CoreDeviceArray) -> int:
     return array._dlpack_device[1]
 
 
-def packed_type(array: CoreDeviceArray) -> tuple[int, int]:
-    """Return DLPack's code, and the bits, of an array's elements."""
-    return array._dlpack_type
-
-
 def copy_from(array: CoreDeviceArray, source: Any, stream: int, *, waits: bool) -> None:
     """Copy a contiguous buffer of an array's length into it."""
     array._copy_from(source, stream, waits)

@@ -224,7 +224,10 @@ def _as_like(like: Any, shape: Any, dtype: Any, device: int | None) -> tuple[Any
     """Return the given values, with the missing ones from another array."""
     if is_on_device(like):
         _, sizes, _, code, bits, place = array_info(current_driver(), like)
-        kind = unpacked(code, bits) if dtype is None else dtype
+        if dtype is None:
+            kind = like.dtype if isinstance(like, DeviceArray) else unpacked(code, bits)
+        else:
+            kind = dtype
         device = place[1] if device is None else device
     else:
         host = host_array(current_driver(), like)

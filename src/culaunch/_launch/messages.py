@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._base.values import show, type_name
-from culaunch._launch.dlpack import TypeCode, memory_name
+from culaunch._launch.dlpack import DeviceType, TypeCode, memory_name
 from culaunch._launch.inside import core_of, stream_device
 from culaunch._launch.parameter_type import TypeClass
 from culaunch._launch.signature import kind_of
@@ -232,6 +232,6 @@ def _dtype(packed: int) -> str:
 
 
 def _how_to_move(kernel: Kernel) -> str:
-    if core_of(kernel.module).driver.name == "emulator":
+    if DeviceType.CPU in core_of(kernel.module).driver.device_types:
         return "pass a NumPy array or a CPU tensor, which are the emulated device's memory"
     return "move it with its framework (tensor.cuda()), or with culaunch.to_device(array)"

@@ -15,29 +15,41 @@ if TYPE_CHECKING:
     import numpy as np
 
 _MOST_DIMS = 64  # NumPy's limit
-# By NumPy's kinds.
+_MOST_LANES = 65_535  # DLPack's: the bytes of a structure
+# By NumPy's kinds: the code, and the sizes in bytes of what CUDA has. NumPy's longest float is not
+# one of those.
 _CODES = {
-    "i": TypeCode.INT,
-    "u": TypeCode.UINT,
-    "f": TypeCode.FLOAT,
-    "c": TypeCode.COMPLEX,
-    "b": TypeCode.BOOL,
+    "i": (TypeCode.INT, (1, 2, 4, 8)),
+    "u": (TypeCode.UINT, (1, 2, 4, 8)),
+    "f": (TypeCode.FLOAT, (2, 4, 8)),
+    "c": (TypeCode.COMPLEX, (8, 16)),
+    "b": (TypeCode.BOOL, (1,)),
 }
 
 
 def checked_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return the dtype of elements that kernels compute with.
+    """Return the dtype of elements that kernels compute with: numbers, or structures.
 
     Raises
     ------
     TypeError
-        If NumPy makes none of it, or no bool, integer, float or complex.
+        If NumPy makes none of it, or no bool, integer, float, complex or structure that CUDA has.
     ValueError
         If its bytes are in the other order.
     """
     kind = as_dtype(dtype)
-    if _code(kind) is None:
-        raise TypeError(f"dtype must be a bool, an integer, a float or complex (got {kind})")
+    if kind.names is not None:
+        if kind.hasobject or not 0 < kind.itemsize <= _MOST_LANES:
+            raise TypeError(
+                f"a structured dtype must have no Python objects and 1 to {_MOST_LANES} bytes "
+                f"(got {kind} of {kind.itemsize} bytes)"
+            )
+    elif _code(kind) is None:
+        hint = ": CUDA has floats of up to 8 bytes" if kind.kind in "fc" else ""
+        raise TypeError(
+            "dtype must be a bool, an integer, a float or complex, or structured "
+            f"(got {kind}){hint}"
+        )
     if not kind.isnative:
         raise ValueError(
             f"dtype {kind.str!r} has its bytes in the other order, which kernels do not read: "
@@ -56,23 +68,25 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
         raise kind(f"dtype must be what numpy.dtype takes (got {spell(dtype)})") from error
 
 
-def packed(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return DLPack's type code, and the bits, of a checked dtype."""
+def packed(dtype: np.dtype[Any]) -> tuple[int, int, int]:
+    """Return DLPack's type code, bits and lanes of a checked dtype: a structure is bytes."""
+    if dtype.names is not None:
+        return TypeCode.UINT, 8, dtype.itemsize
     code = _code(dtype)
     assert code is not None
-    return code, 8 * dtype.itemsize
+    return code, 8 * dtype.itemsize, 1
 
 
 def unpacked(code: int, bits: int, lanes: int = 1) -> np.dtype[Any]:
     """Return the dtype of DLPack's numbers; raise ValueError where there is none."""
     numpy = optional("numpy", "a DeviceArray's dtype", "numpy")
-    kind = {int(number): letter for letter, number in _CODES.items()}.get(code)
+    kind = next((letter for letter, (number, _) in _CODES.items() if number == code), None)
     dtype: np.dtype[Any]
     # NumPy has no bfloat16 of its own, and ml_dtypes is installed with most that has.
     if lanes == 1 and (code, bits) == (TypeCode.BFLOAT, 16):
         dtype = numpy.dtype(optional("ml_dtypes", "a bfloat16 array", "ml_dtypes").bfloat16)
         return dtype
-    if lanes != 1 or bits % 8 or kind is None:
+    if lanes != 1 or kind is None or bits not in {8 * size for size in _CODES[kind][1]}:
         raise ValueError(
             f"culaunch has no arrays of DLPack's type ({code}, {bits} bits, {lanes} lanes): pass "
             "the output to a function that takes it, or pass another framework's arrays"
@@ -115,4 +129,7 @@ def filled_in(shape: Any, nbytes: int, dtype: np.dtype[Any]) -> tuple[int, ...]:
 
 
 def _code(dtype: np.dtype[Any]) -> int | None:
-    return TypeCode.BFLOAT if dtype.name == "bfloat16" else _CODES.get(dtype.kind)
+    if dtype.name == "bfloat16":
+        return TypeCode.BFLOAT
+    code, sizes = _CODES.get(dtype.kind, (None, ()))
+    return code if dtype.itemsize in sizes else None

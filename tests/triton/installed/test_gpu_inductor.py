@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.slow, pytest.mark.needs("triton", "to
 
 PROGRAM = Path(__file__).parents[1] / "shared" / "inductor_program.py"
 REGIONS = 11
+MEASURED = "autotuned"  # in the names of kernels of which a configuration is measured
 WORKERS = "TORCHINDUCTOR_WORKER_START"
 
 
@@ -88,9 +89,18 @@ def test_ahead_of_time(tmp_path):
     """The package has the same kernels; it runs where PyTorch's own does."""
     own, installed = run_both(tmp_path, "packaged")
     assert own == installed
-    codes = packaged_code(tmp_path / "triton" / "module.pt2")
-    assert len(codes) > 0
-    assert packaged_code(tmp_path / "installed" / "module.pt2") == codes
+    codes, other_codes = (
+        packaged_code(tmp_path / how / "module.pt2") for how in ("triton", "installed")
+    )
+    assert [name for name, _ in codes] == [name for name, _ in other_codes]
+    fixed = [one for one in codes if MEASURED not in one[0]]
+    assert len(fixed) > 0
+    assert fixed == [one for one in other_codes if MEASURED not in one[0]]
+    # Of the autotuned one each run packages the configuration that it measured as the fastest.
+    compiled = {code_of(one.read_bytes()) for one in (tmp_path / "cache").rglob("*.cubin")}
+    measured = [one for one in (*codes, *other_codes) if MEASURED in one[0]]
+    assert len(measured) > 0
+    assert {code for _, code in measured} <= {code for _, code in compiled}
     (code, own, errors), (other_code, installed, other_errors) = results_of(tmp_path, "loaded")
     assert (code, own) == (other_code, installed), (errors, other_errors)
     if code == -signal.SIGSEGV:
@@ -106,7 +116,7 @@ def test_workers_that_are_forked(tmp_path):
 
 
 def packaged_code(package):
-    """Return the digest of the code of each kernel in a package, in some order."""
+    """Return the name and the digest of the code of each kernel in a package, by name."""
     with zipfile.ZipFile(package) as files:
         return sorted(
             code_of(files.read(name)) for name in files.namelist() if name.endswith(".cubin")
@@ -114,13 +124,15 @@ def packaged_code(package):
 
 
 def code_of(cubin):
-    """Return a digest of the instructions: beside them are the paths of sources, for debuggers."""
+    """Return the kernel's name and a digest of its instructions, without the paths of sources."""
     elf = Elf(Reader(memoryview(cubin), "a cubin"))
-    found = hashlib.sha256()
+    names, found = [], hashlib.sha256()
     for section in elf.sections():
-        if elf.name(section).startswith(".text"):
+        name = elf.name(section)
+        if name.startswith(".text"):
+            names.append(name.removeprefix(".text."))
             found.update(elf.contents(section).view)
-    return found.hexdigest()
+    return " ".join(names), found.hexdigest()
 
 
 def numbered_names(code):

@@ -5,8 +5,6 @@ from collections import OrderedDict
 
 import pytest
 
-from culaunch import _core
-
 pytestmark = pytest.mark.needs("triton", "torch")
 
 # More than CPython passes without a dict; enough calls for the launchers to take dicts.
@@ -49,15 +47,6 @@ def expected(recorder, kernel, x, last, grid=(1,)):
     return told(recorder)
 
 
-@pytest.fixture(params=["in place", "asked"])
-def way(request):
-    """Read dicts where they lie, and as where the trial of that failed."""
-    _core.use_shortcut("keywords", request.param == "in place")
-    yield
-    _core.use_shortcut("keywords", True)
-
-
-@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("grid", [(1,), lambda meta: (meta["last"],)])
 def test_many_keywords(kernel, recorder, x, grid):
     call = spelt()
@@ -81,7 +70,6 @@ class Named:
         self.last = last
 
 
-@pytest.mark.usefixtures("way")
 def test_dicts_of_every_make(kernel, recorder, x):
     """Names deleted before, names that share their keys, strings that are not interned."""
     call, launcher = spelt(), kernel[(1,)]
@@ -109,7 +97,6 @@ def test_dicts_of_every_make(kernel, recorder, x):
         launcher(**{**first, 7: 7})
 
 
-@pytest.mark.usefixtures("way")
 def test_a_launcher_that_takes_dicts_is_called_in_any_way(kernel, recorder, x):
     call, launcher = spelt(), kernel[(1,)]
     numbers = dict(zip(NAMES, range(20), strict=True))

@@ -92,4 +92,6 @@ PROTOTYPES = {
 # The arguments of note_array.
 NOTE_ARRAY, NOTE_READ_ONLY = NUMBERS["Note"]["ARRAY"], NUMBERS["Note"]["READ_ONLY_ARRAY"]
 NOTE_LAUNCH, NOTE_FUNCTION = NUMBERS["Note"]["LAUNCH"], NUMBERS["Note"]["FUNCTION"]
+NOTE_STORAGE = NUMBERS["Note"]["STORAGE"]
+NOTE_READ_ONLY_STORAGE = NUMBERS["Note"]["READ_ONLY_STORAGE"]
 NoteArray = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint)

@@ -16,12 +16,14 @@ from culaunch._emulator.fault import (
     INVALID_VALUE,
     Fault,
 )
-from culaunch._emulator.memory.read_only import ReadOnlyArray
+from culaunch._emulator.memory.read_only import NamedArray
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator.device import Device
     from culaunch._emulator.driver.c_types import LaunchConfig
-    from culaunch._emulator.driver.state import Kernel
+    from culaunch._emulator.driver.state import Arrays, Kernel
 
 _NEAR = 1024  # bytes: an index out of bounds, and not an address that is unknown
 
@@ -85,9 +87,7 @@ def parameter_bytes(kernel: Kernel, params: Any) -> bytes:
     return bytes(values)
 
 
-def read_only_arrays(
-    arrays: list[tuple[int, int]], kernel: Kernel, values: bytes
-) -> list[ReadOnlyArray]:
+def named_arrays(arrays: list[tuple[int, int]], kernel: Kernel, values: bytes) -> list[NamedArray]:
     """Find the argument that each array came in: the one that points into it."""
     if not arrays:
         return []
@@ -101,8 +101,36 @@ def read_only_arrays(
     for base, size in arrays:
         found = [i for i, at in enumerate(pointers) if base <= at < base + size]
         name = f"argument {found[0]}" if found else "an argument"
-        named.append(ReadOnlyArray(base, size, name))
+        named.append(NamedArray(base, size, name))
     return named
+
+
+def beyond_views(arrays: Arrays, kernel: Kernel, values: bytes) -> Callable[[int], str | None]:
+    """Make what says of an address that it is behind a view, and beyond what the view shows."""
+
+    def explain(address: int) -> str | None:
+        for base, size in (*arrays.storages, *arrays.read_only_storages):
+            if not base <= address < base + size:
+                continue
+            given = [*arrays.writable, *arrays.read_only]
+            views = [one for one in given if base <= one[0] < base + size]
+            view = min(
+                named_arrays(views, kernel, values),
+                key=lambda one: max(one.base - address, address - one.base - one.size + 1),
+            )
+            end = view.base + view.size
+            away = f"{address - end} bytes after the end of"
+            if address < view.base:
+                away = f"{view.base - address} bytes before"
+            elif address < end:
+                away = "crossing the end of"
+            return (
+                f"{away} {view.name}, a view of {view.size} bytes, and inside the array of {size} "
+                f"bytes at {base:#x} that it is a view of: the option check_views refuses that"
+            )
+        return None
+
+    return explain
 
 
 def explain(fault: Fault) -> None:

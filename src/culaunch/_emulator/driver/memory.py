@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from culaunch._base.cuda import PointerAttribute, Result
-from culaunch._emulator.driver.c_types import NOTE_FUNCTION, NOTE_LAUNCH, NOTE_READ_ONLY
+from culaunch._emulator.driver.c_types import NOTE_FUNCTION, NOTE_LAUNCH
 from culaunch._emulator.driver.state import DriverState, Refusal
 from culaunch._emulator.fault import INVALID_VALUE, Fault
 
@@ -29,7 +29,7 @@ class MemoryFunctions(DriverState):
             self.clear_details()
             self.noted.begin(stay=note == NOTE_FUNCTION)
         elif begin and size:
-            self.noted.add(begin, size, is_read_only=note == NOTE_READ_ONLY)
+            self.noted.add(begin, size, note)
 
     def cuPointerGetAttribute(self, out: int, attribute: int, address: int) -> None:
         # The one attribute that culaunch asks for: whether an address is a device's.

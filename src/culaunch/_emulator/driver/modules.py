@@ -16,10 +16,11 @@ from culaunch._emulator.driver.attributes import (
 )
 from culaunch._emulator.driver.image_bytes import load_ptx
 from culaunch._emulator.driver.launch_config import (
+    beyond_views,
     explain,
     launch_request,
+    named_arrays,
     parameter_bytes,
-    read_only_arrays,
 )
 from culaunch._emulator.driver.state import DriverState, Kernel, Refusal
 from culaunch._emulator.fault import INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, Fault
@@ -148,13 +149,19 @@ class ModuleFunctions(DriverState):
     ) -> None:
         """Run a kernel with a complete configuration and all argument values."""
         request = launch_request(config, kernel, self.device)
+        beyond = None
+        if self.device.options.check_views:
+            beyond = beyond_views(arrays, kernel, values)
+        else:
+            arrays = arrays.whole()
         try:
             self.device.launch(
                 kernel.module,
                 kernel.info.name,
                 values,
                 ranges=arrays.writable,
-                read_only=read_only_arrays(arrays.read_only, kernel, values),
+                read_only=named_arrays(arrays.read_only, kernel, values),
+                beyond=beyond,
                 **request,
             )
         except Fault as fault:

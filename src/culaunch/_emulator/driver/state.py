@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._base.cuda import Result
 from culaunch._base.fork_lock import ForkLock
-from culaunch._emulator.driver.c_types import ERRORS
+from culaunch._emulator.driver.c_types import (
+    ERRORS,
+    NOTE_ARRAY,
+    NOTE_READ_ONLY,
+    NOTE_READ_ONLY_STORAGE,
+    NOTE_STORAGE,
+)
 
 if TYPE_CHECKING:
     from culaunch._emulator.device import Device
@@ -171,10 +177,20 @@ class Stream:
 
 
 class Arrays(NamedTuple):
-    """Address and size of each array of a launch."""
+    """Address and size of each array of a launch, and of the memory that views are views of."""
 
     writable: list[tuple[int, int]]
     read_only: list[tuple[int, int]]
+    storages: list[tuple[int, int]]
+    read_only_storages: list[tuple[int, int]]
+
+    def whole(self) -> Arrays:
+        """Return likewise, with all that the arrays are views of as arrays."""
+        writable = [*self.writable, *self.storages]
+        return Arrays(writable, [*self.read_only, *self.read_only_storages], [], [])
+
+
+_KINDS = (NOTE_ARRAY, NOTE_READ_ONLY, NOTE_STORAGE, NOTE_READ_ONLY_STORAGE)  # in that order
 
 
 class Noted:
@@ -185,12 +201,12 @@ class Noted:
 
     def begin(self, *, stay: bool) -> None:
         """Forget the arrays of calls before; those of this one stay until the next, or do not."""
-        self._arrays = Arrays([], [])
+        self._arrays = Arrays([], [], [], [])
         self._stay = stay
 
-    def add(self, begin: int, size: int, *, is_read_only: bool) -> None:
-        """Add an array."""
-        (self._arrays.read_only if is_read_only else self._arrays.writable).append((begin, size))
+    def add(self, begin: int, size: int, note: int) -> None:
+        """Add an array, or what it is a view of."""
+        self._arrays[_KINDS.index(note)].append((begin, size))
 
     def take(self) -> Arrays:
         """Return the arrays of a launch."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.threads import Threads
     from culaunch._emulator.types import Lanes
 
-__all__ = ["ReadOnlyArray", "ReadOnlyMemory"]
+__all__ = ["NamedArray", "ReadOnlyMemory"]
 
 
 class ReadOnlyMemory:
@@ -23,15 +23,13 @@ class ReadOnlyMemory:
 
     Parameters
     ----------
-    arrays : iterable of ReadOnlyArray
+    arrays : iterable of NamedArray
     writable : iterable of (int, int)
         Address and size of the other arrays: memory that is also in one of them can be written.
     """
 
-    def __init__(
-        self, arrays: Iterable[ReadOnlyArray], writable: Iterable[tuple[int, int]]
-    ) -> None:
-        parts: list[tuple[int, int, ReadOnlyArray]] = []
+    def __init__(self, arrays: Iterable[NamedArray], writable: Iterable[tuple[int, int]]) -> None:
+        parts: list[tuple[int, int, NamedArray]] = []
         allowed = sorted(writable)
         # Remove the writable parts of each array. The rest are disjoint pieces in ascending order,
         # which allows a binary search.
@@ -78,7 +76,7 @@ class ReadOnlyMemory:
         )
 
 
-class ReadOnlyArray(NamedTuple):
+class NamedArray(NamedTuple):
     """Where it is, and what the message calls it, such as ``"argument 2"``."""
 
     base: int

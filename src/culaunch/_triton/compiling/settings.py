@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 # The limits of devices and libraries; the compiler itself checks less.
 _RANGES = {"num_warps": (1, 32), "num_ctas": (1, 16), "num_stages": (0, 1000), "maxnreg": (1, 255)}
+# Triton 3.9 warns where this option is not given, because its default will change. Only the
+# compilation shall warn, and it uses the default of the Triton that is installed.
+_ASKED = {"enable_fp_fusion": True}
 
 
 def check_constants(function: Any, constants: Collection[str]) -> None:
@@ -69,9 +72,9 @@ def check_options(function: Any, options: Mapping[str, Any], backend: Any, where
     ValueError
         Naming them, and what there is.
     """
-    # Triton's compiler ignores names that it does not know. The object that it makes of none at all
+    # Triton's compiler ignores names that it does not know. The object that it makes of almost none
     # has every name that it does.
-    defaults = vars(backend.parse_options({}))
+    defaults = vars(backend.parse_options(dict(_ASKED)))
     known = sorted(defaults)
     unknown = sorted(set(options) - set(known))
     if unknown:
@@ -84,7 +87,7 @@ def check_options(function: Any, options: Mapping[str, Any], backend: Any, where
     for name, value in options.items():
         _check_value(name, value, defaults[name], where)
     try:
-        backend.parse_options(dict(options))
+        backend.parse_options({**_ASKED, **options})
     except Exception as error:
         raise ValueError(f"{where}: {error}") from error
 
