@@ -43,6 +43,10 @@ PyObject* Open(PyObject*, PyObject* args) {
 
 // DLPack's device types, a tuple. False with a Python error set.
 bool ReadTypes(PyObject* types, std::vector<int>* device_types) {
+  if (!PyTuple_Check(types)) {
+    PyErr_SetString(PyExc_TypeError, "device_types must be a tuple of ints");
+    return false;
+  }
   for (Py_ssize_t i = 0; i < PyTuple_Size(types); ++i) {
     device_types->push_back(static_cast<int>(PyLong_AsLong(PyTuple_GetItem(types, i))));
   }

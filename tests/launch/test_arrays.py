@@ -20,6 +20,7 @@ from fake_arrays import (
 )
 
 import culaunch as cl
+from culaunch._core import NUMBERS
 
 FAKES = [ExchangeArray, DlpackArray, OldDlpackArray, CudaInterfaceArray]
 POINTER = "float*"
@@ -257,15 +258,17 @@ def test_a_device_that_is_not_there(known):
 @pytest.fixture
 def noted(install):
     """A host driver, and the (address, bytes) that it was told, (0, 0) where a call begins."""
-    told = []
+    told, storages = [], []
+    notes = NUMBERS["Note"]
+    behind = (notes["STORAGE"], notes["READ_ONLY_STORAGE"])
 
     @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint)
     def note(begin, size, what):
-        told.append((begin or 0, size))
+        (storages if what in behind else told).append((begin or 0, size))
 
     address = ctypes.cast(note, ctypes.c_void_p).value
     driver = install(device_types=(1,), devices=1, instead={"note_array": address})
-    driver.told, driver.note = told, note
+    driver.told, driver.storages, driver.note = told, storages, note
     return driver
 
 
@@ -295,8 +298,15 @@ def test_the_bytes_that_an_array_spans(noted, has, array, kind):
     if array.size == 0:
         assert [size for _, size in noted.told] == [0, 0]
         return
-    low, high = getattr(np.lib, "array_utils", np).byte_bounds(array)
+    bounds = getattr(np.lib, "array_utils", np).byte_bounds
+    low, high = bounds(array)
     assert noted.told == [(0, 0), (low, high - low)]
+    base = array.base
+    while base is not None and base.base is not None:
+        base = base.base
+    whole = bounds(base) if given is array and base is not None else (low, high)
+    is_more = whole != (low, high)
+    assert noted.storages == ([(whole[0], whole[1] - whole[0])] if is_more else [])
 
 
 def test_each_call_begins_once(noted):

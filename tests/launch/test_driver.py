@@ -168,9 +168,10 @@ def test_wrong_calls_of_the_native_half(driver):
         lambda: _core.Module(5, b"x"),
         lambda: _core.Module(core, 5),
         lambda: _core.Kernel(core, "k", None),
-        lambda: _core.DeviceArray(5, 0, (1,), 2, 32),
-        lambda: _core.DeviceArray(core, 0, [1], 2, 32),
-        lambda: _core.DeviceArray(core, 0, ("x",), 2, 32),
+        lambda: _core.DeviceArray(5, 0, (1,), 2, 32, 1),
+        lambda: _core.DeviceArray(core, 0, [1], 2, 32, 1),
+        lambda: _core.DeviceArray(core, 0, ("x",), 2, 32, 1),
+        lambda: core.with_memory([1]),
         lambda: _core.array_info(core),
         lambda: _core.array_info(5, 5),
         lambda: _core.Launcher(),
@@ -179,5 +180,5 @@ def test_wrong_calls_of_the_native_half(driver):
             call()
     for shape in ((-1,), (2**62, 2**62), (2**64,)):
         with pytest.raises((ValueError, OverflowError)):
-            _core.DeviceArray(core, 0, shape, 2, 32)
+            _core.DeviceArray(core, 0, shape, 2, 32, 1)
     assert ctypes.sizeof(ctypes.c_void_p) == 8

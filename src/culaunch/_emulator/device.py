@@ -132,6 +132,7 @@ class Device:
         cluster: Sequence[int] = (1, 1, 1),
         cooperative: bool = False,
         ranges: Iterable[tuple[int, int]] = (),
+        storages: Iterable[tuple[int, int]] = (),
         read_only: Sequence[NamedArray] = (),
         beyond: Callable[[int], str | None] | None = None,
     ) -> None:
@@ -156,6 +157,8 @@ class Device:
         ranges : iterable of (int, int)
             Address and size of host memory that the kernel may access, in addition to the
             allocations of the device and the module.
+        storages : iterable of (int, int)
+            Likewise, but this does not allow writes to what is also in ``read_only``.
         read_only : sequence of NamedArray
             Host memory that the kernel may only read.
         beyond : callable, optional
@@ -199,7 +202,7 @@ class Device:
         # The memory that a kernel may access is determined for each launch: allocations come and
         # go, and host arrays are known only for one launch.
         writable = [*self.ranges, *self.heap.ranges, *ranges]
-        everything = [*writable, *((base, size) for base, size, _ in read_only)]
+        everything = [*writable, *storages, *((base, size) for base, size, _ in read_only)]
         self._launches += 1
 
         def explain(address: int) -> str | None:

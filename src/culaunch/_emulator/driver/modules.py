@@ -149,17 +149,17 @@ class ModuleFunctions(DriverState):
     ) -> None:
         """Run a kernel with a complete configuration and all argument values."""
         request = launch_request(config, kernel, self.device)
-        beyond = None
-        if self.device.options.check_views:
-            beyond = beyond_views(arrays, kernel, values)
-        else:
+        beyond, storages = beyond_views(arrays, kernel, values), []
+        if not self.device.options.check_views:
             arrays = arrays.whole()
+            storages = arrays.storages
         try:
             self.device.launch(
                 kernel.module,
                 kernel.info.name,
                 values,
                 ranges=arrays.writable,
+                storages=storages,
                 read_only=named_arrays(arrays.read_only, kernel, values),
                 beyond=beyond,
                 **request,

@@ -185,9 +185,17 @@ class Arrays(NamedTuple):
     read_only_storages: list[tuple[int, int]]
 
     def whole(self) -> Arrays:
-        """Return likewise, with all that the arrays are views of as arrays."""
-        writable = [*self.writable, *self.storages]
-        return Arrays(writable, [*self.read_only, *self.read_only_storages], [], [])
+        """Return the same arrays, where read-only views are all that they are views of.
+
+        A writable array may be a view of the same memory: that can be written then.
+        """
+        writable = [(begin, begin + size) for begin, size in self.storages]
+        more = [
+            (base, size)
+            for base, size in self.read_only_storages
+            if not any(base < end and begin < base + size for begin, end in writable)
+        ]
+        return Arrays(self.writable, [*self.read_only, *more], self.storages, [])
 
 
 _KINDS = (NOTE_ARRAY, NOTE_READ_ONLY, NOTE_STORAGE, NOTE_READ_ONLY_STORAGE)  # in that order
