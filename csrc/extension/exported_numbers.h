@@ -6,3 +6,7 @@
 // Add NUMBERS to a module: the name of a list to its names and their numbers. What both sides have
 // a number for stands in C++ alone; Python takes it from here.
 int AddNumbers(PyObject* module);
+
+// Add LAUNCH_OPTIONS to a module: of each option of a launch (culaunch/launch_options.h) the name,
+// the kind, the flag, the attribute (0: it is none) and the text.
+int AddLaunchOptions(PyObject* module);

@@ -91,7 +91,8 @@ int Execute(PyObject* module) {
   return PyModule_AddStringConstant(module, "__version__", kVersion) == 0 &&
                  PyModule_AddIntConstant(module, "reads_numbers_in_place", g_numbers_are_known) ==
                      0 &&
-                 AddNumbers(module) == 0 && AddDriverType(module) == 0 && AddDriverCalls() == 0 &&
+                 AddNumbers(module) == 0 && AddLaunchOptions(module) == 0 &&
+                 AddDriverType(module) == 0 && AddDriverCalls() == 0 &&
                  AddDriverFunctionType(module) == 0 && AddModuleType(module) == 0 &&
                  AddKernelType(module) == 0 && AddLauncherType(module) == 0 &&
                  AddDeviceArrayType(module) == 0 && AddDeviceArrayExchange() == 0 &&

@@ -18,12 +18,21 @@ void Decoder::DecodeLaunch(Effect* effect, WordReader& reader) {
   launch.kernel = reinterpret_cast<KernelObject*>(kernel);
   launch.flags = reader.NextBelow(kAllFlags + 1, "flags");
   effect->predicate = Predicate(reader);
-  for (int i = 0; i < 12; ++i) {
-    const bool is_there = i < 6 || (launch.flags & (i < 9 ? kHasCluster : kHasPreferredCluster));
-    launch.dims[i] = IntOrNone(reader, is_there);
-  }
-  launch.shared_memory = IntOrNone(reader, (launch.flags & kHasSharedMemory) != 0);
-  launch.priority = IntOrNone(reader, (launch.flags & kHasPriority) != 0);
+  const auto read = [&](int64_t flag) {
+    const bool has_it = (launch.flags & flag) != 0;
+    return has_it || (kFirstFlags & flag) != 0 ? IntOrNone(reader, has_it) : -1;
+  };
+  for (int32_t& dim : launch.dims) dim = Int(reader);
+#define CULAUNCH_DIMS(name, flag, attribute, value, text) \
+  for (int32_t& dim : launch.name) dim = read(flag);
+#define CULAUNCH_INT(name, flag, attribute, value, text) launch.name = read(flag);
+  CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_DIMS, CULAUNCH_NO_LAUNCH_ATTRIBUTE,
+                             CULAUNCH_NO_LAUNCH_ATTRIBUTE)
+  launch.shared_memory = read(launch_flag::shared_memory);
+  CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_NO_LAUNCH_ATTRIBUTE, CULAUNCH_NO_LAUNCH_ATTRIBUTE,
+                             CULAUNCH_INT)
+#undef CULAUNCH_DIMS
+#undef CULAUNCH_INT
   effect->text = Text(reader);
   const int64_t count = reader.NextBelow(static_cast<int64_t>(reader.left()) + 1, "parameters");
   if (static_cast<size_t>(count) != launch.kernel->count) {

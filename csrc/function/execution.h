@@ -42,6 +42,7 @@ class Execution {
   // Whether the effects of the leaf can be done, as far as that can be known before.
   bool CheckEffects();
   bool CheckAllocation(const Effect& effect);
+  bool CheckRanges(const Effect& effect);
   bool CheckLaunch(const Effect& effect);
   bool CheckMaps(const Effect& effect);
   void PretendArray(const Effect& effect);

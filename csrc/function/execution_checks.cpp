@@ -34,18 +34,23 @@ bool Execution::CheckAllocation(const Effect& effect) {
 
 culaunch::LaunchConfig Execution::ConfigOf(const Effect& effect) const {
   const function::Launch& launch = *effect.launch;
-  const auto dims = [&](int first) {
-    return culaunch::Dim3(static_cast<uint32_t>(Int(launch.dims[first])),
-                          static_cast<uint32_t>(Int(launch.dims[first + 1])),
-                          static_cast<uint32_t>(Int(launch.dims[first + 2])));
+  const auto dims = [&](const int32_t* registers) {
+    return culaunch::Dim3(static_cast<uint32_t>(Int(registers[0])),
+                          static_cast<uint32_t>(Int(registers[1])),
+                          static_cast<uint32_t>(Int(registers[2])));
   };
-  culaunch::LaunchConfig config(dims(0), dims(3), SharedMemoryOf(launch));
-  if ((launch.flags & kHasCluster) != 0) config.cluster = dims(6);
-  if ((launch.flags & kHasPreferredCluster) != 0) config.preferred_cluster = dims(9);
-  config.cooperative = (launch.flags & kCooperative) != 0;
-  config.programmatic = (launch.flags & kProgrammatic) != 0;
-  config.has_priority = (launch.flags & kHasPriority) != 0;
-  if (config.has_priority) config.priority = static_cast<int>(Int(launch.priority));
+  culaunch::LaunchConfig config(dims(launch.dims), dims(launch.dims + 3), SharedMemoryOf(launch));
+#define CULAUNCH_DIMS(name, flag, attribute, value, text) \
+  if ((launch.flags & flag) != 0) config.name = dims(launch.name);
+#define CULAUNCH_SWITCH(name, flag, attribute, value, text) \
+  config.name = (launch.flags & flag) != 0;
+#define CULAUNCH_INT(name, flag, attribute, value, text) \
+  config.has_##name = (launch.flags & flag) != 0;        \
+  if (config.has_##name) config.name = static_cast<int>(Int(launch.name));
+  CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_DIMS, CULAUNCH_SWITCH, CULAUNCH_INT)
+#undef CULAUNCH_DIMS
+#undef CULAUNCH_SWITCH
+#undef CULAUNCH_INT
   return config;
 }
 
@@ -59,32 +64,46 @@ bool Execution::TakesBlock(culaunch::KernelState& kernel,
   return most == 0 || threads <= static_cast<uint64_t>(most);
 }
 
-bool Execution::CheckLaunch(const Effect& effect) {
+// Whether the numbers of a launch fit their fields; else an error that names the option.
+bool Execution::CheckRanges(const Effect& effect) {
   const function::Launch& launch = *effect.launch;
-  static constexpr const char* names[] = {"grid", "block", "cluster", "preferred_cluster"};
-  for (int i = 0; i < 12; ++i) {
-    if (launch.dims[i] < 0) continue;
-    const Word dim = Int(launch.dims[i]);
-    if (dim >= 0 && dim <= UINT32_MAX) continue;
-    PyErr_Format(PyExc_OverflowError, "%s must be from 1 to 2^31 - 1 in every dimension (got %lld)",
-                 names[i / 3], static_cast<long long>(dim));
+  const auto fail = [&](const char* name, const char* rule, Word value) {
+    PyErr_Format(PyExc_OverflowError, "%s must be %s (got %lld)", name, rule,
+                 static_cast<long long>(value));
     PrefixError(Text(effect));
     return false;
-  }
+  };
+  const auto dims = [&](const char* name, const int32_t* registers) {
+    for (int i = 0; i < 3 && registers[i] >= 0; ++i) {
+      const Word dim = Int(registers[i]);
+      if (dim < 0 || dim > UINT32_MAX) {
+        return fail(name, "from 1 to 2^31 - 1 in every dimension", dim);
+      }
+    }
+    return true;
+  };
+  const auto number = [&](const char* name, int32_t index) {
+    if (index < 0 || Int(index) == static_cast<int>(Int(index))) return true;
+    return fail(name, "an int of 32 bits", Int(index));
+  };
+  if (!dims("grid", launch.dims) || !dims("block", launch.dims + 3)) return false;
   const Word shared = launch.shared_memory >= 0 ? Int(launch.shared_memory) : 0;
   if (shared < 0 || shared > UINT32_MAX) {
-    PyErr_Format(PyExc_OverflowError,
-                 "shared_memory must be a number of bytes, an int from 0 to 2^32 - 1 (got %lld)",
-                 static_cast<long long>(shared));
-    PrefixError(Text(effect));
-    return false;
+    return fail("shared_memory", "a number of bytes, an int from 0 to 2^32 - 1", shared);
   }
-  if (launch.priority >= 0 && Int(launch.priority) != static_cast<int>(Int(launch.priority))) {
-    PyErr_Format(PyExc_OverflowError, "priority must be an int of 32 bits (got %lld)",
-                 static_cast<long long>(Int(launch.priority)));
-    PrefixError(Text(effect));
-    return false;
-  }
+#define CULAUNCH_DIMS(name, flag, attribute, value, text) \
+  if (!dims(#name, launch.name)) return false;
+#define CULAUNCH_INT(name, flag, attribute, value, text) \
+  if (!number(#name, launch.name)) return false;
+  CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_DIMS, CULAUNCH_NO_LAUNCH_ATTRIBUTE, CULAUNCH_INT)
+#undef CULAUNCH_DIMS
+#undef CULAUNCH_INT
+  return true;
+}
+
+bool Execution::CheckLaunch(const Effect& effect) {
+  if (!CheckRanges(effect)) return false;
+  const function::Launch& launch = *effect.launch;
   const culaunch::LaunchConfig config = ConfigOf(effect);
   const bool is_valid = Guarded<bool>(nullptr, false, [&] {
     config.Validate();

@@ -2,6 +2,8 @@
 // each does. Python reads this list through _core.program_format().
 #pragma once
 
+#include <culaunch/launch_options.h>
+
 #include <cstdint>
 
 namespace function {
@@ -197,13 +199,34 @@ constexpr int64_t kVersion = 2;
   VALUE(kCalled, called, 10)    \
   VALUE(kElement, element, 11)
 
-#define CULAUNCH_LAUNCH_FLAGS(FLAG)                 \
-  FLAG(kCooperative, cooperative, 1)                \
-  FLAG(kProgrammatic, programmatic, 2)              \
-  FLAG(kHasPriority, priority, 4)                   \
-  FLAG(kHasCluster, cluster, 8)                     \
-  FLAG(kHasPreferredCluster, preferred_cluster, 16) \
-  FLAG(kHasSharedMemory, shared_memory, 32)
+// The flags of a launch, by the names of its options.
+namespace launch_flag {
+#define CULAUNCH_FIELD(kind, name, flag, text) constexpr int64_t name = flag;
+#define CULAUNCH_ATTRIBUTE(name, flag, attribute, value, text) constexpr int64_t name = flag;
+CULAUNCH_LAUNCH_FIELDS(CULAUNCH_FIELD)
+CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_ATTRIBUTE, CULAUNCH_ATTRIBUTE, CULAUNCH_ATTRIBUTE)
+#undef CULAUNCH_FIELD
+#undef CULAUNCH_ATTRIBUTE
+}  // namespace launch_flag
+
+#define CULAUNCH_FIELD(kind, name, flag, text) flag |
+#define CULAUNCH_ATTRIBUTE(name, flag, attribute, value, text) flag |
+constexpr int64_t kAllFlags = CULAUNCH_LAUNCH_FIELDS(CULAUNCH_FIELD)
+    CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_ATTRIBUTE, CULAUNCH_ATTRIBUTE, CULAUNCH_ATTRIBUTE) 0;
+#undef CULAUNCH_FIELD
+#undef CULAUNCH_ATTRIBUTE
+#define CULAUNCH_FIELD(kind, name, flag, text) +flag
+#define CULAUNCH_ATTRIBUTE(name, flag, attribute, value, text) +flag
+static_assert(kAllFlags == CULAUNCH_LAUNCH_FIELDS(CULAUNCH_FIELD)
+                               CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_ATTRIBUTE, CULAUNCH_ATTRIBUTE,
+                                                          CULAUNCH_ATTRIBUTE) &&
+                  (kAllFlags & (kAllFlags + 1)) == 0,
+              "each option has a flag of its own, the bit after the last one");
+#undef CULAUNCH_FIELD
+#undef CULAUNCH_ATTRIBUTE
+// The options of the first version: their registers are in each launch, -1 without the flag. Those
+// of later options are there with their flag only.
+constexpr int64_t kFirstFlags = 63;
 
 #define CULAUNCH_ENUMERATOR(enumerator, name, number) enumerator = number,
 enum class EffectCode : uint8_t {
@@ -213,11 +236,6 @@ enum class EffectCode : uint8_t {
 
 enum class Source : uint8_t { CULAUNCH_SOURCES(CULAUNCH_ENUMERATOR) };
 enum class Value : uint8_t { CULAUNCH_VALUES(CULAUNCH_ENUMERATOR) };
-enum LaunchFlag : int64_t { CULAUNCH_LAUNCH_FLAGS(CULAUNCH_ENUMERATOR) };
 #undef CULAUNCH_ENUMERATOR
-
-#define CULAUNCH_OR_FLAG(enumerator, name, number) number |
-constexpr int64_t kAllFlags = CULAUNCH_LAUNCH_FLAGS(CULAUNCH_OR_FLAG) 0;
-#undef CULAUNCH_OR_FLAG
 
 }  // namespace function

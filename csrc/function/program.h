@@ -77,9 +77,14 @@ struct Part {
 struct Launch {
   KernelObject* kernel;  // borrowed from the constants
   int64_t flags;
-  int32_t dims[12];  // registers: grid, block, cluster, preferred cluster
+  // Registers; -1: it has none.
+  int32_t dims[6];  // grid, block
   int32_t shared_memory;
-  int32_t priority;
+#define CULAUNCH_DIMS(name, flag, attribute, value, text) int32_t name[3];
+#define CULAUNCH_INT(name, flag, attribute, value, text) int32_t name;
+  CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_DIMS, CULAUNCH_NO_LAUNCH_ATTRIBUTE, CULAUNCH_INT)
+#undef CULAUNCH_DIMS
+#undef CULAUNCH_INT
   std::vector<Part> parts;  // one for each parameter
 };
 

@@ -93,7 +93,6 @@ PyObject* ProgramFormat(PyObject*, PyObject*) {
   static constexpr NamedNumber effects[] = {CULAUNCH_EFFECTS(CULAUNCH_NAMED)};
   static constexpr NamedNumber sources[] = {CULAUNCH_SOURCES(CULAUNCH_NAMED)};
   static constexpr NamedNumber values[] = {CULAUNCH_VALUES(CULAUNCH_NAMED)};
-  static constexpr NamedNumber flags[] = {CULAUNCH_LAUNCH_FLAGS(CULAUNCH_NAMED)};
 #undef CULAUNCH_NAMED
 #define CULAUNCH_NAMED(name, number) {#name, number},
   static constexpr NamedNumber math[] = {CULAUNCH_MATH_FUNCTIONS(CULAUNCH_NAMED)};
@@ -104,7 +103,8 @@ PyObject* ProgramFormat(PyObject*, PyObject*) {
   Ref format(PyDict_New());
   const Ref opcodes(PyDict_New());
   const Ref version(PyLong_FromLong(kVersion));
-  if (!format || !opcodes || !version) return nullptr;
+  const Ref first_flags(PyLong_FromLong(kFirstFlags));
+  if (!format || !opcodes || !version || !first_flags) return nullptr;
 #define CULAUNCH_OPCODE(name, number, operands)                                                \
   {                                                                                            \
     const Ref entry(Py_BuildValue("(is)", number, operands));                                  \
@@ -117,7 +117,7 @@ PyObject* ProgramFormat(PyObject*, PyObject*) {
       PyDict_SetItemString(format.get(), "opcodes", opcodes.get()) == 0 &&
       SetNumbers(format.get(), "effects", effects) &&
       SetNumbers(format.get(), "sources", sources) && SetNumbers(format.get(), "values", values) &&
-      SetNumbers(format.get(), "flags", flags) && SetNumbers(format.get(), "math", math) &&
+      PyDict_SetItemString(format.get(), "first_flags", first_flags.get()) == 0 && SetNumbers(format.get(), "math", math) &&
       SetNumbers(format.get(), "exceptions", exceptions) &&
       SetNumbers(format.get(), "dtypes", types);
   return is_set ? format.release() : nullptr;

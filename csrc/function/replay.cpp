@@ -18,7 +18,7 @@ constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to
 // Whether a launch's parameters are numbers and addresses, and its configuration needs no list of
 // attributes: the others are made at each call.
 bool CanBeReady(const Launch& launch) {
-  return (launch.flags & ~kHasSharedMemory) == 0 &&
+  return (launch.flags & ~launch_flag::shared_memory) == 0 &&
          std::all_of(launch.parts.begin(), launch.parts.end(), [](const Part& part) {
            return part.source == Source::kArray || IsFixed(part);
          });

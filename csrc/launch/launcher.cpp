@@ -157,30 +157,19 @@ void Dealloc(PyObject* self) {
 PyObject* DimsTuple(const culaunch::Dim3& dims) {
   return Py_BuildValue("III", dims.x, dims.y, dims.z);
 }
+PyObject* OptionalDims(const culaunch::Dim3& dims) {
+  return dims.IsGiven() ? DimsTuple(dims) : Ref::Borrow(Py_None).release();
+}
+PyObject* Switch(bool is_on) { return PyBool_FromLong(static_cast<long>(is_on)); }
+PyObject* OptionalInt(bool is_given, int number) {
+  return is_given ? PyLong_FromLong(number) : Ref::Borrow(Py_None).release();
+}
 
 PyObject* GetKernel(PyObject* self, void*) {
   return Ref::Borrow(reinterpret_cast<PyObject*>(Self(self)->kernel)).release();
 }
 PyObject* GetGrid(PyObject* self, void*) { return DimsTuple(Self(self)->config.grid); }
 PyObject* GetBlock(PyObject* self, void*) { return DimsTuple(Self(self)->config.block); }
-PyObject* GetCluster(PyObject* self, void*) {
-  if (!Self(self)->config.HasCluster()) Py_RETURN_NONE;
-  return DimsTuple(Self(self)->config.cluster);
-}
-PyObject* GetPreferredCluster(PyObject* self, void*) {
-  if (Self(self)->config.preferred_cluster.x == 0) Py_RETURN_NONE;
-  return DimsTuple(Self(self)->config.preferred_cluster);
-}
-PyObject* GetCooperative(PyObject* self, void*) {
-  return PyBool_FromLong(static_cast<long>(Self(self)->config.cooperative));
-}
-PyObject* GetProgrammatic(PyObject* self, void*) {
-  return PyBool_FromLong(static_cast<long>(Self(self)->config.programmatic));
-}
-PyObject* GetPriority(PyObject* self, void*) {
-  if (!Self(self)->config.has_priority) Py_RETURN_NONE;
-  return PyLong_FromLong(Self(self)->config.priority);
-}
 PyObject* GetSharedMemory(PyObject* self, void*) {
   return PyLong_FromUnsignedLong(Self(self)->config.shared_memory);
 }
@@ -194,11 +183,21 @@ PyObject* GetStreamDevice(PyObject* self, void*) {
 
 PyObject* Repr(PyObject* self) {
   const culaunch::LaunchConfig& config = Self(self)->config;
-  const std::string text = "<culaunch.Launcher of " +
-                           culaunch::Demangle(Self(self)->kernel->state->name()) + ", grid " +
-                           config.grid.ToString() + ", block " + config.block.ToString() + ", " +
-                           std::to_string(config.shared_memory) + " bytes of shared memory>";
-  return PyUnicode_FromString(text.c_str());
+  std::string text = "<culaunch.Launcher of " +
+                     culaunch::Demangle(Self(self)->kernel->state->name()) + ", grid " +
+                     config.grid.ToString() + ", block " + config.block.ToString() + ", " +
+                     std::to_string(config.shared_memory) + " bytes of shared memory";
+#define CULAUNCH_DIMS(name, flag, attribute, value, text_of_it) \
+  if (config.name.IsGiven()) text += ", " #name " " + config.name.ToString();
+#define CULAUNCH_SWITCH(name, flag, attribute, value, text_of_it) \
+  if (config.name) text += ", " #name;
+#define CULAUNCH_INT(name, flag, attribute, value, text_of_it) \
+  if (config.has_##name) text += ", " #name " " + std::to_string(config.name);
+  CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_DIMS, CULAUNCH_SWITCH, CULAUNCH_INT)
+#undef CULAUNCH_DIMS
+#undef CULAUNCH_SWITCH
+#undef CULAUNCH_INT
+  return PyUnicode_FromString((text + ">").c_str());
 }
 
 bool IsGiven(PyObject* object) { return object != nullptr && object != Py_None; }
@@ -226,7 +225,7 @@ PyObject* LauncherFromKey(KernelObject* kernel, PyObject* key) {
 }
 
 // A switch: text such as "no" would be true.
-static bool ReadFlag(const char* name, PyObject* given, bool* flag) {
+static bool ReadSwitch(const char* name, PyObject* given, bool* is_on) {
   if (given == nullptr) return true;
   if (!PyBool_Check(given)) {
     const Ref spelled = Spelled(given);
@@ -235,50 +234,64 @@ static bool ReadFlag(const char* name, PyObject* given, bool* flag) {
     }
     return false;
   }
-  *flag = given == Py_True;
+  *is_on = given == Py_True;
+  return true;
+}
+
+static bool ReadOptionalDims(const char* name, PyObject* given, culaunch::Dim3* dims) {
+  return !IsGiven(given) || ReadDims(name, given, dims);
+}
+
+static bool ReadOptionalInt(const char* name, PyObject* given, bool* is_given, int* number) {
+  if (!IsGiven(given)) return true;
+  int64_t value = 0;
+  const Ref integer(PyBool_Check(given) ? nullptr : PyNumber_Index(given));
+  if (!integer || ReadInt(integer.get(), &value) != IntRange::kSigned ||
+      value != static_cast<int>(value)) {
+    PyErr_Clear();
+    PyErr_Format(integer ? PyExc_OverflowError : PyExc_TypeError,
+                 "%s must be an int of 32 bits (got %S)", name, Spelled(given).get());
+    return false;
+  }
+  *is_given = true;
+  *number = static_cast<int>(value);
   return true;
 }
 
 PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* keywords) {
-  static const char* names[] = {"grid",          "block",  "cluster",     "preferred_cluster",
-                                "shared_memory", "stream", "cooperative", "programmatic",
-                                "priority",      nullptr};
-  PyObject *grid = nullptr, *block = nullptr;
-  PyObject *cluster = nullptr, *preferred = nullptr, *shared = nullptr, *stream = nullptr;
-  PyObject* priority = nullptr;
-  PyObject *cooperative = nullptr, *programmatic = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOOOOOOO:configure",
-                                   const_cast<char**>(names), &grid, &block, &cluster, &preferred,
-                                   &shared, &stream, &cooperative, &programmatic, &priority)) {
-    return nullptr;
-  }
+  Py_ssize_t count = 0;
+  const auto given = [&](const char* name) {
+    PyObject* object = keywords != nullptr ? PyDict_GetItemString(keywords, name) : nullptr;
+    count += static_cast<Py_ssize_t>(object != nullptr);
+    return object;
+  };
+  PyObject* const grid = given("grid");
+  PyObject* const block = given("block");
   if (grid == nullptr || block == nullptr) {
     PyErr_SetString(PyExc_TypeError, "a launch needs grid= and block=");
     return nullptr;
   }
+  PyObject* const shared = given("shared_memory");
+  PyObject* const stream = given("stream");
   culaunch::LaunchConfig config;
   if (!ReadDims("grid", grid, &config.grid) || !ReadDims("block", block, &config.block) ||
-      (IsGiven(cluster) && !ReadDims("cluster", cluster, &config.cluster)) ||
-      (IsGiven(preferred) &&
-       !ReadDims("preferred_cluster", preferred, &config.preferred_cluster)) ||
       (IsGiven(shared) && !ReadBytes("shared_memory", shared, &config.shared_memory)) ||
-      (IsGiven(stream) && !ReadStream(stream, &config.stream.handle)) ||
-      !ReadFlag("cooperative", cooperative, &config.cooperative) ||
-      !ReadFlag("programmatic", programmatic, &config.programmatic)) {
+      (IsGiven(stream) && !ReadStream(stream, &config.stream.handle))) {
     return nullptr;
   }
-  if (IsGiven(priority)) {
-    int64_t value = 0;
-    const Ref integer(PyBool_Check(priority) ? nullptr : PyNumber_Index(priority));
-    if (!integer || ReadInt(integer.get(), &value) != IntRange::kSigned ||
-        value != static_cast<int>(value)) {
-      PyErr_Clear();
-      PyErr_Format(integer ? PyExc_OverflowError : PyExc_TypeError,
-                   "priority must be an int of 32 bits (got %S)", Spelled(priority).get());
-      return nullptr;
-    }
-    config.has_priority = true;
-    config.priority = static_cast<int>(value);
+#define CULAUNCH_DIMS(name, flag, attribute, value, text) \
+  if (!ReadOptionalDims(#name, given(#name), &config.name)) return nullptr;
+#define CULAUNCH_SWITCH(name, flag, attribute, value, text) \
+  if (!ReadSwitch(#name, given(#name), &config.name)) return nullptr;
+#define CULAUNCH_INT(name, flag, attribute, value, text) \
+  if (!ReadOptionalInt(#name, given(#name), &config.has_##name, &config.name)) return nullptr;
+  CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_DIMS, CULAUNCH_SWITCH, CULAUNCH_INT)
+#undef CULAUNCH_DIMS
+#undef CULAUNCH_SWITCH
+#undef CULAUNCH_INT
+  if (PyTuple_Size(args) != 0 || count != PyDict_Size(keywords)) {
+    PyErr_SetString(PyExc_TypeError, "configure takes the options of a launch, by keyword alone");
+    return nullptr;
   }
   return Make(kernel, config, IsGiven(stream) ? stream : nullptr);
 }
@@ -299,16 +312,28 @@ int AddLauncherType(PyObject* module) {
           .Property("kernel", GetKernel, "The kernel that it launches.")
           .Property("grid", GetGrid, "The grid in blocks, (x, y, z).")
           .Property("block", GetBlock, "The block in threads, (x, y, z).")
-          .Property("cluster", GetCluster, "The cluster in blocks, (x, y, z), or None.")
-          .Property("preferred_cluster", GetPreferredCluster,
-                    "The preferred cluster in blocks, (x, y, z), or None.")
-          .Property("cooperative", GetCooperative, "Whether all blocks are resident at once.")
-          .Property("programmatic", GetProgrammatic,
-                    "Whether it may start before the kernel ahead of it in the stream ends.")
-          .Property("priority", GetPriority, "The priority as it was given, or None.")
           .Property("shared_memory", GetSharedMemory, "Dynamic shared memory of a block in bytes.")
           .Property("stream", GetStream, "The stream as it was given, or None.")
           .Property("_stream_device", GetStreamDevice)
+#define CULAUNCH_GETTER(name, text, expression)                    \
+  .Property(                                                       \
+      #name,                                                       \
+      [](PyObject* self, void*) -> PyObject* {                     \
+        const culaunch::LaunchConfig& config = Self(self)->config; \
+        return expression;                                         \
+      },                                                           \
+      text)
+#define CULAUNCH_DIMS(name, flag, attribute, value, text) \
+  CULAUNCH_GETTER(name, text " None: not given.", OptionalDims(config.name))
+#define CULAUNCH_SWITCH(name, flag, attribute, value, text) \
+  CULAUNCH_GETTER(name, text, Switch(config.name))
+#define CULAUNCH_INT(name, flag, attribute, value, text) \
+  CULAUNCH_GETTER(name, text " None: not given.", OptionalInt(config.has_##name, config.name))
+              CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_DIMS, CULAUNCH_SWITCH, CULAUNCH_INT)
+#undef CULAUNCH_GETTER
+#undef CULAUNCH_DIMS
+#undef CULAUNCH_SWITCH
+#undef CULAUNCH_INT
           .AddTo(module);
   return g_launcher_type != nullptr ? 0 : -1;
 }

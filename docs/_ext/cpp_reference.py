@@ -11,6 +11,8 @@ import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from culaunch._launch.launch_options import OPTIONS, LaunchOption
+
 HEADERS = Path(__file__).parents[2] / "include" / "culaunch"
 _INNER = re.compile(r"\nnamespace detail \{.*?\n\}  // namespace detail\n", re.DOTALL)
 _NAMESPACE = re.compile(r"^(namespace \w+ \{|\}  // namespace \w+|using .*;)$", re.MULTILINE)
@@ -18,6 +20,9 @@ _NO_CODE = re.compile(r""""(\\.|[^"\\])*"|'[^']+'|//.*""")
 _PLUMBING = re.compile(
     r"= (delete|default);|\bfriend\b|^~|^static_assert|^template <>|\b(?:class|struct) \w+(<|;$)"
 )
+_MACRO = re.compile(r"^#(?:define|undef) .*(?:\\\n.*)*$", re.MULTILINE)
+# The line of LaunchConfig that makes a field of each option.
+_LAUNCH_OPTIONS = re.compile(r"^  CULAUNCH_LAUNCH_ATTRIBUTES\(.*\)$", re.MULTILINE)
 _OPENS = re.compile(
     r"(?:class|struct|enum class)(?: \[\[\w+\]\])? (\w+)(?: final)?(?: : public [\w:]+)? \{$"
 )
@@ -59,10 +64,21 @@ def entities(text: str) -> list[Entity]:
     """Read the declarations of a header outside of ``namespace detail``, and its macros."""
     text = _INNER.sub("\n", text)
     body = text.partition("CULAUNCH_NAMESPACE_BEGIN\n")[2].partition("CULAUNCH_NAMESPACE_END")[0]
-    body = _NAMESPACE.sub("", body)
+    body = _NAMESPACE.sub("", _MACRO.sub("", body))
+    body = _LAUNCH_OPTIONS.sub("\n".join(map(_launch_option, OPTIONS.values())), body)
     # What stands in both branches of an #if stands there once.
     found = {one.declaration: one for one in _declarations(body.splitlines()) + _macros(text)}
     return list(found.values())
+
+
+def _launch_option(option: LaunchOption) -> str:
+    """Return the fields of LaunchConfig that an option has, as a header would spell them."""
+    fields = {
+        "dims": "  Dim3 {0};  // {1}",
+        "switch": "  bool {0} = false;  // {1}",
+        "int": "  bool has_{0} = false;\n  int {0} = 0;  // {1}",
+    }
+    return fields.get(option.kind, "").format(option.name, option.text)
 
 
 def _declarations(lines: list[str]) -> list[Entity]:

@@ -9,6 +9,7 @@ import benchmark_numbers
 from command_reference import command_reference
 from cpp_reference import cpp_reference
 from launch_chart import launch_chart
+from launch_options import launch_options
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -44,6 +45,7 @@ _MAKERS = {
     "first_calls": benchmark_numbers.first_calls,
     "headline": benchmark_numbers.headline,
     "kernels": benchmark_numbers.kernels,
+    "launch_options": launch_options,
     "launches": benchmark_numbers.launches,
     "machine": benchmark_numbers.machine,
     "shortcuts": benchmark_numbers.shortcuts,

@@ -12,9 +12,9 @@
 //   set KERNEL attribute=N value=N device=N
 //   resident KERNEL device=N          a kernel is loaded on a device
 //   launch KERNEL device=N grid=X,Y,Z block=X,Y,Z shared=N stream=own|default
-//       [cluster=X,Y,Z] [preferred_cluster=X,Y,Z] [cooperative=N] [priority=N] [programmatic=N]
-//       [attributeN=HEX] args HEX...  one line; the first bytes of any other attribute; the bytes
-//       of each argument as the kernel has it
+//       [OPTION=X,Y,Z] [OPTION=N] [attributeN=HEX] args HEX...  one line; the attributes by the
+//       names of culaunch/launch_options.h; the first bytes of any other attribute; the bytes of
+//       each argument as the kernel has it
 //                                     A kernel node of a graph that runs is such a line too.
 //   synchronize                       a context
 //   unload                            an image

@@ -1,4 +1,6 @@
 // Launches.
+#include <culaunch/launch_options.h>
+
 #include <cstdio>
 
 #include "internal.h"
@@ -22,29 +24,20 @@ std::string Attributes(const CUlaunchConfig& config) {
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     const CUlaunchAttributeValue& value = config.attrs[i].value;
     char line[96];
-    switch (static_cast<int>(config.attrs[i].id)) {
-      case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-      case 11:  // preferred cluster
-        std::snprintf(line, sizeof line, " %s=%u,%u,%u",
-                      config.attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-                          ? "cluster"
-                          : "preferred_cluster",
-                      value.clusterDim.x, value.clusterDim.y, value.clusterDim.z);
-        break;
-      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        std::snprintf(line, sizeof line, " cooperative=%d", value.cooperative);
-        break;
-      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-        std::snprintf(line, sizeof line, " priority=%d", value.priority);
-        break;
-      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-        std::snprintf(line, sizeof line, " programmatic=%d",
-                      value.programmaticStreamSerializationAllowed);
-        break;
-      default:
-        std::snprintf(line, sizeof line, " attribute%d=%s", static_cast<int>(config.attrs[i].id),
-                      Hex(&value, sizeof(int)).c_str());
-    }
+    const int id = static_cast<int>(config.attrs[i].id);
+    std::snprintf(line, sizeof line, " attribute%d=%s", id, Hex(&value, sizeof(int)).c_str());
+#define CULAUNCH_DIMS(name, flag, attribute, member, text)                                  \
+  if (id == static_cast<int>(attribute)) {                                                  \
+    std::snprintf(line, sizeof line, " " #name "=%u,%u,%u", value.member.x, value.member.y, \
+                  value.member.z);                                                          \
+  }
+#define CULAUNCH_NUMBER(name, flag, attribute, member, text)                           \
+  if (id == static_cast<int>(attribute)) {                                             \
+    std::snprintf(line, sizeof line, " " #name "=%d", static_cast<int>(value.member)); \
+  }
+    CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_DIMS, CULAUNCH_NUMBER, CULAUNCH_NUMBER)
+#undef CULAUNCH_DIMS
+#undef CULAUNCH_NUMBER
     text += line;
   }
   return text;

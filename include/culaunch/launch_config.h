@@ -8,6 +8,7 @@
 #include <string>
 
 #include "error.h"
+#include "launch_options.h"
 #include "text.h"
 #include "version.h"
 
@@ -20,6 +21,8 @@ struct Dim3 {
 
   constexpr uint64_t Volume() const noexcept { return uint64_t{x} * y * z; }
   constexpr bool HasZero() const noexcept { return x == 0 || y == 0 || z == 0; }
+  // Whether an option that may be left out is there.
+  constexpr bool IsGiven() const noexcept { return (x | y | z) != 0; }
   constexpr bool operator==(const Dim3& other) const noexcept {
     return x == other.x && y == other.y && z == other.z;
   }
@@ -63,25 +66,38 @@ struct LaunchConfig {
                Stream launch_stream = {})
       : grid(grid_size), block(block_size), shared_memory(shared_bytes), stream(launch_stream) {}
 
-  Dim3 grid;                        // in blocks, with clusters too
-  Dim3 block;                       // in threads
-  Dim3 cluster{0, 0, 0};            // in blocks; zero: the kernel's own, or none
-  Dim3 preferred_cluster{0, 0, 0};  // in blocks; `cluster` is the smallest that will do then
-  uint32_t shared_memory = 0;       // dynamic shared memory of a block in bytes
-  Stream stream;                    // a CUstream does as well
-  bool cooperative = false;         // all blocks resident at once: grid-wide synchronisation
-  bool programmatic = false;        // may start before the previous kernel in the stream ends
-  bool has_priority = false;
-  int priority = 0;  // smaller is more urgent (driver API, cuCtxGetStreamPriorityRange)
+  Dim3 grid;                   // in blocks, with clusters too
+  Dim3 block;                  // in threads
+  uint32_t shared_memory = 0;  // dynamic shared memory of a block in bytes
+  Stream stream;               // a CUstream does as well
+
+  // The options that are attributes: docs/launching.md says what each does. Dimensions of zero,
+  // false, and a number without its has_: not given.
+#define CULAUNCH_DIMS(name, flag, attribute, value, text) Dim3 name{0, 0, 0};
+#define CULAUNCH_SWITCH(name, flag, attribute, value, text) bool name = false;
+#define CULAUNCH_INT(name, flag, attribute, value, text) \
+  bool has_##name = false;                               \
+  int name = 0;
+  CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_DIMS, CULAUNCH_SWITCH, CULAUNCH_INT)
+#undef CULAUNCH_DIMS
+#undef CULAUNCH_SWITCH
+#undef CULAUNCH_INT
+
   // More of them, such as a scheduling policy, an event, a domain of memory synchronisation.
   LaunchAttributes attributes;
 
-  bool HasCluster() const noexcept { return cluster.x != 0 || cluster.y != 0 || cluster.z != 0; }
+  bool HasCluster() const noexcept { return cluster.IsGiven(); }
 
   // Whether it is more than a grid, a block, shared memory and a stream.
   bool HasAttributes() const noexcept {
-    return HasCluster() || preferred_cluster.x != 0 || cooperative || programmatic ||
-           has_priority || attributes.count != 0;
+#define CULAUNCH_DIMS(name, flag, attribute, value, text) name.IsGiven() ||
+#define CULAUNCH_SWITCH(name, flag, attribute, value, text) name ||
+#define CULAUNCH_INT(name, flag, attribute, value, text) has_##name ||
+    return CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_DIMS, CULAUNCH_SWITCH, CULAUNCH_INT)
+               attributes.count != 0;
+#undef CULAUNCH_DIMS
+#undef CULAUNCH_SWITCH
+#undef CULAUNCH_INT
   }
 
   // It without attributes, as the driver takes it.
@@ -101,7 +117,7 @@ struct LaunchConfig {
   // Whether what is more than a grid and a block can be right: the driver is not asked otherwise.
   bool IsPossible() const noexcept {
     if (HasCluster() && !Divides(cluster)) return false;
-    if (preferred_cluster.x != 0 && !(HasCluster() && Divides(preferred_cluster))) return false;
+    if (preferred_cluster.IsGiven() && !(HasCluster() && Divides(preferred_cluster))) return false;
     return attributes.count <= kMostAttributes && RepeatedAttribute() < 0;
   }
 
@@ -110,7 +126,7 @@ struct LaunchConfig {
     std::string problem = NonZeroProblem("grid", grid);
     if (problem.empty()) problem = NonZeroProblem("block", block);
     if (problem.empty() && HasCluster()) problem = MultipleProblem("cluster", cluster);
-    if (problem.empty() && preferred_cluster.x != 0) {
+    if (problem.empty() && preferred_cluster.IsGiven()) {
       problem = MultipleProblem("preferred_cluster", preferred_cluster);
       if (!HasCluster()) problem = "preferred_cluster needs cluster, the smallest that will do";
     }
@@ -163,21 +179,24 @@ struct LaunchConfig {
 // A launch configuration as the driver takes it. It points into itself: not copyable.
 class DriverLaunchConfig {
  public:
-  static constexpr unsigned kMostOwn = 5;
+#define CULAUNCH_ONE(name, flag, attribute, value, text) +1
+  static constexpr unsigned kMostOwn =
+      0 CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_ONE, CULAUNCH_ONE, CULAUNCH_ONE);
+#undef CULAUNCH_ONE
 
   // What config.attributes has is not in it: see AllAttributes.
   explicit DriverLaunchConfig(const LaunchConfig& config) noexcept : config_(config.Plain()) {
     config_.attrs = attributes_;
-    if (config.HasCluster()) AddCluster(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, config.cluster);
-    if (config.preferred_cluster.x != 0) {
-      AddCluster(kPreferredCluster, config.preferred_cluster);
-    }
-    if (config.cooperative) Add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
-    if (config.programmatic) {
-      Add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-          .programmaticStreamSerializationAllowed = 1;
-    }
-    if (config.has_priority) Add(CU_LAUNCH_ATTRIBUTE_PRIORITY).priority = config.priority;
+#define CULAUNCH_DIMS(name, flag, attribute, value, text) \
+  if (config.name.IsGiven()) SetDims(&Add(attribute).value, config.name);
+#define CULAUNCH_SWITCH(name, flag, attribute, value, text) \
+  if (config.name) SetNumber(&Add(attribute).value, 1);
+#define CULAUNCH_INT(name, flag, attribute, value, text) \
+  if (config.has_##name) SetNumber(&Add(attribute).value, config.name);
+    CULAUNCH_LAUNCH_ATTRIBUTES(CULAUNCH_DIMS, CULAUNCH_SWITCH, CULAUNCH_INT)
+#undef CULAUNCH_DIMS
+#undef CULAUNCH_SWITCH
+#undef CULAUNCH_INT
   }
   DriverLaunchConfig(const DriverLaunchConfig&) = delete;
   DriverLaunchConfig& operator=(const DriverLaunchConfig&) = delete;
@@ -186,9 +205,6 @@ class DriverLaunchConfig {
   CUlaunchConfig& get() noexcept { return config_; }
 
  private:
-  // CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, which headers before CUDA 12.8 lack.
-  static constexpr auto kPreferredCluster = static_cast<CUlaunchAttributeID>(11);
-
   CUlaunchAttributeValue& Add(CUlaunchAttributeID id) noexcept {
     CUlaunchAttribute& attribute = attributes_[config_.numAttrs++];
     attribute = {};
@@ -196,12 +212,16 @@ class DriverLaunchConfig {
     return attribute.value;
   }
 
-  void AddCluster(CUlaunchAttributeID id, const Dim3& dims) noexcept {
-    CUlaunchAttributeValue& value = Add(id);
-    // preferredClusterDim has the same layout.
-    value.clusterDim.x = dims.x;
-    value.clusterDim.y = dims.y;
-    value.clusterDim.z = dims.z;
+  template <class Value>
+  static void SetNumber(Value* value, int number) noexcept {
+    *value = static_cast<Value>(number);  // an int, or an enumeration of the driver's
+  }
+
+  template <class Value>
+  static void SetDims(Value* value, const Dim3& dims) noexcept {
+    value->x = dims.x;
+    value->y = dims.y;
+    value->z = dims.z;
   }
 
   CUlaunchConfig config_;

@@ -4,11 +4,14 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NoReturn, Protocol, SupportsIndex, TypeAlias, final
 
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer, Required, Self, TypedDict, Unpack
 
 __version__: str
 NUMBERS: dict[str, dict[str, int]]
 """The numbers that C++ and Python know things by: the name of a list to names and numbers."""
+
+LAUNCH_OPTIONS: tuple[tuple[str, str, int, int, str], ...]
+"""The options of a launch: name, kind, flag, attribute, text."""
 
 # A size in threads or blocks: x, or up to (x, y, z).
 _Dims: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
@@ -147,6 +150,19 @@ class Module:
     def get_global(self, name: str, ordinal: int, /) -> tuple[int, int]: ...
     def unload(self) -> None: ...
 
+class LaunchOptions(TypedDict, total=False):
+    """The keywords of a launch, for type checkers; include/culaunch/launch_options.h has them."""
+
+    grid: Required[_Dims]
+    block: Required[_Dims]
+    shared_memory: int
+    stream: object
+    cluster: _Dims | None
+    preferred_cluster: _Dims | None
+    cooperative: bool
+    programmatic: bool
+    priority: int | None
+
 class Kernel:
     """A kernel with its parameter slots, and the launchers made of it last."""
 
@@ -166,19 +182,7 @@ class Kernel:
         | tuple[_Dims, _Dims, SupportsIndex, object],
         /,
     ) -> Launcher: ...
-    def configure(
-        self,
-        *,
-        grid: _Dims,
-        block: _Dims,
-        cluster: _Dims | None = None,
-        preferred_cluster: _Dims | None = None,
-        shared_memory: int = 0,
-        stream: object = None,
-        cooperative: bool = False,
-        programmatic: bool = False,
-        priority: int | None = None,
-    ) -> Launcher: ...
+    def configure(self, **options: Unpack[LaunchOptions]) -> Launcher: ...
     def _attribute(self, attribute: int, ordinal: int, /) -> int: ...
     def _make_ready(self, ordinal: int, /) -> None: ...
     def _max_dynamic_shared_memory(self, ordinal: int, /) -> int: ...
@@ -202,13 +206,13 @@ class Launcher:
     @property
     def block(self) -> tuple[int, int, int]: ...
     @property
-    def cluster(self) -> tuple[int, int, int] | None: ...
-    @property
-    def preferred_cluster(self) -> tuple[int, int, int] | None: ...
-    @property
     def shared_memory(self) -> int: ...
     @property
     def stream(self) -> object: ...
+    @property
+    def cluster(self) -> tuple[int, int, int] | None: ...
+    @property
+    def preferred_cluster(self) -> tuple[int, int, int] | None: ...
     @property
     def cooperative(self) -> bool: ...
     @property

@@ -45,6 +45,9 @@ static void ACaseThatCannotBeRightIsNotTheDriversToFind(const culaunch::Kernel& 
   config.cluster = Dim3(0, 0, 0);
   config.preferred_cluster = Dim3(3, 1);
   CHECK_THROWS(kernel(config), kCall, "preferred_cluster needs cluster");
+  config.cluster = Dim3(3, 1);
+  config.preferred_cluster = Dim3(0, 1);
+  CHECK_THROWS(kernel(config), kCall, "preferred_cluster must be at least 1 in every dimension");
   CHECK(CallsOf("cuLaunchKernelEx") == 0);
 }
 

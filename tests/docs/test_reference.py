@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import culaunch as cl
+from culaunch._launch.launch_options import OPTIONS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -19,7 +20,7 @@ PAGES = [path for path in sorted(DOCS.rglob("*.md")) if path.parent.name not in 
 INNER = {
     "argument.h", "argument_check.h", "demangle.h", "driver_table.h", "emulator.h", "explain.h",
     "graph.h", "graph_slots.h", "graphs.h", "half.h", "image_check.h", "image_metadata.h",
-    "json.h", "kernel_on_devices.h",
+    "json.h", "kernel_on_devices.h", "launch_options.h",
     "parameter_type.h",
     "shared_library.h", "stream_devices.h", "version.h", "by_name.h", "lock.h", "text.h",
     "tvm_ffi_notes.h",
@@ -77,6 +78,7 @@ def test_every_name_of_the_headers_is_in_the_reference(extension):
         named += re.findall(r"^#define (CULAUNCH_[A-Z_]+)", text, re.MULTILINE)
         helpers = {"CULAUNCH_LINE", "CULAUNCH_TEXT", "CULAUNCH_TEXT_"}
         helpers |= {"CULAUNCH_EXPORT_", "CULAUNCH_FIFTH"}
+        helpers |= {"CULAUNCH_DIMS", "CULAUNCH_SWITCH", "CULAUNCH_INT", "CULAUNCH_ONE"}
         missing = [
             name
             for name in {*named} - {*left_out} - helpers
@@ -212,3 +214,15 @@ def test_links_lead_somewhere(page):
             assert re.fullmatch(r"https://[\w.-]+\.[a-z]+(/[\w./%#?=&+~-]*)?", target), target
         elif path:
             assert (page.parent / path).exists(), target
+
+
+def test_the_options_of_a_launch_are_in_every_reference(extension):
+    table = extension("launch_options").launch_options()
+    fields = extension("cpp_reference").cpp_reference("launch_config.h")
+    for name, option in OPTIONS.items():
+        assert re.search(
+            rf"^\| `{name}` \| .* \| {re.escape(option.text[:20])}", table, re.MULTILINE
+        )
+        assert re.search(rf"^   \.\. cpp:var:: \w+ {name}$", fields, re.MULTILINE)
+        assert ("has_" + name in fields) == (option.kind == "int")
+    assert "<!-- made: launch_options -->" in (DOCS / "launching.md").read_text()

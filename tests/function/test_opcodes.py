@@ -6,6 +6,7 @@ from pathlib import Path
 
 from culaunch import _core
 from culaunch._function import opcodes as oc
+from culaunch._launch.launch_options import OPTIONS
 
 FORMAT = _core.program_format()
 PAGE = Path(__file__).parents[2] / "docs" / "dev" / "functions.md"
@@ -19,12 +20,21 @@ def test_each_number_of_the_extension_has_its_name_in_python():
             assert (oc.OPS[name].number, oc.OPS[name].operands) == (number, operands)
         else:
             assert getattr(oc, name) == number
-    for key, prefix in (("effects", ""), ("flags", ""), ("sources", "P_"), ("values", "V_")):
+    for key, prefix in (("effects", ""), ("sources", "P_"), ("values", "V_")):
         for name, number in FORMAT[key].items():
             shown = {"V_CALLED": "V_MADE"}.get(prefix + name.upper(), prefix + name.upper())
             assert getattr(oc, shown) == number
     assert [kind.__name__ for kind in oc.EXCEPTIONS] == list(FORMAT["exceptions"])
     assert list(FORMAT["exceptions"].values()) == list(range(len(oc.EXCEPTIONS)))
+
+
+def test_the_page_of_programs_has_the_flags_of_launches():
+    flags = {option.flag: name for name, option in OPTIONS.items() if option.flag}
+    listed = ", ".join(f"{flag} {flags[flag]}" for flag in sorted(flags))
+    assert f"Flags: {listed}." in " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert sum(flags) == 2 ** len(flags) - 1
+    # What saved programs have; a new option's registers are there with its flag only.
+    assert oc.FIRST_FLAGS == FORMAT["first_flags"] == 63
 
 
 def test_what_python_adds_is_of_instructions_that_there_are():

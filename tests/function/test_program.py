@@ -309,9 +309,7 @@ def test_what_launches_asks_the_recorder(driver, monkeypatch):
         _core.set_upcalls(function=upcalls)
     assert asked == [
         (kernel, "getitem", ((2, 3),), {}),
-        (kernel, "configure", (), {"grid": 1, "block": 2, "cluster": None,
-         "preferred_cluster": None, "shared_memory": 0, "stream": None, "cooperative": False,
-         "programmatic": False, "priority": None}),
+        (kernel, "configure", (), {"grid": 1, "block": 2}),
         (launcher, "call", (5,), {}),
         (f, "call", (), {"n": 3}),
         (f, "call", (3,), {}),

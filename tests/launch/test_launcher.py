@@ -256,7 +256,7 @@ def test_a_launcher_says_what_it_is(driver):
     assert kernel[1, 1].stream is None
     assert repr(launcher) == (
         "<culaunch.Launcher of scale(float*, int), grid (4, 2, 1), block (64, 1, 1), 9 bytes of "
-        "shared memory>"
+        "shared memory, cluster (2, 1, 1)>"
     )
     assert isinstance(launcher, cl.Launcher)
     with pytest.raises(TypeError):

@@ -45,7 +45,7 @@ def test_cupy_calls_a_kernel_with_its_grid_and_block(module):
         ("threads", "did you mean 'block'?"),
         ("cooperativ", "did you mean 'cooperative'?"),
         ("args", "has no keyword 'args': give the arguments themselves, by position"),
-        ("xyz", "has no keyword 'xyz': it takes grid, block, cluster,"),
+        ("xyz", "has no keyword 'xyz': it takes grid, block, shared_memory,"),
     ],
 )
 def test_keywords_of_other_libraries(module, keyword, said):

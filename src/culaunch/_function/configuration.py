@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_flag
 from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function.symbols import is_symbolic
+from culaunch._launch.launch_options import OPTIONS, refuse_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
-class Configuration(NamedTuple):
-    """Grid, block and the rest, as a body gave them; numbers may be symbolic."""
-
-    grid: tuple[Any, ...]
-    block: tuple[Any, ...]
-    cluster: tuple[Any, ...] | None = None
-    preferred_cluster: tuple[Any, ...] | None = None
-    shared_memory: Any = 0
-    cooperative: bool = False
-    programmatic: bool = False
-    priority: Any = None
-
-    def keywords(self) -> dict[str, Any]:
-        """Return it as ``kernel.configure`` takes it."""
-        return self._asdict()
+# The options of a launch as a body gave them, by name, in the order of the options; numbers may be
+# symbolic. An option that is left out has its default.
+Configuration = dict[str, Any]
 
 
 def from_key(key: Any) -> Configuration:
@@ -44,40 +36,24 @@ def from_key(key: Any) -> Configuration:
     )
 
 
-def from_keywords(
-    *,
-    grid: Any,
-    block: Any,
-    cluster: Any = None,
-    preferred_cluster: Any = None,
-    shared_memory: Any = 0,
-    stream: Any = None,
-    cooperative: bool = False,
-    programmatic: bool = False,
-    priority: Any = None,
-) -> Configuration:
+def from_keywords(**given: Any) -> Configuration:
     """Read the keywords of ``kernel.launch`` and ``kernel.configure``."""
-    if stream is not None:
+    if not given.keys() <= OPTIONS.keys() or not {"grid", "block"} <= given.keys():
+        refuse_options("configure", given)
+    if given.get("stream") is not None:
         raise TypeError(
             f"at {here().text()}: stream= in the body of a function: its launches run in the "
             "current stream of its arrays' framework; choose that around the call"
         )
-    return Configuration(
-        _dims("grid", grid),
-        _dims("block", block),
-        None if cluster is None else _dims("cluster", cluster),
-        None if preferred_cluster is None else _dims("preferred_cluster", preferred_cluster),
-        _number("shared_memory", shared_memory),
-        checked_flag("cooperative", cooperative),
-        checked_flag("programmatic", programmatic),
-        None if priority is None else _number("priority", priority),
-    )
+    return {
+        name: _READERS[option.kind](name, given.get(name, option.default))
+        for name, option in OPTIONS.items()
+    }
 
 
 def of_launcher(launcher: Any) -> Configuration:
     """Read the configuration of a launcher that was made outside of the body."""
-    names = (*Configuration._fields, "stream")
-    return from_keywords(**{name: getattr(launcher, name) for name in names})
+    return from_keywords(**{name: getattr(launcher, name) for name in OPTIONS})
 
 
 def _dims(name: str, given: Any) -> tuple[Any, ...]:
@@ -92,6 +68,10 @@ def _dims(name: str, given: Any) -> tuple[Any, ...]:
     return (*numbers, *[1] * (3 - len(numbers)))
 
 
+def _optional(read: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    return lambda name, given: None if given is None else read(name, given)
+
+
 def _number(name: str, value: Any) -> Any:
     if is_symbolic(value):
         if not isinstance(value, int) or isinstance(value, bool):
@@ -102,3 +82,14 @@ def _number(name: str, value: Any) -> Any:
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         raise TypeError(f"at {here().text()}: {name} must be an int (got {spell(value)})")
     return operator.index(value)
+
+
+# A kind of option -> what reads the value of one.
+_READERS: dict[str, Callable[[str, Any], Any]] = {
+    "required_dims": _dims,
+    "bytes": _number,
+    "stream": lambda _, given: given,
+    "dims": _optional(_dims),
+    "switch": checked_flag,
+    "int": _optional(_number),
+}

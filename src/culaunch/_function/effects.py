@@ -50,17 +50,11 @@ class Parameter(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """Launch a kernel."""
+    """Launch a kernel. `options` are the ones that it gives, with their registers."""
 
     kernel: Any
-    flags: int
     predicate: Register | None
-    grid: tuple[Register, ...]
-    block: tuple[Register, ...]
-    cluster: tuple[Register, ...]
-    preferred_cluster: tuple[Register, ...]
-    shared_memory: Register | None
-    priority: Register | None
+    options: tuple[tuple[str, tuple[Register, ...]], ...]
     place: Place
     parameters: tuple[Parameter, ...]
 

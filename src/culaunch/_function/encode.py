@@ -16,8 +16,11 @@ from culaunch._function.effects import (
     View,
 )
 from culaunch._function.record import Register
+from culaunch._launch.launch_options import OPTIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from culaunch._base.places import Place
     from culaunch._function.program import Node, Tree
     from culaunch._function.record import Instruction
@@ -127,13 +130,13 @@ class _Encoder:
         return oc.RETURN, self.result(effect.value)
 
     def launch(self, launch: Launch) -> list[int]:
-        dims = (launch.grid, launch.block, launch.cluster, launch.preferred_cluster)
+        given = dict(launch.options)
         words = [
-            self.constant(Constant(launch.kernel)), launch.flags, self.optional(launch.predicate),
+            self.constant(Constant(launch.kernel)), sum(OPTIONS[name].flag for name in given),
+            self.optional(launch.predicate),
         ]  # fmt: skip
-        for sizes in dims:
-            words += self.registers(sizes) if sizes else [-1, -1, -1]
-        words += [self.optional(launch.shared_memory), self.optional(launch.priority)]
+        for name, count in operands_of_launches(given):
+            words += self.registers(given[name]) if name in given else [-1] * count
         words += [self.text(launch.place), len(launch.parameters)]
         for parameter in launch.parameters:
             words += self.parameter(parameter)
@@ -212,6 +215,18 @@ class _Encoder:
             found = self._by_identity[key] = len(self.constants)
             self.constants.append(value)
         return found
+
+
+# How many registers the options of a kind have, in the order of the words.
+_REGISTERS = {"required_dims": 3, "dims": 3, "bytes": 1, "int": 1}
+
+
+def operands_of_launches(given: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield the options whose registers are in a launch, and how many those are."""
+    for kind, count in _REGISTERS.items():
+        for name, option in OPTIONS.items():
+            if option.kind == kind and (name in given or option.flag & oc.FIRST_FLAGS):
+                yield name, count
 
 
 def _put(words: list[int], number: int, operands: list[int]) -> None:

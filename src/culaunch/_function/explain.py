@@ -20,6 +20,7 @@ from culaunch._function.encode import needed
 from culaunch._function.kinds import Kind, described
 from culaunch._function.record import Register
 from culaunch._launch.dtype import DTYPES
+from culaunch._launch.launch_options import OPTIONS
 
 if TYPE_CHECKING:
     from culaunch._base.places import Place
@@ -221,18 +222,17 @@ class _Writer:
 
     def launch(self, launch: Launch, arrays: dict[int, str]) -> str:
         kernel = launch.kernel.demangled.partition("(")[0].removeprefix("void ")
-        words = [self.dims(launch.grid), self.dims(launch.block)]
-        if launch.shared_memory is not None:
-            words.append(self.value(launch.shared_memory))
-        clusters = (("cluster", launch.cluster), ("preferred_cluster", launch.preferred_cluster))
-        words += [f"{name}={self.dims(sizes)}" for name, sizes in clusters if sizes]
-        flags = (("cooperative", oc.COOPERATIVE), ("programmatic", oc.PROGRAMMATIC))
-        words += [name for name, flag in flags if launch.flags & flag]
-        if launch.priority is not None:
-            words.append(f"priority={self.value(launch.priority)}")
+        words = [self.option(*one) for one in launch.options]
         parameters = ", ".join(self.parameter(one, arrays) for one in launch.parameters)
         start = "" if launch.predicate is None else f"if {self.value(launch.predicate)}: "
         return f"{start}{kernel}[{', '.join(words)}]({parameters})  # {_short(launch.place)}"
+
+    def option(self, name: str, registers: tuple[Any, ...]) -> str:
+        if not registers:
+            return name
+        value = self.dims(registers)
+        is_in_brackets = OPTIONS[name].attribute == 0  # kernel[grid, block, shared_memory]
+        return value if is_in_brackets else f"{name}={value}"
 
     def dims(self, registers: tuple[Any, ...]) -> str:
         values = list(map(self.value, registers))

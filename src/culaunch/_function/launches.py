@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.places import here
 from culaunch._base.values import spell
-from culaunch._function import opcodes as oc
 from culaunch._function.arguments import OfKernel, RecordedArgument
 from culaunch._function.configuration import Configuration, from_key, from_keywords, of_launcher
 from culaunch._function.effects import Launch
 from culaunch._function.symbols import is_symbolic
 from culaunch._launch import messages
+from culaunch._launch.launch_options import OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from culaunch._function.bodies import Body
     from culaunch._function.trace import TraceBody
@@ -37,12 +37,12 @@ class BodyLauncher:
     @property
     def grid(self) -> tuple[Any, ...]:
         """The grid, in blocks."""
-        return self._configuration.grid
+        return tuple(self._configuration["grid"])
 
     @property
     def block(self) -> tuple[Any, ...]:
         """The block, in threads."""
-        return self._configuration.block
+        return tuple(self._configuration["block"])
 
     def __call__(self, *args: Any, **keywords: Any) -> None:
         """Launch, as a launcher does."""
@@ -64,11 +64,7 @@ def record_kernel(
         return BodyLauncher(body, what.kernel, of_launcher(what))(*args, **keywords)
     if how == "getitem":
         return BodyLauncher(body, what, from_key(args[0]))
-    if how == "configure":
-        return BodyLauncher(body, what, from_keywords(**keywords))
-    names = (*Configuration._fields, "stream")
-    options = {name: keywords.pop(name) for name in names if name in keywords}
-    return BodyLauncher(body, what, from_keywords(**options))(*args, **keywords)
+    return BodyLauncher(body, what, from_keywords(**keywords))
 
 
 def trace_launch(
@@ -85,10 +81,10 @@ def trace_launch(
         if not predicate:
             return
         predicate = None
-    grid, block, cluster, preferred, shared, cooperative, programmatic, priority = configuration
 
-    def dims(name: str, sizes: tuple[Any, ...] | None, most: tuple[int, ...]) -> tuple[Any, ...]:
-        for size, limit in zip(sizes or (), most, strict=False):
+    def dims(name: str, sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+        most = _MOST_THREADS if name == "block" else _MOST_BLOCKS
+        for size, limit in zip(sizes, most, strict=True):
             try:
                 if is_symbolic(size):
                     # A launch that does not happen may have any grid: that is what launch_if is
@@ -100,11 +96,11 @@ def trace_launch(
             except OverflowError:  # noqa: PERF203
                 raise ValueError(
                     f"at {place.text()}: {name} must be from 1 to {limit} in every dimension (got "
-                    f"{_shown(sizes or ())}): cl.launch_if launches nothing for an empty problem"
+                    f"{_shown(sizes)}): cl.launch_if launches nothing for an empty problem"
                 ) from None
-        return tuple(map(body.register, sizes or ()))
+        return tuple(map(body.register, sizes))
 
-    def bytes_(value: Any) -> Any:
+    def bytes_(name: str, value: Any) -> tuple[Any, ...]:
         try:
             if is_symbolic(value):
                 body.bounded("RANGE", body.where(predicate, value, 0), (4, 0), place)
@@ -112,41 +108,31 @@ def trace_launch(
                 raise OverflowError
         except OverflowError:
             raise OverflowError(
-                f"at {place.text()}: shared_memory must be a number of bytes, an int from 0 to "
+                f"at {place.text()}: {name} must be a number of bytes, an int from 0 to "
                 f"2^32 - 1 (got {_shown((value,))})"
             ) from None
-        return body.register(value)
+        return (body.register(value),)
 
-    has_shared = is_symbolic(shared) or shared != 0
-    flags = (
-        oc.COOPERATIVE * cooperative
-        | oc.PROGRAMMATIC * programmatic
-        | oc.PRIORITY * (priority is not None)
-        | oc.CLUSTER * (cluster is not None)
-        | oc.PREFERRED_CLUSTER * (preferred is not None)
-        | oc.SHARED_MEMORY * has_shared
-    )
+    registers: dict[str, Callable[[str, Any], tuple[Any, ...]]] = {
+        "required_dims": dims,
+        "dims": dims,
+        "bytes": bytes_,
+        "int": lambda _, value: (body.register(value),),
+        "switch": lambda _, __: (),
+    }
     # Check the arguments before the dimensions, in the same order as a launch outside of a body.
     # Both then report the same first mistake.
     parameters = tuple(
         RecordedArgument(body, kernel, index, value, predicate, place).recorded()
         for index, value in enumerate(args)
     )
-    body.recorded.effects.append(
-        Launch(
-            kernel,
-            flags,
-            None if predicate is None else body.register(predicate),
-            dims("grid", grid, _MOST_BLOCKS),
-            dims("block", block, _MOST_THREADS),
-            dims("cluster", cluster, _MOST_BLOCKS),
-            dims("preferred_cluster", preferred, _MOST_BLOCKS),
-            bytes_(shared) if has_shared else None,
-            None if priority is None else body.register(priority),
-            place,
-            parameters,
-        )
+    options = tuple(
+        (name, registers[option.kind](name, configuration[name]))
+        for name, option in OPTIONS.items()
+        if is_symbolic(configuration[name]) or configuration[name] != option.default
     )
+    condition = None if predicate is None else body.register(predicate)
+    body.recorded.effects.append(Launch(kernel, condition, options, place, parameters))
 
 
 def launch_if(condition: Any, launcher: Any, *args: Any) -> None:

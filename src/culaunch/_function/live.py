@@ -74,7 +74,7 @@ class LiveBody(Body):
             return
         real = tuple(map(self.real, args))
         with running(None):
-            kernel.configure(**configuration.keywords())(*real)
+            kernel.configure(**configuration)(*real)
 
     def call(
         self, function: Callable[..., Any], args: Sequence[Any], outputs: Sequence[Any]

@@ -204,10 +204,8 @@ class _LeafLowering:
         for place, (kind, values) in zip(places, operands, strict=True):
             more = (2, 8 * place.size) if kind == oc.P_FLOAT else ()  # DLPack's type
             parameters.append(Parameter(kind, place.offset, place.size, (*values, *more)))
-        return Launch(
-            loop.kernel, 0, predicate, (blocks, one, one), (self._int(loop.block), one, one), (),
-            (), None, None, call.place, tuple(parameters),
-        )  # fmt: skip
+        options = (("grid", (blocks, one, one)), ("block", (self._int(loop.block), one, one)))
+        return Launch(loop.kernel, predicate, options, call.place, tuple(parameters))
 
     # ---- arguments
 

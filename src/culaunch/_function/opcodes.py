@@ -105,14 +105,8 @@ LAUNCH = _EFFECTS["launch"]
 CALL = _EFFECTS["call"]
 RETURN = _EFFECTS["return"]
 
-# Flags of a launch.
-_FLAGS: dict[str, int] = _FORMAT["flags"]
-COOPERATIVE = _FLAGS["cooperative"]
-PROGRAMMATIC = _FLAGS["programmatic"]
-PRIORITY = _FLAGS["priority"]
-CLUSTER = _FLAGS["cluster"]
-PREFERRED_CLUSTER = _FLAGS["preferred_cluster"]
-SHARED_MEMORY = _FLAGS["shared_memory"]
+# The options of a launch whose registers are in each of them, -1 without their flag.
+FIRST_FLAGS: int = _FORMAT["first_flags"]
 
 # The possible sources of a parameter's value.
 _SOURCES: dict[str, int] = _FORMAT["sources"]

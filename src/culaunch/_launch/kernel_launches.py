@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._base.cuda import FunctionAttribute
-from culaunch._base.keywords import refuse_keywords
 from culaunch._core import Kernel as CoreKernel
 from culaunch._launch.driver import device_ordinal
 from culaunch._launch.inside import core_of
 from culaunch._launch.kernel_use import KernelAttributes, Occupancy
-from culaunch._launch.other_launches import OTHER_WORDS, instead_of_a_call, not_subscripted
+from culaunch._launch.launch_options import OPTIONS, refuse_options, takes_options
+from culaunch._launch.other_launches import instead_of_a_call, not_subscripted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import SupportsIndex
 
-    from typing_extensions import Never
+    from typing_extensions import Unpack
 
-    from culaunch._core import Launcher
+    from culaunch._core import Launcher, LaunchOptions
 
     # A size in threads or blocks: x, or up to (x, y, z).
     Dims = SupportsIndex | Sequence[SupportsIndex]
@@ -54,20 +54,8 @@ class KernelLaunches(CoreKernel):
 
         return demangle(self.name)
 
-    def launch(
-        self,
-        *args: Any,
-        grid: Dims,
-        block: Dims,
-        cluster: Dims | None = None,
-        preferred_cluster: Dims | None = None,
-        shared_memory: int = 0,
-        stream: object = None,
-        cooperative: bool = False,
-        programmatic: bool = False,
-        priority: int | None = None,
-        **unknown: Never,
-    ) -> None:
+    @takes_options
+    def launch(self, *args: Any, **options: Unpack[LaunchOptions]) -> None:
         """Launch once; :meth:`configure` has the keywords, and makes the launcher to call often.
 
         Raises
@@ -79,59 +67,18 @@ class KernelLaunches(CoreKernel):
         DriverError
             If the driver fails, as after a fault of an earlier kernel.
         """
-        if unknown:
-            refuse_keywords("launch", unknown, _KEYWORDS, OTHER_WORDS)
-        self.configure(
-            grid=grid,
-            block=block,
-            cluster=cluster,
-            preferred_cluster=preferred_cluster,
-            shared_memory=shared_memory,
-            stream=stream,
-            cooperative=cooperative,
-            programmatic=programmatic,
-            priority=priority,
-        )(*args)
+        if not _REQUIRED <= options.keys() <= OPTIONS.keys():
+            refuse_options("launch", options)
+        super().configure(**options)(*args)
 
-    def configure(
-        self,
-        *,
-        grid: Dims,
-        block: Dims,
-        cluster: Dims | None = None,
-        preferred_cluster: Dims | None = None,
-        shared_memory: int = 0,
-        stream: object = None,
-        cooperative: bool = False,
-        programmatic: bool = False,
-        priority: int | None = None,
-        **unknown: Never,
-    ) -> Launcher:
+    @takes_options
+    def configure(self, **options: Unpack[LaunchOptions]) -> Launcher:
         """Fix the launch configuration.
 
         Parameters
         ----------
-        grid : int or tuple of up to 3 ints
-            Blocks in each dimension, x first. With clusters it still counts blocks.
-        block : int or tuple of up to 3 ints
-            Threads of a block in each dimension.
-        cluster : int or tuple of up to 3 ints, optional
-            Blocks of a cluster (sm_90 and newer); the grid must be a multiple of it.
-        preferred_cluster : int or tuple of up to 3 ints, optional
-            A larger cluster for the driver to use where it can (drivers for CUDA 12.8).
-        shared_memory : int, optional
-            Dynamic shared memory of a block in bytes. Above 48 KiB, the launcher opts in.
-        stream : int or object, optional
-            A handle, an object with ``__cuda_stream__``, or a PyTorch, CuPy or Numba stream. By
-            default each call uses the current stream of the framework that owns its first array, or
-            the default stream if there is no such array.
-        cooperative : bool, optional
-            Makes all blocks resident at once, for grid-wide synchronization.
-        programmatic : bool, optional
-            Lets the kernel start before the previous one in the stream ends ("Programmatic
-            Dependent Launch and Synchronization" in the CUDA programming guide).
-        priority : int, optional
-            A lower number is more urgent.
+        **options
+            The options of a launch.
 
         Returns
         -------
@@ -145,19 +92,9 @@ class KernelLaunches(CoreKernel):
             If a value has the wrong type, a dimension is 0, or the grid is not a multiple of the
             cluster.
         """
-        if unknown:
-            refuse_keywords("configure", unknown, _KEYWORDS, OTHER_WORDS)
-        return super().configure(
-            grid=grid,
-            block=block,
-            cluster=cluster,
-            preferred_cluster=preferred_cluster,
-            shared_memory=shared_memory,
-            stream=stream,
-            cooperative=cooperative,
-            programmatic=programmatic,
-            priority=priority,
-        )
+        if not _REQUIRED <= options.keys() <= OPTIONS.keys():
+            refuse_options("configure", options)
+        return super().configure(**options)
 
     @not_subscripted
     def attributes(self, device: int | None = None) -> KernelAttributes:
@@ -216,4 +153,4 @@ class KernelLaunches(CoreKernel):
         return device_ordinal(core_of(self.module).driver, device)
 
 
-_KEYWORDS = ("grid", "block", *(KernelLaunches.configure.__kwdefaults__ or ()))
+_REQUIRED = {name for name, option in OPTIONS.items() if option.is_required}

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.places import Place
 from culaunch._function import opcodes as oc
 from culaunch._function.effects import Allocate, Call, Constant, Launch, Parameter, Return, View
+from culaunch._function.encode import operands_of_launches
 from culaunch._function.kinds import arrays_of
 from culaunch._function.program import Leaf, Node, Tree
 from culaunch._function.record import Guard, Instruction, Register
+from culaunch._launch.launch_options import OPTIONS
 from culaunch._ship.results import with_constants
 
 if TYPE_CHECKING:
@@ -111,13 +113,19 @@ class TreeBuilder:
 
     def _launch(self, reader: Iterator[int]) -> Launch:
         kernel, flags, predicate = _take(reader, 3)
-        dims = [_dims(reader) for _ in range(4)]
-        shared, priority, text, count = _take(reader, 4)
+        given = {
+            name for name, option in OPTIONS.items() if option.is_required or flags & option.flag
+        }
+        registers = {name: _take(reader, count) for name, count in operands_of_launches(given)}
+        options = tuple(
+            (name, tuple(map(Register, registers.get(name, ()))))
+            for name in OPTIONS
+            if name in given
+        )
+        text, count = _take(reader, 2)
         parameters = tuple(self._parameter(reader) for _ in range(count))
-        return Launch(
-            self._constants(kernel), flags, _optional(predicate), dims[0], dims[1], dims[2],
-            dims[3], _optional(shared), _optional(priority), self._at(text), parameters,
-        )  # fmt: skip
+        place = self._at(text)
+        return Launch(self._constants(kernel), _optional(predicate), options, place, parameters)
 
     def _call(self, reader: Iterator[int]) -> Call:
         called, predicate, count = _take(reader, 3)
@@ -183,11 +191,6 @@ def _take(reader: Iterator[int], count: int) -> list[int]:
 
 def _registers(reader: Iterator[int], count: int) -> tuple[Register, ...]:
     return tuple(map(Register, _take(reader, count)))
-
-
-def _dims(reader: Iterator[int]) -> tuple[Register, ...]:
-    found = _take(reader, 3)
-    return () if found[0] < 0 else tuple(map(Register, found))
 
 
 def _optional(register: int) -> Register | None:

@@ -3,22 +3,49 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import culaunch as cl
+from culaunch._launch.launch_options import OPTIONS
 from culaunch.cli._arguments import Argument, parse_argument
 from culaunch.cli._input import dims, kernel_of
 from culaunch.cli._messages import refused
 from culaunch.cli._options import ImageFile, KernelName, driver_option
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# A kind of the options of a launch -> what click is told of one. A stream means nothing in a shell.
+_KINDS: dict[str, dict[str, Any]] = {
+    "required_dims": {"required": True, "metavar": "X[,Y[,Z]]"},
+    "dims": {"metavar": "X[,Y[,Z]]"},
+    "bytes": {"type": int},
+    "int": {"type": int},
+    "switch": {"is_flag": True},
+}
+
+
+def _launch_options(*kinds: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Declare the options of a launch that are of these kinds."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed([one for one in OPTIONS.values() if one.kind in kinds]):
+            word = f"--{option.name.replace('_', '-')}"
+            settings = {**_KINDS[option.kind], "help": option.text}
+            if not option.is_required:
+                settings["default"] = option.default
+            function = click.option(word, **settings)(function)
+        return function
+
+    return decorate
+
 
 @click.command("run")
 @click.argument("image", metavar="IMAGE|FILE.cu", type=ImageFile())
 @click.argument("kernel", required=False, type=KernelName())
-@click.option("--grid", required=True, help="Blocks: 4, or 4,2,1 for x, y and z.")
-@click.option("--block", required=True, help="Threads of a block: 256, or 16,16.")
+@_launch_options("required_dims")
 @click.option(
     "--arg",
     "arguments",
@@ -28,9 +55,7 @@ from culaunch.cli._options import ImageFile, KernelName, driver_option
 @click.option("--save", multiple=True, help="Write an array: out.npy, or out=path.npy.")
 @click.option("--expect", multiple=True, help="Compare an array with a file: out=path.npy.")
 @click.option("--signature", help="The parameters' C types, where the image has none.")
-@click.option("--shared-memory", type=int, default=0, help="Dynamic shared memory, in bytes.")
-@click.option("--cluster", help="Blocks of a cluster: 2, or 2,1,1.")
-@click.option("--cooperative", is_flag=True, help="All blocks at once, for grid-wide barriers.")
+@_launch_options("bytes", "dims", "switch", "int")
 @click.option("--device", type=int, help="The device's ordinal; 0 by default.")
 @click.option("--seed", type=int, default=0, help="For arrays of random numbers.")
 @driver_option
@@ -55,8 +80,9 @@ def command(
     NAME:DTYPE[SHAPE]=zeros, ones, arange, random or a number. A value that does not fit the
     kernel's parameter is an error. --driver emulator runs PTX without a GPU.
     """
-    for name in ("grid", "block", "cluster"):
-        options[name] = dims(name, options[name])
+    for name, option in OPTIONS.items():
+        if option.kind in ("required_dims", "dims"):
+            options[name] = dims(name, options[name])
     found = kernel_of(image, kernel, signature)
     given = [parse_argument(text, index, seed) for index, text in enumerate(arguments)]
     arrays = {one.name: one for one in given if one.is_array}

@@ -12,6 +12,7 @@ from culaunch._function.export.names import text_literal
 from culaunch._function.export.outputs import output_index
 from culaunch._function.export.refusals import refusal
 from culaunch._launch.dtype import DTYPES, DType
+from culaunch._launch.launch_options import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -148,9 +149,10 @@ class EffectWriter:
         """Return the expression of a launch's configuration."""
         # In one expression where it can be: most launches have a grid, a block and perhaps shared
         # memory.
-        config = f"{{{self._dims(launch.grid)}, {self._dims(launch.block)}"
-        if launch.shared_memory is not None:
-            config += f", fn::Dimension({self.body.value(launch.shared_memory)})"
+        given = dict(launch.options)
+        config = f"{{{self._dims(given['grid'])}, {self._dims(given['block'])}"
+        if "shared_memory" in given:
+            config += f", fn::Dimension({self.body.value(given['shared_memory'][0])})"
         config += "}"
         settings = self._settings(launch)
         if not settings:
@@ -177,18 +179,15 @@ class EffectWriter:
 
     def _settings(self, launch: Launch) -> list[str]:
         found = []
-        for field, sizes in (
-            ("cluster", launch.cluster), ("preferred_cluster", launch.preferred_cluster)
-        ):  # fmt: skip
-            if sizes:
-                found.append(f"{field} = {self._dims(sizes)}")
-        if launch.flags & oc.COOPERATIVE:
-            found.append("cooperative = true")
-        if launch.flags & oc.PROGRAMMATIC:
-            found.append("programmatic = true")
-        if launch.priority is not None:
-            found.append("has_priority = true")
-            found.append(f"priority = static_cast<int>({self.body.value(launch.priority)})")
+        for name, registers in launch.options:
+            kind = OPTIONS[name].kind
+            if kind == "dims":
+                found.append(f"{name} = {self._dims(registers)}")
+            elif kind == "switch":
+                found.append(f"{name} = true")
+            elif kind == "int":
+                value = self.body.value(registers[0])
+                found += [f"has_{name} = true", f"{name} = static_cast<int>({value})"]
         return found
 
     def _dims(self, sizes: tuple[Any, ...]) -> str:

@@ -1,0 +1,18 @@
+"""The table of the options of a launch."""
+
+from __future__ import annotations
+
+import inspect
+
+from culaunch._launch.launch_options import KINDS, OPTIONS
+
+
+def launch_options() -> str:
+    """Return it as Markdown, from the record."""
+    rows = ["| option | type | default | |", "|---|---|---|---|"]
+    for option in OPTIONS.values():
+        is_required = option.default is inspect.Parameter.empty
+        default = "required" if is_required else f"`{option.default}`"
+        type_ = KINDS[option.kind].type.removesuffix(", optional")
+        rows.append(f"| `{option.name}` | {type_} | {default} | {option.text.replace('``', '`')} |")
+    return "\n".join(rows)

@@ -1,0 +1,124 @@
+"""The options of a launch, as the extension has them: csrc takes them from launch_options.h."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+
+from culaunch._base.keywords import refuse_keywords
+from culaunch._core import LAUNCH_OPTIONS
+from culaunch._launch.other_launches import OTHER_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Kind(NamedTuple):
+    """What the options of a kind have in common.
+
+    Attributes
+    ----------
+    type : str
+        As docstrings have it.
+    annotation : str
+        As signatures have it.
+    default : object
+        ``inspect.Parameter.empty`` where a launch always gives the option.
+    """
+
+    type: str
+    annotation: str
+    default: Any
+
+
+_DIMS = "int or tuple of up to 3 ints"
+KINDS = {
+    "required_dims": Kind(_DIMS, "Dims", inspect.Parameter.empty),
+    "bytes": Kind("int, optional", "int", 0),
+    "stream": Kind("int or object, optional", "object", None),
+    "dims": Kind(f"{_DIMS}, optional", "Dims | None", None),
+    "switch": Kind("bool, optional", "bool", False),
+    "int": Kind("int, optional", "int | None", None),
+}
+
+
+class LaunchOption(NamedTuple):
+    """A keyword of ``kernel.configure``.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        One of :data:`KINDS`.
+    flag : int
+        The bit by which a recorded launch says that it has the option; 0: it has it always, or
+        never.
+    attribute : int
+        Its ``CUlaunchAttributeID``; 0: it is a field of ``CUlaunchConfig``.
+    text : str
+        What it does.
+    """
+
+    name: str
+    kind: str
+    flag: int
+    attribute: int
+    text: str
+
+    @property
+    def default(self) -> Any:
+        """What a launch has that does not give it; for a required one, no value."""
+        return KINDS[self.kind].default
+
+    @property
+    def is_required(self) -> bool:
+        """Whether each launch gives it."""
+        return self.default is inspect.Parameter.empty
+
+
+OPTIONS = {row[0]: LaunchOption(*row) for row in LAUNCH_OPTIONS}
+
+
+def refuse_options(function: str, given: Iterable[str]) -> NoReturn:
+    """Raise TypeError for keywords of a launch of which some are not its options."""
+    unknown = [name for name in given if name not in OPTIONS]
+    if unknown:
+        refuse_keywords(function, unknown, OPTIONS, OTHER_WORDS)
+    missing = [name for name, option in OPTIONS.items() if option.is_required]
+    raise TypeError(f"{function} needs {' and '.join(f'{name}=' for name in missing)}")
+
+
+def takes_options(function: Function) -> Function:
+    """Spell the options of ``**options`` out, in the signature and in the docstring."""
+    signature = inspect.signature(function)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    options = [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=option.default,
+            annotation=KINDS[option.kind].annotation,
+        )
+        for option in OPTIONS.values()
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    if function.__doc__ is not None:  # python -OO has none
+        function.__doc__ = function.__doc__.replace(_PLACE, documentation(" " * 8))
+    return function
+
+
+def documentation(indent: str) -> str:
+    """Return the options as the parameters of a NumPy docstring."""
+    rows = [
+        f"{indent}{option.name} : {KINDS[option.kind].type}\n{indent}    {option.text}\n"
+        for option in OPTIONS.values()
+    ]
+    return "".join(rows)
+
+
+# Where a docstring has the options.
+_PLACE = """        **options
+            The options of a launch.
+"""
