@@ -1,6 +1,6 @@
-// The options of a launch. Each is declared here and nowhere else: the fields of LaunchConfig, the
-// keywords of Python, the programs of functions, the command line and the documentation come from
-// these lists. docs/dev/launch_options.md says how to add one.
+// The options of a launch. Each is declared here and nowhere else. The fields of LaunchConfig, the
+// keywords of Python, the command line and the documentation come from these lists.
+// docs/dev/launch_options.md says how to add one.
 #pragma once
 
 #include <cuda.h>
@@ -18,13 +18,13 @@
          "default, each call uses the current stream of the framework that owns its first "      \
          "array, or the default stream if there is no such array.")
 
-// A launch may have these. Each is an attribute of the driver's.
-// DIMS, SWITCH, INT(name, flag, attribute, value, text):
-//   name       of the field and the keyword
-//   flag       the bit by which a recorded launch says that it has the option; never used again
-//   attribute  its CUlaunchAttributeID
-//   value      the member of CUlaunchAttributeValue that has it
-//   text       what it does, for a reader of the documentation
+// A launch may have these. Each is an attribute of the driver's. A row is
+// KIND(name, flag, attribute, value, text).
+//   name: the field and the keyword.
+//   flag: the bit by which a recorded launch says that it has the option. It is never used again.
+//   attribute: its CUlaunchAttributeID.
+//   value: the member of CUlaunchAttributeValue that has it.
+//   text: its documentation.
 #define CULAUNCH_LAUNCH_ATTRIBUTES(DIMS, SWITCH, INT)                                             \
   DIMS(cluster, 8, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, clusterDim,                             \
        "Blocks of a cluster (sm_90 and newer). The grid must be a multiple of it.")               \

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """What the options of a kind have in common.
+    """The properties that all options of a kind share.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class LaunchOption(NamedTuple):
 
     @property
     def default(self) -> Any:
-        """What a launch has that does not give it; for a required one, no value."""
+        """The value in a launch that omits the option; ``Parameter.empty`` if it is required."""
         return KINDS[self.kind].default
 
     @property
@@ -82,7 +82,7 @@ OPTIONS = {row[0]: LaunchOption(*row) for row in LAUNCH_OPTIONS}
 
 
 def refuse_options(function: str, given: Iterable[str]) -> NoReturn:
-    """Raise TypeError for keywords of a launch of which some are not its options."""
+    """Raise TypeError for an unknown option, or for a required one that is missing."""
     unknown = [name for name in given if name not in OPTIONS]
     if unknown:
         refuse_keywords(function, unknown, OPTIONS, OTHER_WORDS)
