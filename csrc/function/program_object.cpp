@@ -112,14 +112,15 @@ PyObject* ProgramFormat(PyObject*, PyObject*) {
   }
   CULAUNCH_OPCODES(CULAUNCH_OPCODE)
 #undef CULAUNCH_OPCODE
-  const bool is_set =
-      PyDict_SetItemString(format.get(), "version", version.get()) == 0 &&
-      PyDict_SetItemString(format.get(), "opcodes", opcodes.get()) == 0 &&
-      SetNumbers(format.get(), "effects", effects) &&
-      SetNumbers(format.get(), "sources", sources) && SetNumbers(format.get(), "values", values) &&
-      PyDict_SetItemString(format.get(), "first_flags", first_flags.get()) == 0 && SetNumbers(format.get(), "math", math) &&
-      SetNumbers(format.get(), "exceptions", exceptions) &&
-      SetNumbers(format.get(), "dtypes", types);
+  const bool is_set = PyDict_SetItemString(format.get(), "version", version.get()) == 0 &&
+                      PyDict_SetItemString(format.get(), "opcodes", opcodes.get()) == 0 &&
+                      SetNumbers(format.get(), "effects", effects) &&
+                      SetNumbers(format.get(), "sources", sources) &&
+                      SetNumbers(format.get(), "values", values) &&
+                      PyDict_SetItemString(format.get(), "first_flags", first_flags.get()) == 0 &&
+                      SetNumbers(format.get(), "math", math) &&
+                      SetNumbers(format.get(), "exceptions", exceptions) &&
+                      SetNumbers(format.get(), "dtypes", types);
   return is_set ? format.release() : nullptr;
 }
 
