@@ -193,9 +193,9 @@ def test_what_is_written_must_be_given(scale_in_place, way, x, torch):
         call(outside, 2.0)
         return y
 
-    with pytest.raises(TypeError, match="writes a tensor that is not an argument of this transformation"):
+    with pytest.raises(TypeError, match="that is not an argument of this transformation"):
         torch.func.grad(region)(x)
-    with pytest.raises(TypeError, match=r"writes a tensor that is not an argument of this torch\.func\.functionalize"):
+    with pytest.raises(TypeError, match=r"not an argument of this torch\.func\.functionalize"):
         torch.func.functionalize(region)(x)
     assert torch.equal(outside, x)
 
