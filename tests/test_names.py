@@ -23,7 +23,7 @@ CLI_OPTIONS = {
     "doctor": {"as_json", "driver"},
     "embed": {"input_obj", "output", "output_obj", "verbose"},
     "fatbin": {"output", "verbose"},
-    "inspect": {"as_json", "files", "no_kernels"},
+    "inspect": {"as_json", "files", "folder", "is_long", "no_kernels", "pattern"},
     "link": {"output", "verbose"},
     "tune": {"as_json", "device", "driver", "kernel", "output", "seed", "signature"},
 }

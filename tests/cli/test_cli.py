@@ -1,6 +1,5 @@
 """The group of commands: what it lists, how it fails, and that it needs only what it says."""
 
-import contextlib
 import importlib.machinery
 import json
 import os
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
+from terminals import on_a_terminal
 
 import culaunch as cl
 from culaunch.cli import _group, _options, main
@@ -203,23 +203,6 @@ def test_an_error_of_the_api_is_in_the_command_line_s_words(tmp_path):
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "error: --maxrregcount must be in 1 to 255 (got 0)\n"
-
-
-def on_a_terminal(*arguments, **variables):
-    """Run a command on a terminal of its own and return what it shows there."""
-    leader, follower = os.openpty()
-    done = subprocess.Popen(
-        [sys.executable, "-m", "culaunch", *arguments], stdin=follower, stdout=follower,
-        stderr=follower, env={**os.environ, "TERM": "xterm", **variables},
-    )  # fmt: skip
-    os.close(follower)
-    shown = b""
-    # Its end is an error here: the other side of the terminal has closed.
-    with contextlib.suppress(OSError), open(leader, "rb", buffering=0) as terminal:
-        while part := terminal.read(4096):
-            shown += part
-    done.wait()
-    return shown.decode()
 
 
 @pytest.mark.slow

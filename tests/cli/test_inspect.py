@@ -1,11 +1,14 @@
 """``culaunch inspect`` shows what ``culaunch.inspect`` returns, for reading and as JSON."""
 
+import dataclasses
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 from click.testing import CliRunner
+from terminals import on_a_terminal
 
 import culaunch as cl
 from culaunch.cli.inspect import command
@@ -137,6 +140,103 @@ def test_a_file_must_be_named():
     )
     assert result.returncode == 2
     assert "Missing argument 'FILE...'" in result.stderr
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """Return a fatbin with two kernels and a variable for each of three architectures."""
+    path = tmp_path_factory.mktemp("library") / "two.fatbin"
+    cl.compile(
+        "__constant__ float table[4];\n"
+        "template <typename T> __global__ void scale(T* y) { *y *= table[0]; }\n"
+        'extern "C" __global__ void plain(int* x) { *x = 1; }\n',
+        arch=["sm_80", "sm_90", "compute_90"], names=["scale<float>", "scale<double>"],
+    ).save(path)  # fmt: skip
+    return path
+
+
+def test_a_filter_keeps_what_it_names(library):
+    assert str(cl.inspect(library).filter("no such name")) == f"{library}: fatbin, 0 images"
+    for pattern, wanted in (
+        ("plain", {"plain"}),
+        ("scale<*double", {"void scale<double>(double*)"}),
+        ("table[", set()),
+        ("_Z5scaleIf", {"void scale<float>(float*)"}),
+    ):
+        code, out, _ = run("--json", "--filter", pattern, library)
+        assert code == 0
+        images = json.loads(out)["images"]
+        assert {one["demangled"] for image in images for one in image["kernels"]} == wanted
+        assert len(images) == (3 if wanted else 0)
+    out = run("--filter", "table", library)[1]
+    assert out.count("table        16\n") == 3
+    assert "plain" not in out
+    with pytest.raises(TypeError, match="pattern must be a str"):
+        cl.inspect(library).filter(3)
+
+
+def test_images_are_extracted(library, tmp_path):
+    _, _, err = run("--extract", tmp_path / "all", library)
+    assert err == f"{library}: wrote 3 of 3 images to {tmp_path / 'all'}\n"
+    written = {path.name: cl.inspect(path) for path in (tmp_path / "all").iterdir()}
+    names = {"two.fatbin.1.sm_80.cubin", "two.fatbin.2.sm_90.cubin", "two.fatbin.3.compute_90.ptx"}
+    assert set(written) == names
+    for name, inspection in written.items():
+        (image,) = inspection.images
+        assert name.endswith(f"{image.arch}.{image.format}")
+        assert {one.demangled for one in image.kernels} == {
+            one.demangled for one in cl.inspect(library).images[0].kernels
+        }
+    _, _, err = run("--extract", tmp_path / "none", "--filter", "lunch", library)
+    assert err == f"{library}: wrote 0 of 3 images to {tmp_path / 'none'}\n"
+    assert list((tmp_path / "none").iterdir()) == []
+
+
+def test_a_visitor_gets_each_image(library):
+    seen = []
+    inspection = cl.inspect(library, visit=lambda image, data: seen.append((image, data)))
+    assert tuple(image for image, _ in seen) == inspection.images
+    for image, data in seen:
+        assert cl.inspect(data).images[0].arch == image.arch
+    with pytest.raises(TypeError, match=r"visit must be a callable \(got 3\)"):
+        cl.inspect(library, visit=3)
+
+
+def test_a_summary_counts_by_architecture(library):
+    inspection = cl.inspect(library)
+    twice = dataclasses.replace(inspection, images=inspection.images * 2)
+    assert not str(inspection).startswith(inspection.summary())  # each has a heading anyway
+    lines = [line.split() for line in twice.summary().splitlines()[2:]]
+    assert lines[0] == ["architecture", "images", "kernels", "variables", "size"]
+    assert [line[:5] for line in lines[1:]] == [
+        ["sm_80", "cubin", "2", "3", "1"], ["sm_90", "cubin", "2", "3", "1"],
+        ["compute_90", "ptx", "2", "3", "1"],
+    ]  # fmt: skip
+    assert str(twice).startswith(twice.summary())
+
+
+def test_names_fit_the_width(ptx):
+    wide = PTX.replace(b"plain", b"a" * 40 + b"_" + b"b" * 40)
+    lines = cl.inspect(wide).table(60).splitlines()
+    assert max(map(len, lines)) == 60
+    (row,) = [line for line in lines if "aaa" in line]
+    assert re.fullmatch(r"  a+\.\.\.id\*, 1 byte\) +=? ?16x16", row)
+    assert "a" * 40 + "_" + "b" * 40 in str(cl.inspect(wide))
+
+
+@pytest.mark.slow
+def test_a_long_listing_is_summarized_on_a_terminal(ptx, tmp_path):
+    entries = b"".join(b".visible .entry kernel_%d() { ret; }\n" % i for i in range(300))
+    path = tmp_path / "many.ptx"
+    path.write_bytes(b".version 8.0\n.target sm_80\n.address_size 64\n" + entries)
+    shown = on_a_terminal("inspect", str(path), TERM="xterm", NO_COLOR="1").splitlines()
+    assert shown[0].endswith("many.ptx: ptx, 1 image")
+    assert shown[-1] == "--filter NAME shows some kernels, --all the 303 rows of them all"
+    assert shown[3].split()[:4] == ["compute_80", "ptx", "1", "300"]
+    assert len(shown) == 6
+    for words in (("--all",), ("--filter", "kernel")):
+        assert "kernel_299()" in on_a_terminal("inspect", str(path), *words)
+    assert run(path)[1].count("kernel_") == 300  # a pipe gets every row
 
 
 def test_markup_in_a_path_or_a_name_is_text(tmp_path):

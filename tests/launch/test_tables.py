@@ -1,8 +1,12 @@
 """What ``print`` and notebooks show: the tables that the command prints."""
 
+import dataclasses
+from html.parser import HTMLParser
+
 import pytest
 
 import culaunch as cl
+from culaunch._base.html import html_table
 
 SOURCE = """
 namespace ns { __constant__ float table[4]; }
@@ -69,3 +73,95 @@ def test_a_key_that_would_be_several_kernels_is_the_name_in_the_image(monkeypatc
     text = "__global__ void f(int* x) { *x = 1; }\n__global__ void f(float* x) { *x = 1; }\n"
     module = cl.load(cl.compile(text))
     assert sorted(module._ipython_key_completions_()) == ["_Z1fPf", "_Z1fPi"]
+
+
+class Cells(HTMLParser):
+    """The cells of an HTML table, row by row."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.rows, self.open = [], []
+        self.feed(text)
+        assert self.open == [], "every element is closed"
+
+    def handle_starttag(self, tag, _):
+        self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+
+
+def test_a_table_in_html_escapes_and_aligns():
+    text = html_table(("a<b>", "n"), [("<i>", 1234567), (None, 2.5)], "x & y", "1 < 2")
+    assert Cells(text).rows == [["a<b>", "n"], ["<i>", "1,234,567"], ["", "2.5"]]
+    assert "<caption>x &amp; y</caption>" in text
+    assert text.endswith("<pre>1 &lt; 2</pre>")
+    assert 'right">1,234,567' in text
+
+
+def test_a_signature_is_a_table(module):
+    assert Cells(module["scale<float>"].signature._repr_html_()).rows == [
+        ["parameter", "offset", "bytes", "type"],
+        ["0", "0", "8", "float*"], ["1", "8", "4", "float"], ["2", "12", "4", "int"],
+    ]  # fmt: skip
+
+
+def test_a_timing_is_a_table():
+    timing = cl.Timing("k<1>", "H200", (1.0, 2.0, 3.0), is_flushed=True, bytes=4e9, flops=2e9,
+                       peak_bandwidth=4e12)  # fmt: skip
+    assert Cells(timing._repr_html_()).rows[1:] == [
+        ["median", "2 ms"], ["quartiles", "1.5 ms and 2.5 ms"], ["minimum", "1 ms"],
+        ["runs", "3 runs, L2 flushed"],
+        ["bandwidth", "2 TB/s, 50.0% of the memory's peak"], ["throughput", "1 TFLOP/s"],
+    ]  # fmt: skip
+    assert "k&lt;1&gt; on H200" in timing._repr_html_()
+    assert "2 TB/s, 50.0% of the memory's peak" in str(timing)
+    emulated = dataclasses.replace(timing, is_emulated=True)
+    assert "wall clock of the emulation" in emulated._repr_html_()
+
+
+def test_a_tuning_is_a_table():
+    trials = [
+        cl.Trial({"block": 64}, error=ValueError("too\nlarge")),
+        cl.Trial({"block": 32}, [2.0] * 3),
+        cl.Trial({"block": 16}, [1.0] * 3),
+    ]
+    rows = Cells(cl.Tuning("k", "H200", (7,), "0", trials)._repr_html_()).rows
+    assert rows == [
+        ["configuration", "ms", "95 % of medians", "runs"],
+        ["{'block': 16}", "1.00000", "1.00000 to 1.00000", "3"],
+        ["{'block': 32}", "2.00000", "2.00000 to 2.00000", "3"],
+        ["{'block': 64}", "failed", "too", ""],
+    ]
+    counted = cl.Tuning("k", "e", (), "0", [cl.Trial({}, instructions=1200)], is_emulated=True)
+    assert Cells(counted._repr_html_()).rows[1][:2] == ["{}", "1,200"]
+
+
+def test_a_load_report_is_a_table(module):
+    report = cl.load_report()
+    rows = Cells(report._repr_html_()).rows
+    assert rows[0] == ["at", "took", "bytes", "format", "loaded", "source"]
+    assert len(rows) == len(report) + 1 > 1
+    last = report.images[-1]
+    assert rows[-1][2:] == [f"{last.size:,}", last.format, "on use", last.source]
+
+
+@pytest.mark.needs("triton")
+def test_a_report_of_triton_s_launches_is_a_table():
+    from culaunch._triton.report import KernelReport, Report
+
+    one = KernelReport("m.k", 3, 2, {"a hook": 2}, ("a heuristic",))
+    rows = Cells(Report((one,), "off")._repr_html_()).rows
+    assert rows == [
+        ["kernel", "native", "Triton", "why"],
+        ["m.k", "3", "2", "by Triton 2 x: a hook; in Python: a heuristic"], ["all", "3", "2", ""],
+    ]  # fmt: skip
+    assert "<pre>graphs off</pre>" in Report((one,), "off")._repr_html_()

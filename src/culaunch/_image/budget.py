@@ -8,8 +8,9 @@ from culaunch._image.info import ParamInfo
 from culaunch._image.names import demangle, mangled_param_types
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from culaunch._image.info import ImageInfo
     from culaunch._image.reader import Reader
 
     Signatures = Mapping[str, tuple[str | None, ...]]
@@ -39,12 +40,19 @@ class Budget:
         Parameter types of kernels whose names do not tell them.
     kernels : bool, optional
         Whether to report kernels.
+    visit : callable, optional
+        Called with each image's record and bytes.
     """
 
     def __init__(
-        self, size: int, signatures: Signatures | None = None, kernels: bool = True
+        self,
+        size: int,
+        signatures: Signatures | None = None,
+        kernels: bool = True,
+        visit: Callable[[ImageInfo, bytes], object] | None = None,
     ) -> None:
         self.kernels = kernels
+        self.visit = visit
         self._size = size
         # Allowances that are used up as the report grows; below zero the file is refused.
         self._report = _FLOOR + size // 2

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import fnmatch
+from dataclasses import dataclass, replace
 from typing import Any
 
+from culaunch._base.checks import checked_text
 from culaunch._base.values import as_html
-from culaunch._image.report import image_lines, inspection_lines, kernel_lines
+from culaunch._image.report import (
+    image_lines,
+    inspection_lines,
+    kernel_lines,
+    summary_lines,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +42,46 @@ class Inspection:
             "images": [image.to_dict() for image in self.images],
         }
 
+    def filter(self, pattern: str) -> Inspection:
+        """Return the images that have a kernel or variable of such a name, with only these.
+
+        Parameters
+        ----------
+        pattern : str
+            A part of a name, mangled or not; ``*`` and ``?`` are wildcards.
+
+        Raises
+        ------
+        TypeError
+            If it is not a str.
+        """
+        # fnmatch has character sets, too; here a bracket is a bracket, as of C++ arrays.
+        wanted = f"*{checked_text('pattern', pattern).replace('[', '[[]')}*"
+        images = []
+        for image in self.images:
+            kernels = tuple(one for one in image.kernels if _matches(one, wanted))
+            variables = tuple(one for one in image.variables if _matches(one, wanted))
+            if kernels or variables:
+                images.append(replace(image, kernels=kernels, variables=variables))
+        return replace(self, images=tuple(images))
+
+    def summary(self) -> str:
+        """Return the images in one table, with a row for each architecture and format."""
+        return "\n".join(summary_lines(self))
+
+    def table(self, width: int | None = None) -> str:
+        """Return the tables that ``culaunch inspect`` prints.
+
+        Parameters
+        ----------
+        width : int, optional
+            Columns of the terminal. Longer names lose their middle; by default they are whole.
+        """
+        return "\n".join(inspection_lines(self, width))
+
     def __str__(self) -> str:
-        """Return the tables that ``culaunch inspect`` prints."""
-        return "\n".join(inspection_lines(self))
+        """Return the tables, with whole names."""
+        return self.table()
 
     def _repr_html_(self) -> str:
         return as_html(self)
@@ -209,3 +253,7 @@ class ParamInfo:
 
 def _plain(dims: tuple[int, int, int] | None) -> list[int] | None:
     return None if dims is None else list(dims)
+
+
+def _matches(one: KernelInfo | VariableInfo, pattern: str) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for name in (one.name, one.demangled))

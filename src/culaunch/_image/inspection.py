@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_flag
+from culaunch._base.values import spell
 from culaunch._image import fatbin
 from culaunch._image.budget import Budget
 from culaunch._image.files import check_path, describe, open_bytes
@@ -17,14 +18,16 @@ from culaunch._image.reader import Reader
 if TYPE_CHECKING:
     import mmap
     import os
+    from collections.abc import Callable
 
-    from culaunch._image.info import Inspection
+    from culaunch._image.info import ImageInfo, Inspection
 
 
 def inspect(
     source: str | os.PathLike[str] | bytes | bytearray | memoryview | Image,
     *,
     kernels: bool = True,
+    visit: Callable[[ImageInfo, bytes], object] | None = None,
 ) -> Inspection:
     """Tell what is in an image or a file; needs no GPU and no toolkit.
 
@@ -36,6 +39,9 @@ def inspect(
     kernels : bool, optional
         False to list the images only. No payload is opened then: it is faster, and needs no
         decompressor.
+    visit : callable, optional
+        Called with each image's record and its bytes, decompressed, in file order: to write or
+        load the images of a library one by one.
 
     Returns
     -------
@@ -52,8 +58,10 @@ def inspect(
         If the file is not there or cannot be read.
     """
     checked_flag("kernels", kernels)
+    if visit is not None and not callable(visit):
+        raise TypeError(f"visit must be a callable (got {spell(visit)})")
     if isinstance(source, Image):
-        return parse(source.data, source.path, source.signatures, kernels)
+        return parse(source.data, source.path, source.signatures, kernels, visit)
     path: str | None = None
     data: bytes | mmap.mmap
     if isinstance(source, (bytes, bytearray, memoryview)):
@@ -66,8 +74,8 @@ def inspect(
     if may_have_metadata(data):
         # Signatures are at the end of the file; `Image` reads them, and checks that they are whole.
         image = Image.open(bytes(data))
-        return parse(image.data, path, image.signatures, kernels)
-    return parse(data, path, {}, kernels)
+        return parse(image.data, path, image.signatures, kernels, visit)
+    return parse(data, path, {}, kernels, visit)
 
 
 def embedded_ptx(image: Image | bytes) -> tuple[str, ...]:

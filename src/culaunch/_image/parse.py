@@ -21,21 +21,27 @@ from culaunch._image.variables import cubin_variables, ptx_variables
 
 if TYPE_CHECKING:
     import mmap
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from culaunch._image.budget import Signatures
+
+    Visit = Callable[[ImageInfo, bytes], object]
 
 _FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 
 
 def parse(
-    data: bytes | mmap.mmap, path: str | None, signatures: Signatures, kernels: bool
+    data: bytes | mmap.mmap,
+    path: str | None,
+    signatures: Signatures,
+    kernels: bool,
+    visit: Visit | None = None,
 ) -> Inspection:
     """Return the contents of an image or a file; `signatures` are types from another source."""
     # The image's name in errors: its path, or its format.
     source = describe(data, path)
     form = file_format(data, source)
-    return Inspection(path, form, _images(data, form, source, signatures, kernels))
+    return Inspection(path, form, _images(data, form, source, signatures, kernels, visit))
 
 
 def arch_of(data: bytes, form: str, source: str) -> tuple[str, ...]:
@@ -71,14 +77,20 @@ def variables_of(data: bytes, path: str | None) -> tuple[VariableInfo, ...]:
 
 
 def _images(
-    data: bytes | mmap.mmap, form: str, source: str, signatures: Signatures, kernels: bool
+    data: bytes | mmap.mmap,
+    form: str,
+    source: str,
+    signatures: Signatures,
+    kernels: bool,
+    visit: Visit | None,
 ) -> tuple[ImageInfo, ...]:
     reader = Reader(memoryview(data), source)
-    budget = Budget(len(data), signatures, kernels)
-    if form == "cubin":
-        return (_cubin(reader, budget),)
-    if form == "ptx":
-        return (_ptx(data, reader, budget),)
+    budget = Budget(len(data), signatures, kernels, visit)
+    if form in ("cubin", "ptx"):
+        info = _cubin(reader, budget) if form == "cubin" else _ptx(data, reader, budget)
+        if visit is not None:
+            visit(info, reader.data())
+        return (info,)
     if form == "fatbin":
         # In a host program a small record stands before the container and points to it.
         start = wrapper_size(data)
@@ -133,9 +145,12 @@ def _entries(reader: Reader, budget: Budget) -> Iterator[ImageInfo]:
             linkable = entry.kind == fatbin.LTOIR
             info = ImageInfo(entry.format, entry.arch, 0, False, linkable, None, ())
             arch = info.arch
-        yield dataclasses.replace(
+        info = dataclasses.replace(
             info, arch=arch, size=len(entry.stored), compressed=entry.compressed
         )
+        if budget.visit is not None:
+            budget.visit(info, entry.open(budget).data())
+        yield info
 
 
 def _host(reader: Reader, budget: Budget) -> Iterator[ImageInfo]:
@@ -149,7 +164,7 @@ def _host(reader: Reader, budget: Budget) -> Iterator[ImageInfo]:
         elif section.type != SHT_NOBITS and elf.name(section) == SECTION:
             for name, image in embedded_images(elf.contents(section)):
                 found = True
-                yield from _embedded(name, image, budget.kernels)
+                yield from _embedded(name, image, budget)
     if not found:
         raise reader.error(
             "is a host object or library without CUDA code: it has no section "
@@ -157,8 +172,9 @@ def _host(reader: Reader, budget: Budget) -> Iterator[ImageInfo]:
         )
 
 
-def _embedded(name: str, image: Reader, kernels: bool) -> tuple[ImageInfo, ...]:
+def _embedded(name: str, image: Reader, budget: Budget) -> tuple[ImageInfo, ...]:
     """Return what is in an image that culaunch embedded, by its name in the code."""
     source = f"{image.source}, image {name!r}"
     data, _, signatures = split_metadata(bytes(image.view), source)
-    return _images(data, image_format(data, source), source, signatures, kernels)
+    form = image_format(data, source)
+    return _images(data, form, source, signatures, budget.kernels, budget.visit)

@@ -9,6 +9,7 @@ from collections import deque
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.html import html_table
 from culaunch._core import Module as CoreModule
 from culaunch._errors import DriverError, ImageError
 from culaunch._image.mapped import MappedImage, buffer_of
@@ -74,14 +75,29 @@ class LoadReport:
         return iter(self.images)
 
     def __str__(self) -> str:
-        lines = [f"{len(self)} images, {self.size:,} bytes, {self.seconds * 1e3:.1f} ms"]
-        for one in self.images:
-            how = ("preloaded" if one.is_preloaded else "on use") + ", mapped" * one.is_mapped
-            lines.append(
-                f"{one.at - _started:9.3f} s  {one.seconds * 1e3:8.2f} ms  {one.size:9,}  "
-                f"{one.format:6}  {how:17}  {one.source}"
-            )
+        lines = [self._total()]
+        lines += [
+            f"{one.at - _started:9.3f} s  {one.seconds * 1e3:8.2f} ms  {one.size:9,}  "
+            f"{one.format:6}  {_way(one):17}  {one.source}"
+            for one in self.images
+        ]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"{one.at - _started:.3f} s", f"{one.seconds * 1e3:.2f} ms", one.size, one.format,
+             _way(one), one.source)
+            for one in self.images
+        ]  # fmt: skip
+        titles = ("at", "took", "bytes", "format", "loaded", "source")
+        return html_table(titles, rows, self._total())
+
+    def _total(self) -> str:
+        return f"{len(self)} images, {self.size:,} bytes, {self.seconds * 1e3:.1f} ms"
+
+
+def _way(one: LoadedImage) -> str:
+    return ("preloaded" if one.is_preloaded else "on use") + ", mapped" * one.is_mapped
 
 
 def load_report() -> LoadReport:

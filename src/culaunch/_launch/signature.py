@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from culaunch._base.html import html_table
 from culaunch._base.values import spell
 from culaunch._launch.parameter_type import (
     INTEGER_WORDS,
@@ -36,6 +37,10 @@ class Signature:
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.parameters))})"
+
+    def _repr_html_(self) -> str:
+        rows = [(i, one.offset, one.size, one.type) for i, one in enumerate(self.parameters)]
+        return html_table(("parameter", "offset", "bytes", "type"), rows)
 
     def __len__(self) -> int:
         return len(self.parameters)

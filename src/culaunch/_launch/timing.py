@@ -6,10 +6,12 @@ import statistics
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from culaunch._base.html import html_table
 from culaunch._base.optional import optional
 from culaunch._base.values import spell
 
 _BINS, _WIDTH = 8, 40
+_EMULATED = "wall clock of the emulation on the CPU: it says nothing of a GPU"
 _FAR = 3.0  # times what is between the minimum and the upper quartile, past the latter
 
 
@@ -135,23 +137,43 @@ class Timing:
 
     def __str__(self) -> str:
         low, high = self.quartiles
-        flushed = ", L2 flushed" if self.is_flushed else ""
         times = (
             f"median {_time(self.median)}, quartiles {_time(low)} and {_time(high)}, minimum "
             f"{_time(self.minimum)}"
         )
-        runs = f"{len(self.times)} runs{flushed}"
-        lines = [f"{self.name} on {self.device}", f"  {times}; {runs}"]
+        lines = [f"{self.name} on {self.device}", f"  {times}; {self._runs()}"]
         if self.is_emulated:
-            lines.append("  wall clock of the emulation on the CPU: it says nothing of a GPU")
-        for rate, unit, fraction, what in (
-            (self.bandwidth, "B/s", self.bandwidth_fraction, "the memory's"),
-            (self.throughput, "FLOP/s", self.flops_fraction, "the arithmetic's"),
+            lines.append(f"  {_EMULATED}")
+        lines += [f"  {text}" for _, text in self._rates()]
+        return "\n".join([*lines, *self._histogram()])
+
+    def _repr_html_(self) -> str:
+        low, high = self.quartiles
+        rows = [
+            ("median", _time(self.median)),
+            ("quartiles", f"{_time(low)} and {_time(high)}"),
+            ("minimum", _time(self.minimum)),
+            ("runs", self._runs()),
+            *self._rates(),
+        ]
+        note = [_EMULATED] * self.is_emulated + self._histogram()
+        caption = f"{self.name} on {self.device}"
+        return html_table(("", "time"), rows, caption, "\n".join(note))
+
+    def _runs(self) -> str:
+        return f"{len(self.times)} runs{', L2 flushed' if self.is_flushed else ''}"
+
+    def _rates(self) -> list[tuple[str, str]]:
+        """Return the known rates, each with its name."""
+        rates = []
+        for name, rate, unit, fraction, what in (
+            ("bandwidth", self.bandwidth, "B/s", self.bandwidth_fraction, "the memory's"),
+            ("throughput", self.throughput, "FLOP/s", self.flops_fraction, "the arithmetic's"),
         ):
             if rate is not None:
                 part = "" if fraction is None else f", {fraction:.1%} of {what} peak"
-                lines.append(f"  {_scaled(rate)}{unit}{part}")
-        return "\n".join([*lines, *self._histogram()])
+                rates.append((name, f"{_scaled(rate)}{unit}{part}"))
+        return rates
 
     def __repr__(self) -> str:
         runs = f"{len(self.times)} runs on {self.device}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from culaunch._base.fork_lock import ForkLock
+from culaunch._base.html import html_table
 from culaunch._errors import DriverNotFoundError
 from culaunch._launch import graph_status
 
@@ -85,6 +86,14 @@ class Report:
         """Return it as JSON."""
         return json.dumps(self.as_dict(), indent=1)
 
+    def _repr_html_(self) -> str:
+        rows: list[tuple[object, ...]] = [
+            (one.name, one.native, one.triton, "; ".join(_remarks(one))) for one in self.kernels
+        ]
+        rows.append(("all", self.native, self.triton, None))
+        graphs = f"graphs {self.graphs}" if self.graphs else ""
+        return html_table(("kernel", "native", "Triton", "why"), rows, note=graphs)
+
     def __str__(self) -> str:
         if not self.kernels:
             return "no Triton kernel was launched"
@@ -92,12 +101,16 @@ class Report:
         lines = [f"{'kernel':{width}}  {'native':>9}  {'Triton':>9}"]
         for one in self.kernels:
             lines.append(f"{one.name:{width}}  {one.native:>9}  {one.triton:>9}")
-            lines += [f"    by Triton {n} x: {reason}" for reason, n in one.reasons.items()]
-            lines += [f"    in Python: {note}" for note in one.notes]
+            lines += [f"    {remark}" for remark in _remarks(one)]
         lines.append(f"{'all':{width}}  {self.native:>9}  {self.triton:>9}")
         if self.graphs:
             lines.append(f"graphs {self.graphs}")
         return "\n".join(lines)
+
+
+def _remarks(kernel: KernelReport) -> list[str]:
+    by_triton = [f"by Triton {n} x: {reason}" for reason, n in kernel.reasons.items()]
+    return by_triton + [f"in Python: {note}" for note in kernel.notes]
 
 
 class Record:

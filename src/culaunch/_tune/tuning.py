@@ -7,6 +7,8 @@ import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.html import html_table
+
 if TYPE_CHECKING:
     from culaunch._tune.configs import Config
 
@@ -117,6 +119,22 @@ class Tuning:
             elif trial.instructions is not None:
                 lines.append(f"  {trial.instructions:>14} {unit}  {trial.config}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        unit = "instructions" if self.is_emulated else "ms"
+        trials = sorted(self.trials, key=lambda trial: trial.value)
+        titles = ("configuration", unit, "95 % of medians", "runs")
+        caption = f"{self.name} on {self.device}, key {self.key}"
+        return html_table(titles, map(_row, trials), caption)
+
+
+def _row(trial: Trial) -> tuple[object, ...]:
+    if trial.error is not None:
+        return trial.config, "failed", _first_line(trial.error), None
+    if trial.times:
+        low, high = trial.interval
+        return trial.config, f"{trial.value:.5f}", f"{low:.5f} to {high:.5f}", len(trial.times)
+    return trial.config, trial.instructions, None, None
 
 
 def _trial_to_dict(trial: Trial) -> dict[str, Any]:
