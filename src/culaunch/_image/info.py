@@ -43,7 +43,7 @@ class Inspection:
         }
 
     def filter(self, pattern: str) -> Inspection:
-        """Return the images that have a kernel or variable of such a name, with only these.
+        """Return the images that have a kernel or variable with this name, and keep only these.
 
         Parameters
         ----------

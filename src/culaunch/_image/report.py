@@ -21,7 +21,7 @@ def inspection_lines(inspection: Any, width: int | None = None) -> list[str]:
     ----------
     inspection : Inspection
     width : int, optional
-        Shorten names so that lines fit; by default they are whole.
+        Shorten names to fit this many columns; by default they are whole.
     """
     lines = summary_lines(inspection)
     if len({(image.arch, image.format) for image in inspection.images}) == len(inspection.images):
