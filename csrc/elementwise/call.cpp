@@ -81,6 +81,10 @@ bool ElementwiseCall::Specialize() {
   const Ref made(PyObject_CallMethod(reinterpret_cast<PyObject*>(self_), methods::kSpecialize, "O",
                                      Bytes(numbers, count).get()));
   if (!made) return false;
+  if (made.get() == Py_None) {  // it reduces
+    fall_back = true;
+    return false;
+  }
   PyObject *output_bytes, *role_bytes, *scalar_bytes;
   int uses_index = 0;
   PyObject* token = nullptr;

@@ -50,6 +50,10 @@ struct ElementwiseObject {
   PyObject* parameters;  // owned, a tuple of str
   std::atomic<Specialization*> specializations;
   std::atomic<culaunch::Driver*> driver;  // of the last call
+  // Of a function that reduces: the function that has its host side, owned; and the type of traced
+  // values, which it does not take.
+  std::atomic<PyObject*> delegate;
+  PyTypeObject* value_type;
   // The entry of the type of array that came last: most calls bring the same one again.
   std::atomic<const TypeEntry*> last;
 };

@@ -29,6 +29,13 @@ PyObject* CallSlowly(PyObject* self, PyObject* const* args, size_t count, PyObje
   return PyObject_CallMethod(self, methods::kCallSlowly, "OO", positional.get(), keywords.get());
 }
 
+bool AnyIsOf(PyTypeObject* type, PyObject* const* args, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (Py_TYPE(args[i]) == type) return true;
+  }
+  return false;
+}
+
 PyObject* CallElementwise(PyObject* callable, PyObject* const* args, size_t nargsf,
                           PyObject* names) {
   if (CULAUNCH_UNLIKELY(IsRecording())) {
@@ -48,6 +55,10 @@ PyObject* CallElementwise(PyObject* callable, PyObject* const* args, size_t narg
   }
   if (!is_plain || count >= elementwise::kMaxOperands) {
     return CallSlowly(callable, args, count, names);
+  }
+  PyObject* delegate = self->delegate.load(std::memory_order_acquire);
+  if (delegate != nullptr && !AnyIsOf(self->value_type, args, count)) {
+    return PyObject_Vectorcall(delegate, args, count, names);
   }
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
     ElementwiseCall call(self, args, count);
@@ -69,12 +80,14 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   self->parameters = Ref::Borrow(parameters).release();
   new (&self->specializations) std::atomic<Specialization*>(nullptr);
   new (&self->driver) std::atomic<culaunch::Driver*>(nullptr);
+  new (&self->delegate) std::atomic<PyObject*>(nullptr);
   new (&self->last) std::atomic<const TypeEntry*>(nullptr);
   return object;
 }
 
 int Traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
+  Py_VISIT(Self(object)->delegate.load());
   for (Specialization* it = Self(object)->specializations.load(); it != nullptr; it = it->next) {
     Py_VISIT(it->token);
     for (CompiledLayout* one = it->layouts.load(); one != nullptr; one = one->next) {
@@ -100,9 +113,26 @@ void Dealloc(PyObject* object) {
       Py_XDECREF(special->token);
       delete special;
     }
+    Py_XDECREF(self->delegate.load());
+    Py_XDECREF(reinterpret_cast<PyObject*>(self->value_type));
     Py_XDECREF(self->name);
     Py_XDECREF(self->parameters);
   });
+}
+
+// _delegate(function, value_type)
+PyObject* Delegate(PyObject* object, PyObject* args) {
+  PyObject* function = nullptr;
+  PyObject* type = nullptr;
+  if (!PyArg_ParseTuple(args, "OO!:_delegate", &function, &PyType_Type, &type)) return nullptr;
+  ElementwiseObject* self = Self(object);
+  if (self->value_type == nullptr) {
+    self->value_type = reinterpret_cast<PyTypeObject*>(Ref::Borrow(type).release());
+  }
+  PyObject* none = nullptr;
+  // The first one stays: another thread may be in a call of it.
+  if (self->delegate.compare_exchange_strong(none, function)) Ref::Borrow(function).release();
+  Py_RETURN_NONE;
 }
 
 // _describe(arguments, out)
@@ -129,6 +159,7 @@ int AddElementwiseType(PyObject* module) {
           .Slot(Py_tp_dealloc, Dealloc)
           .Collected(Traverse, Clear)
           .Callable(offsetof(ElementwiseObject, vectorcall))
+          .Method("_delegate", Delegate)
           .Method("_describe", Describe)
           .Method("_set_busy_threads", elementwise::SetBusyThreads, METH_VARARGS | METH_STATIC)
           .AddTo(module);

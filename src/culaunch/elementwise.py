@@ -99,6 +99,22 @@ from culaunch._elementwise.math_functions import (
     tanh,
     trunc,
 )
+from culaunch._elementwise.reductions.verbs import (
+    all,  # noqa: A004
+    any,  # noqa: A004
+    argmax,
+    argmin,
+    logsumexp,
+    max,  # noqa: A004
+    mean,
+    min,  # noqa: A004
+    norm,
+    prod,
+    reduce,
+    std,
+    sum,  # noqa: A004
+    var,
+)
 from culaunch._elementwise.template import TemplateKernel, kernel
 from culaunch._elementwise.trace import Value, where
 
@@ -113,6 +129,10 @@ __all__ = [
     "acos",
     "acosh",
     "add",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
     "asin",
     "asinh",
     "astype",
@@ -172,18 +192,25 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "logsumexp",
+    "max",
     "maximum",
+    "mean",
+    "min",
     "minimum",
     "multiply",
     "nan",
     "negative",
     "nextafter",
+    "norm",
     "not_equal",
     "pi",
     "positive",
     "pow",
+    "prod",
     "real",
     "reciprocal",
+    "reduce",
     "remainder",
     "round",
     "rsqrt",
@@ -193,7 +220,9 @@ __all__ = [
     "sinh",
     "sqrt",
     "square",
+    "std",
     "subtract",
+    "sum",
     "tan",
     "tanh",
     "trunc",
@@ -201,6 +230,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "var",
     "where",
 ]
 

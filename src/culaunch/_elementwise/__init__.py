@@ -1,4 +1,4 @@
 """Traced Python functions, and C++ text, to fused elementwise kernels."""
 
-from culaunch._elementwise import in_bodies as in_bodies
 from culaunch._elementwise import in_programs as in_programs
+from culaunch._elementwise import recording as recording

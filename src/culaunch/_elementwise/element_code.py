@@ -83,14 +83,13 @@ class _Writer:
         self._scalars: list[Scalar] = []
         outputs = []
         for number, result in enumerate(results):
-            final = _of_array_type(result)
+            final = of_array_type(result)
             outputs.append(Array(f"y{number}", final.dtype))
             self._body.append(f"y{number} = {self._name(final)};")
         # Each once, in the order of the code.
         operations = list(dict.fromkeys(self._operations)) or ["copy"]
-        title = "_".join(operations[:_NAMED]) + ("_and_more" if len(operations) > _NAMED else "")
         self.code = ElementCode(
-            title,
+            title_of(operations),
             tuple(outputs),
             tuple(sorted(self._inputs, key=lambda array: array.argument)),
             tuple(self._scalars),
@@ -132,7 +131,7 @@ class _Writer:
             return self._scalar(index, dtype)
         # Every value has a name of its own, even if it is used once: the compiler knows better than
         # a text what to keep.
-        code = self._expression(node, [self._names[arg] for arg in node.args])
+        code = expression(node, [self._names[arg] for arg in node.args])
         if op not in ("cast", "round_to"):
             self._operations.append(op)
         name = f"v{len(self._body)}"
@@ -154,28 +153,35 @@ class _Writer:
         self._scalars.append(Scalar(name, dtype, argument))
         return name
 
-    def _expression(self, node: Node, args: list[str]) -> str:
-        dtype = node.dtype
-        if node.op == "where":
-            return f"{args[0]} ? {args[1]} : {args[2]}"
-        source = node.args[0].dtype
-        if node.op == "cast":
-            return conversion(args[0], source, dtype)
-        if node.op == "round_to":
-            kind = _HALVES[dtype.name]
-            real = f"to_odd({args[0]})" if dt.compute(source) == "double" else f"(float){args[0]}"
-            return f"load_{kind}(store_{kind}({real}))"
-        code = OPERATIONS[node.op].code
-        # A half has a form of its own where a cheaper one is exact enough for its few bits.
-        template = code.get("h", code.get("f")) if source.is_half else code.get(source.kind)
-        assert template is not None
-        return template.format(
-            *args,
-            T=dt.compute(source),
-            U=dt.unsigned_of(source) if source.kind in "iu" else "",
-            s="f" if dt.compute(dt.real_of(source)) == "float" else "",
-            H=_HALVES.get(source.name, source.name),
-        )
+
+def expression(node: Node, args: list[str]) -> str:
+    """Write an operation on operands that have names."""
+    dtype = node.dtype
+    if node.op == "where":
+        return f"{args[0]} ? {args[1]} : {args[2]}"
+    source = node.args[0].dtype
+    if node.op == "cast":
+        return conversion(args[0], source, dtype)
+    if node.op == "round_to":
+        kind = _HALVES[dtype.name]
+        real = f"to_odd({args[0]})" if dt.compute(source) == "double" else f"(float){args[0]}"
+        return f"load_{kind}(store_{kind}({real}))"
+    code = OPERATIONS[node.op].code
+    # A half has a form of its own where a cheaper one is exact enough for its few bits.
+    template = code.get("h", code.get("f")) if source.is_half else code.get(source.kind)
+    assert template is not None
+    return template.format(
+        *args,
+        T=dt.compute(source),
+        U=dt.unsigned_of(source) if source.kind in "iu" else "",
+        s="f" if dt.compute(dt.real_of(source)) == "float" else "",
+        H=_HALVES.get(source.name, source.name),
+    )
+
+
+def title_of(operations: list[str]) -> str:
+    """Return a name for what a kernel computes."""
+    return "_".join(operations[:_NAMED]) + ("_and_more" if len(operations) > _NAMED else "")
 
 
 def conversion(code: str, source: dt.DType, target: dt.DType) -> str:
@@ -256,7 +262,7 @@ def _is_halfway(number: float, stored: float) -> bool:
         return False
 
 
-def _of_array_type(result: Node) -> Node:
+def of_array_type(result: Node) -> Node:
     """Give a result an element type if it is a plain Python scalar."""
     if not result.dtype.is_weak:
         return result

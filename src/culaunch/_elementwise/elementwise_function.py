@@ -12,11 +12,14 @@ from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.cuda_source import kernel_name, render
 from culaunch._elementwise.kernels import kernel_for, make_image, target_arch
 from culaunch._elementwise.loop import Layout, unroll
+from culaunch._elementwise.reductions.labels import ReducesError
 from culaunch._elementwise.trace import Value
 
 if TYPE_CHECKING:
     from culaunch._core import ElementwiseMethods
     from culaunch._elementwise.element_code import ElementCode
+    from culaunch._elementwise.graph import Node, Trace
+    from culaunch._function.function import Function
     from culaunch._image import Image
     from culaunch._launch import Kernel
 
@@ -33,6 +36,11 @@ class ElementwiseFunction(CoreElementwise):
 
     __name__: str
     _parameters: tuple[str, ...]
+    # Whether it reduces: its calls then go to a function that has its host side.
+    reduces: bool = False
+
+    def _trace(self, trace: Trace, values: list[Any]) -> tuple[Node, ...]:
+        raise NotImplementedError
 
     def _element_code(self, dtypes: tuple[dt.DType, ...], numbers: bytes) -> ElementCode:
         raise NotImplementedError
@@ -43,9 +51,10 @@ class ElementwiseFunction(CoreElementwise):
     def source(self, *args: Any, **keywords: Any) -> str:
         """Return the CUDA source that a call with these arguments runs.
 
-        Functions that differ only in names have the same source.
+        Functions that differ only in names have the same source. A function that reduces may
+        have several kernels, in the order in which they run.
         """
-        return self._lower(args, keywords)[1]
+        return "\n".join(source for _, source in self._lower(args, keywords)[0])
 
     def lower(self, *args: Any, **keywords: Any) -> Lowered:
         """Compile for arguments without running: for embedding and shipping.
@@ -55,27 +64,55 @@ class ElementwiseFunction(CoreElementwise):
         Lowered
             The kernel's name, source and image. Its parameters are the outputs, the inputs, the
             scalars, and then the size, or the sizes and strides that the source shows.
+
+        Raises
+        ------
+        TypeError
+            If the function reduces: its host side is a function, which can be saved and exported.
         """
-        name, source, ordinal = self._lower(args, keywords)
+        kernels, ordinal = self._lower(args, keywords)
+        if self.reduces:
+            raise TypeError(
+                f"{self.__name__} reduces, and its kernels need a host side: call it in a "
+                "cl.function, and save or export that"
+            )
+        name, source = kernels[0]
         return Lowered(name, source, make_image(source, name, target_arch(ordinal)))
 
-    def _lower(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[str, str, int]:
+    def _lower(
+        self, args: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> tuple[list[tuple[str, str]], int]:
         keywords = dict(keywords)
         out = keywords.pop("out", None)
         bound = self._bind(args, keywords)
         if any(isinstance(arg, Value) for arg in bound):
             raise TypeError("source and lower take arrays, not traced values")
-        code, ordinal, kind, vector, rank, flags, classes = self._describe(bound, out)
+        try:
+            found = None if self.reduces else self._describe(bound, out)
+        except TypeError:
+            if not self.reduces:
+                raise
+            found = None
+        if found is None:
+            from culaunch._elementwise.reductions.described import texts_of
+
+            texts, ordinal = texts_of(self, bound, out)
+            return [(text.name, text.source) for text in texts], ordinal
+        code, ordinal, kind, vector, rank, flags, classes = found
         if not kind:
             raise ValueError(f"{self.__name__}: the arrays are empty: no kernel runs")
         layout = _layout(kind, vector, rank, flags, classes)
-        return kernel_name(code, layout), render(code, layout), ordinal
+        return [(kernel_name(code, layout), render(code, layout))], ordinal
 
     # The native half calls these.
 
-    def _specialize(self, numbers: bytes) -> tuple[bytes, bytes, bytes, bool, object]:
+    def _specialize(self, numbers: bytes) -> tuple[bytes, bytes, bytes, bool, object] | None:
         dtypes = tuple(_dtype(number) for number in numbers)
-        code = self._element_code(dtypes, numbers)
+        try:
+            code = self._element_code(dtypes, numbers)
+        except ReducesError:
+            self.reduces = True
+            return None
         # Numbers that the extension knows, of `elementwise` in csrc: 0 is of no use.
         roles = [0] * len(numbers)
         for array in code.inputs:
@@ -121,12 +158,31 @@ class ElementwiseFunction(CoreElementwise):
             raise TypeError(
                 f"{self.__name__} has {len(bound)} parameters, and at most {_MOST - 1} may be"
             )
+        if self.reduces:
+            self._delegate(as_function(self, with_out=True), Value)
         # In order and complete, as the native half needs it. It does not come back here for
         # anything that was checked above.
         return self(*bound, out=out)
 
     def _inline(self, args: tuple[Any, ...], out: object) -> Any:  # noqa: ARG002
         raise TypeError(f"{self.__name__} cannot be called while another function is traced")
+
+
+def as_function(function: ElementwiseFunction, *, with_out: bool = False) -> Function[..., Any]:
+    """Return a function whose body is a call of a fused one: its host side, with its parameters."""
+    from culaunch._function.decorator import function as make_function
+
+    names = ", ".join(function._parameters)  # noqa: SLF001
+    scope: dict[str, Any] = {"fused": function}
+    # A body with named parameters: a schema is made of these, and *args has none.
+    parameters, call = (f"{names}, *, out=None", f"{names}, out=out") if with_out else (names,) * 2
+    exec(f"def body({parameters}): return fused({call})", scope)  # noqa: S102
+    body = scope["body"]
+    wrapped = getattr(function, "__wrapped__", function)
+    body.__name__ = function.__name__
+    body.__qualname__ = getattr(wrapped, "__qualname__", body.__name__)
+    body.__module__ = getattr(wrapped, "__module__", __name__)
+    return make_function(body)
 
 
 @dataclass(frozen=True)

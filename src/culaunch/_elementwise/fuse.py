@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from culaunch._elementwise.element_code import ElementCode
+    from culaunch._elementwise.graph import Node
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -81,7 +82,10 @@ class Fused(ElementwiseFunction, Generic[P, R]):
             )
             for i, dtype in enumerate(dtypes)
         ]
-        # The function is run with stand-ins: what it does to them is what the kernel will do.
+        return make_element_code(self._trace(trace, values))
+
+    def _trace(self, trace: Trace, values: list[Any]) -> tuple[Node, ...]:
+        """Run the function on stand-ins: what it does to them is what the kernel will do."""
         results = self._run(values)
         checked = []
         for result in results if isinstance(results, (tuple, list)) else (results,):
@@ -105,7 +109,7 @@ class Fused(ElementwiseFunction, Generic[P, R]):
             checked.append(node)
         if not checked:
             raise TypeError(f"{self.__name__} must return at least one value")
-        return make_element_code(tuple(checked))
+        return tuple(checked)
 
     def _run(self, values: list[Any]) -> Any:
         kinds = [parameter.kind for parameter in self._signature.parameters.values()]

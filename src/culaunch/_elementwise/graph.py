@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from culaunch._elementwise import dtypes as dt
 
 __all__ = ["Node", "Number", "Trace"]
@@ -22,14 +24,18 @@ class Node:
     trace : Trace
         The graph that it is in.
     op : str
-        A name of `OPERATIONS`, or ``input``, ``constant``, ``cast``, ``round_to``, ``where``.
+        A name of `OPERATIONS`, or ``input``, ``constant``, ``cast``, ``round_to``, ``where``. Of a
+        function that reduces also ``reduce``, ``part``, ``count``, ``position`` and ``call``.
     dtype : DType
         The element type of what it computes; a Python number's is weak.
     args : tuple of Node
     index : int
-        Of an input: the argument; ``-1 - argument`` for one that is a scalar with a type.
+        Of an input: the argument; ``-1 - argument`` for one that is a scalar with a type. Of a
+        part: which component of the reduction.
     number : bool, int, float or complex, optional
         Of a constant.
+    detail : object, optional
+        Of a reduction: how it combines, and along which dimensions.
     """
 
     trace: Trace
@@ -38,6 +44,7 @@ class Node:
     args: tuple[Node, ...] = ()
     index: int = 0
     number: Number | None = None
+    detail: object = None
 
 
 class Trace:
@@ -60,11 +67,19 @@ class Trace:
         key = ("constant", dtype, type(number), repr(number))
         return self._once(key, Node(self, "constant", dtype, number=number))
 
-    def operation(self, op: str, dtype: dt.DType, args: tuple[Node, ...]) -> Node:
+    def operation(
+        self,
+        op: str,
+        dtype: dt.DType,
+        args: tuple[Node, ...],
+        index: int = 0,
+        detail: Hashable | None = None,
+    ) -> Node:
         """Return the node of an operation: the one there is, or a new one."""
         # By identity: the same operation on the same nodes is one node, and nodes live as long as
         # their trace.
-        return self._once((op, dtype, *map(id, args)), Node(self, op, dtype, args))
+        node = Node(self, op, dtype, args, index, detail=detail)
+        return self._once((op, dtype, index, detail, *map(id, args)), node)
 
     def _once(self, key: tuple[object, ...], node: Node) -> Node:
         return self._nodes.setdefault(key, node)

@@ -45,6 +45,7 @@ _IN_ORDER = (
     "RawHalf",
     "RawBfloat16",
     "Division",
+    "across",
 )
 # These have a second form, in ``helpers/with_signs``, for kernels that ask for the sign of a NaN:
 # conversions to and from half precision make one NaN of all.
@@ -52,7 +53,12 @@ _WITH_SIGNS = ("load_half", "store_half", "store_bfloat16")
 _SIGNS = re.compile(r"\b(?:signbit|copysignf?)\b")
 
 _NEEDS = {name: re.compile(rf"(?<![\w:]){name}\b") for name in _IN_ORDER}
-_ALSO = {"from_std": "to_std", "cuda::std": "to_std"}
+_ALSO = {
+    "from_std": "to_std",
+    "cuda::std": "to_std",
+    "across_lanes": "across",
+    "across_block": "across",
+}
 
 
 def pack() -> str:

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._core import NUMBERS
-from culaunch._core import Elementwise as CoreElementwise
 from culaunch._elementwise import dtypes as dt
-from culaunch._elementwise.trace import Value
+from culaunch._elementwise.reductions.labels import ReducesError
 from culaunch._launch.array import array_info
-from culaunch._launch.recording import RECORDERS
 from culaunch._launch.strides import is_dense
 
 if TYPE_CHECKING:
@@ -42,7 +40,10 @@ class BodyCall:
         # The same numbers as the extension finds at a call: the same code is made, and what it
         # gives is known here before anything runs.
         numbers = bytes(map(self._number, range(len(arguments))))
-        outputs, roles, _, uses_index, _ = function._specialize(numbers)
+        specialized = function._specialize(numbers)
+        if specialized is None:
+            raise ReducesError
+        outputs, roles, _, uses_index, _ = specialized
         if len(outputs) + len(numbers) > _MOST:
             raise ValueError(
                 f"{function.__name__} has {len(outputs) + len(numbers)} inputs and outputs "
@@ -59,7 +60,11 @@ class BodyCall:
     def run(self, out: Any) -> Any:
         """Take part in the call; return the function's result."""
         shape = self._shape(out)
-        outputs = self._allocated(shape) if out is None else self._given(out, shape)
+        outputs = (
+            self._allocated(shape)
+            if out is None
+            else (self._given(out, [shape] * len(self.dtypes)))
+        )
         self.body.call(self.function, self.arguments, outputs)
         return out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -108,14 +113,14 @@ class BodyCall:
     # ---- shapes
 
     def _shape(self, out: Any) -> tuple[Any, ...]:
-        shapes = [(self._what(i), _layout(self.body, self.arguments[i])[0]) for i in self._shaped]
+        shapes = [(self._what(i), layout_of(self.body, self.arguments[i])[0]) for i in self._shaped]
         if not shapes:
             first = out[0] if isinstance(out, tuple) and out else out
             if first is None:
                 raise ValueError(
                     f"{self.function.__name__}: no argument gives the output a shape: pass out="
                 )
-            return _layout(self.body, first)[0]
+            return layout_of(self.body, first)[0]
         shape: tuple[Any, ...] = ()
         for what, own in shapes:
             shape = self._broadcast(what, shape, own)
@@ -168,7 +173,7 @@ class BodyCall:
         The first argument that has the shape of the output decides, as in a call.
         """
         for i in self._read:
-            own, strides, is_dense = _layout(self.body, self.arguments[i])
+            own, strides, is_dense = layout_of(self.body, self.arguments[i])
             if len(own) != len(shape) or not all(a == b for a, b in zip(own, shape, strict=True)):
                 continue
             if len(own) < 2 or is_dense():
@@ -176,7 +181,7 @@ class BodyCall:
             return _memory_order(own, strides)
         return None
 
-    def _given(self, out: Any, shape: tuple[Any, ...]) -> list[Any]:
+    def _given(self, out: Any, shapes: list[tuple[Any, ...]]) -> list[Any]:
         count = len(self.dtypes)
         outputs = list(out) if isinstance(out, tuple) else [out]
         name = self.function.__name__
@@ -194,13 +199,13 @@ class BodyCall:
                 raise TypeError(
                     f"{what} must be {dtype}, the type of the result (got {array.dtype.name})"
                 )
-            own = array.shape
+            own, shape = array.shape, shapes[i]
             if len(own) != len(shape):
                 raise ValueError(f"{what} must have shape {_text(shape)} (got {_text(own)})")
             for dim, size in zip(own, shape, strict=True):
                 self.body.check(
                     dim == size,
-                    lambda what=what, own=own: (  # type: ignore[misc]
+                    lambda what=what, own=own, shape=shape: (  # type: ignore[misc]
                         f"{what} must have shape {_text(shape)} (got {_text(own)})"
                     ),
                     ValueError,
@@ -208,21 +213,7 @@ class BodyCall:
         return outputs
 
 
-def record(
-    body: RecordingBody, function: Any, how: str, args: tuple[Any, ...], keywords: dict[str, Any]
-) -> Any:
-    """Take part in a call of a fused function in a body."""
-    if how != "call" or any(isinstance(one, Value) for one in (*args, *keywords.values())):
-        return NotImplemented  # a fused function that another one calls while that is traced
-    out = keywords.pop("out", None)
-    bound = function._bind(args, keywords)
-    return BodyCall(body, function, bound).run(out)
-
-
-RECORDERS[CoreElementwise] = record
-
-
-def _layout(body: RecordingBody, value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]:
+def layout_of(body: RecordingBody, value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]:
     """Return shape, strides, and what tells whether it is dense."""
     if body.what(value) == "array":
         return value.shape, value.strides, value.is_contiguous

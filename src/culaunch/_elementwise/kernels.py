@@ -22,13 +22,16 @@ _kernels: dict[tuple[Driver, str, str], Kernel] = {}
 
 def kernel_for(code: ElementCode, layout: Layout, ordinal: int) -> Kernel:
     """Return the kernel, compiled and loaded for a device's architecture at the first call."""
+    return loaded(render(code, layout), kernel_name(code, layout), ordinal)
+
+
+def loaded(source: str, name: str, ordinal: int) -> Kernel:
+    """Return the kernel of a generated source."""
     driver = current_driver()
     arch = target_arch(ordinal)
-    source = render(code, layout)
     key = (driver, arch, source)
     kernel = _kernels.get(key)
     if kernel is None:
-        name = kernel_name(code, layout)
         module = Module(make_image(source, name, arch))
         # Two threads may both have compiled it; one of them wins, and both launch the same.
         kernel = _kernels.setdefault(key, module[name])

@@ -167,15 +167,15 @@ def node_of(value: Value) -> Node:
 
 def operate(name: str, *operands: object) -> Value:
     """Apply an operation of the table to values and Python scalars."""
-    return Value(apply(name, _nodes(name, operands)))
+    return Value(apply(name, nodes_of(name, operands)))
 
 
 def where(condition: object, x1: object, x2: object) -> Value:
     """Take elements of x1 where the condition is true, and of x2 elsewhere."""
     if not isinstance(condition, (Value, bool)):
-        raise _not_a_value("where", condition)
-    (chosen,) = _nodes("where", (condition,))
-    first, second = _nodes("where", (x1, x2), chosen.trace)
+        raise not_a_value("where", condition)
+    (chosen,) = nodes_of("where", (condition,))
+    first, second = nodes_of("where", (x1, x2), chosen.trace)
     return Value(choose(chosen, (first, second)))
 
 
@@ -184,7 +184,9 @@ def cast(value: Value, dtype: dt.DType) -> Value:
     return Value(convert(node_of(value), dtype))
 
 
-def _nodes(name: str, operands: tuple[object, ...], trace: Trace | None = None) -> tuple[Node, ...]:
+def nodes_of(
+    name: str, operands: tuple[object, ...], trace: Trace | None = None
+) -> tuple[Node, ...]:
     """Return the nodes of operands, which must all be of one trace; numbers join it."""
     for operand in operands:
         if isinstance(operand, Value):
@@ -195,7 +197,7 @@ def _nodes(name: str, operands: tuple[object, ...], trace: Trace | None = None) 
                 )
             trace = node_of(operand).trace
     if trace is None:
-        raise _not_a_value(name, operands[0] if operands else None)
+        raise not_a_value(name, operands[0] if operands else None)
     return tuple(
         node_of(operand) if isinstance(operand, Value) else _constant(name, operand, trace)
         for operand in operands
@@ -222,7 +224,7 @@ def _constant(name: str, operand: object, trace: Trace) -> Node:
     for plain, weak in _WEAK.items():  # a subclass, such as an enum.IntEnum's member
         if isinstance(operand, plain):
             return trace.constant(_held(name, plain(operand)), weak)
-    raise _not_a_value(name, operand)
+    raise not_a_value(name, operand)
 
 
 def _held(name: str, number: Number) -> Number:
@@ -234,7 +236,7 @@ def _held(name: str, number: Number) -> Number:
     return number
 
 
-def _not_a_value(name: str, operand: object) -> TypeError:
+def not_a_value(name: str, operand: object) -> TypeError:
     if hasattr(operand, "__dlpack__") or hasattr(operand, "__array_interface__"):
         return TypeError(
             f"ew.{name} works on the values of a function that is traced, not on arrays: at "

@@ -11,8 +11,8 @@ from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import Elementwise as CoreElementwise
 from culaunch._core import TritonDispatcher
+from culaunch._elementwise.elementwise_function import as_function as fused_as_function
 from culaunch._function import Function
-from culaunch._function import function as make_function
 from culaunch._function.recorded import RecordedFunction
 from culaunch._torch import dispatch, fake, gradients, kernels, tracked
 from culaunch._torch.findings import Findings, find
@@ -116,16 +116,7 @@ def as_function(function: Any) -> AnyFunction:
     if isinstance(function, (Function, RecordedFunction)):
         return function
     if isinstance(function, CoreElementwise):
-        names = ", ".join(function._parameters)  # type: ignore[attr-defined]
-        scope: dict[str, Any] = {"fused": function}
-        # A body with named parameters: a schema is made of these, and *args has none.
-        exec(f"def body({names}): return fused({names})", scope)  # noqa: S102 - names of parameters
-        body = scope["body"]
-        wrapped = getattr(function, "__wrapped__", function)
-        body.__name__ = function.__name__  # type: ignore[attr-defined]
-        body.__qualname__ = getattr(wrapped, "__qualname__", body.__name__)
-        body.__module__ = getattr(wrapped, "__module__", __name__)
-        return make_function(body)
+        return fused_as_function(function)  # type: ignore[arg-type]
     raise TypeError(
         "function must be a cl.function, one of a library, a fused elementwise function, or "
         f"culaunch.triton.native(kernel) (got {spell(function)}): write a cl.function that "

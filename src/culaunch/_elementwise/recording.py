@@ -1,0 +1,33 @@
+"""Who records a call of a fused function in a body."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._core import Elementwise as CoreElementwise
+from culaunch._elementwise.in_bodies import BodyCall
+from culaunch._elementwise.reductions.call import ReductionCall
+from culaunch._elementwise.reductions.labels import ReducesError
+from culaunch._elementwise.trace import Value
+from culaunch._launch.recording import RECORDERS
+
+if TYPE_CHECKING:
+    from culaunch._launch.recording import RecordingBody
+
+
+def record(
+    body: RecordingBody, function: Any, how: str, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """Take part in a call of a fused function in a body."""
+    if how != "call" or any(isinstance(one, Value) for one in (*args, *keywords.values())):
+        return NotImplemented  # a fused function that another one calls while that is traced
+    out = keywords.pop("out", None)
+    bound = function._bind(args, keywords)  # noqa: SLF001
+    try:
+        call = (ReductionCall if function.reduces else BodyCall)(body, function, bound)
+    except ReducesError:
+        call = ReductionCall(body, function, bound)
+    return call.run(out)
+
+
+RECORDERS[CoreElementwise] = record

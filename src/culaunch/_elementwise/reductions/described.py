@@ -1,0 +1,88 @@
+"""The kernels that a call of a reducing function launches, without a launch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._elementwise.reductions.call import ReductionCall
+from culaunch._launch import Device
+from culaunch._launch.array import array_info
+from culaunch._launch.dtype import from_dlpack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from culaunch._elementwise.elementwise_function import ElementwiseFunction
+    from culaunch._elementwise.reductions.kernel_text import KernelText
+
+
+class _Described:
+    """An array of which shape, strides and alignment are known."""
+
+    def __init__(
+        self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, address: int
+    ) -> None:
+        self.shape, self.strides, self.dtype, self.address = shape, strides, dtype, address
+
+    def is_aligned(self, bytes_: int) -> bool:
+        return self.address % bytes_ == 0
+
+
+class _DescribingBody:
+    """A body that keeps the texts of kernels."""
+
+    mode = "described"
+
+    def __init__(self, name: str, ordinal: int) -> None:
+        self.name, self.ordinal = name, ordinal
+        self.device = Device(ordinal)
+        self.texts: list[KernelText] = []
+
+    def what(self, value: object) -> str | None:
+        if isinstance(value, _Described):
+            return "array"
+        return type(value).__name__ if isinstance(value, (bool, int, float)) else None
+
+    def empty(self, shape: Sequence[int], dtype: str, *, zeros: bool = False) -> _Described:  # noqa: ARG002
+        from culaunch._elementwise import dtypes as dt
+
+        return _Described(tuple(shape), _dense(shape), dt.BY_NAME[dtype], 0)
+
+    def check(
+        self, condition: bool, message: str | Callable[[], str], exception: type[Exception]
+    ) -> None:
+        if not condition:
+            raise exception(message if isinstance(message, str) else message())
+
+
+def texts_of(function: ElementwiseFunction, arguments: tuple[Any, ...], out: Any) -> tuple[
+    list[KernelText], int
+]:  # fmt: skip
+    """Return the texts of the kernels of a call, in their order, and the device."""
+    described = [_described(one) for one in arguments]
+    device = next(
+        (array_info(one).device[1] for one in arguments if _is_array(one)),
+        0,
+    )
+    body: Any = _DescribingBody(function.__name__, device)
+    given = tuple(map(_described, out)) if isinstance(out, tuple) else _described(out)
+    ReductionCall(body, function, tuple(described)).run(given)
+    return body.texts, device
+
+
+def _dense(shape: Sequence[int]) -> tuple[int, ...]:
+    strides = [1]
+    for size in reversed(shape[1:]):
+        strides.insert(0, strides[0] * size)
+    return tuple(strides[: len(shape)])
+
+
+def _is_array(value: object) -> bool:
+    return hasattr(type(value), "__setitem__") or hasattr(type(value), "__dlpack__")
+
+
+def _described(value: Any) -> Any:
+    if value is None or not _is_array(value):
+        return value
+    info = array_info(value)
+    return _Described(info.shape, info.strides, from_dlpack(info.code, info.bits), info.address)

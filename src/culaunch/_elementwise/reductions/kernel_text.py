@@ -1,0 +1,289 @@
+"""The CUDA source of a group's kernel in one regime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._elementwise import dtypes as dt
+from culaunch._elementwise.element_code import title_of
+from culaunch._elementwise.helper_files import helpers_for, pack
+from culaunch._elementwise.reductions.phases import Phase
+from culaunch._elementwise.reductions.places import Places
+from culaunch._elementwise.reductions.regime import COLUMNS
+from culaunch._elementwise.reductions.scopes import ElementScope, Names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from culaunch._elementwise.graph import Node
+    from culaunch._elementwise.reductions.labels import ShapedTrace
+    from culaunch._elementwise.reductions.regime import Regime, Source
+    from culaunch._elementwise.reductions.schedule import Group
+
+_HALF = {"float16": "half", "bfloat16": "bfloat16"}
+
+
+class KernelText:
+    """A kernel's source.
+
+    Attributes
+    ----------
+    name, source : str
+    parameters : list of object
+        What the host passes, in order: a source's array, a node whose number is passed, or a tuple
+        that names a size.
+    """
+
+    def __init__(
+        self,
+        trace: ShapedTrace,
+        group: Group,
+        regime: Regime,
+        sources: dict[Node, Source],
+        outputs: list[Source],
+    ) -> None:
+        self.regime, self.group = regime, group
+        self._names = Names(trace, group, regime, sources)
+        self._outputs = outputs
+        self._phases = [Phase(nodes, p) for p, nodes in enumerate(group.phases)]
+        self._places = Places(regime, self._names)
+        self._body: list[str] = []
+        self._cached: dict[Source, None] = {}
+        done = max(regime.step, 0)
+        last = len(self._phases)
+        self._needs_states = list(range(done))
+        for phase in self._phases[:done]:
+            self._resume(phase)
+        if regime.step < 0:
+            for phase in self._phases:
+                self._run(phase)
+            self._write()
+        elif done < last:
+            self._needs_states.append(done)
+            self._run(self._phases[done])
+        else:
+            self._write()
+        self._assemble()
+
+    # ---- phases
+
+    def _run(self, phase: Phase) -> None:
+        """Write a pass over the row."""
+        n, regime = phase.number, self.regime
+        scope = ElementScope(self._names)
+        values = []
+        for node, detail in zip(phase.reductions, phase.details, strict=True):
+            self._names.operations.append(detail.combiner.name)
+            for arg in node.args:
+                element = self._names.is_element(arg)
+                row = "k" if regime.kind == "column" else "0"
+                values.append(scope.get(arg) if element else self._names.at_row(arg, row))
+        take = f"partial{n}[k] = Combine{n}()(partial{n}[k], Partial{n}{{{', '.join(values)}}});"
+        self._flush()
+        self._body += [
+            f"Partial{n} partial{n}[{regime.vector}];",
+            "#pragma unroll",
+            f"for (int k = 0; k < {regime.vector}; ++k) partial{n}[k] = identity{n}();",
+        ]
+        self._loop(scope, [*scope.lines, take], [])
+        self._together(phase)
+        if regime.step >= 0:
+            where = self._states_at("blockIdx.y")
+            self._body += [
+                "if (is_first && is_row) {",
+                f"  for (int w = 0; w < {regime.rows}; ++w)",
+                f"    reinterpret_cast<Partial{n}*>(states{n})[{where}] = partial{n}[w];",
+                "}",
+            ]
+        self._publish(phase)
+
+    def _together(self, phase: Phase) -> None:
+        """Combine the partial results of a team's threads; all of them get the result."""
+        n, regime = phase.number, self.regime
+        combine = f"Combine{n}()"
+        if regime.kind == "row":
+            half = regime.vector // 2
+            while half:
+                self._body += [
+                    f"partial{n}[{k}] = {combine}(partial{n}[{k}], partial{n}[{k + half}]);"
+                    for k in range(half)
+                ]
+                half //= 2
+            self._across(n)
+            return
+        size = COLUMNS * regime.vector
+        self._body += [
+            f"__shared__ Partial{n} shared{n}[{regime.team}][{size}];",
+            "#pragma unroll",
+            f"for (int w = 0; w < {regime.vector}; ++w)",
+            f"  shared{n}[lane][w * {COLUMNS} + threadIdx.x] = partial{n}[w];",
+            "__syncthreads();",
+            "#pragma unroll",
+            f"for (int w = 0; w < {regime.vector}; ++w) {{",
+            f"  partial{n}[w] = shared{n}[0][w * {COLUMNS} + threadIdx.x];",
+            "#pragma unroll",
+            f"  for (int t = 1; t < {regime.team}; ++t) {{",
+            f"    partial{n}[w] =",
+            f"        {combine}(partial{n}[w], shared{n}[t][w * {COLUMNS} + threadIdx.x]);",
+            "  }",
+            "}",
+        ]
+
+    def _across(self, n: int) -> None:
+        regime = self.regime
+        if regime.team <= 32:
+            if regime.team > 1:
+                self._body.append(
+                    f"partial{n}[0] = across_lanes<{regime.team}>(partial{n}[0], Combine{n}());"
+                )
+            return
+        self._body += [
+            f"__shared__ Partial{n} shared{n}[{regime.team // 32}];",
+            f"partial{n}[0] = across_block<{regime.team}>(partial{n}[0], shared{n}, Combine{n}());",
+        ]
+
+    def _resume(self, phase: Phase) -> None:
+        """Write how the partial results of an earlier kernel's blocks are combined."""
+        n, regime = phase.number, self.regime
+        at = f"reinterpret_cast<const Partial{n}*>(states{n})[{self._states_at('s')}]"
+        self._body += [
+            f"Partial{n} partial{n}[{regime.vector}];",
+            f"for (int w = 0; w < {regime.rows}; ++w) {{",
+            f"  partial{n}[w] = identity{n}();",
+            f"  for (int s = lane; s < splits; s += {regime.team})",
+            f"    partial{n}[w] = Combine{n}()(partial{n}[w], {at});",
+            "}",
+        ]
+        if regime.kind == "row":
+            self._across(n)
+        else:
+            self._together(phase)
+        self._publish(phase)
+
+    def _states_at(self, split: str) -> str:
+        if self.regime.kind == "row":
+            return f"row * splits + {split}"
+        return f"{split} * (long long)rows + row + w"
+
+    def _publish(self, phase: Phase) -> None:
+        for r, node in enumerate(phase.reductions):
+            for part in self._parts(node):
+                name = f"partial{phase.number}[\x00].c{r}_{part.index}"
+                self._names.name(part, name)
+
+    def _parts(self, node: Node) -> Iterable[Node]:
+        return (one for one in self._names.trace.dims if one.op == "part" and one.args == (node,))
+
+    # ---- results
+
+    def _write(self) -> None:
+        """Write what the row gives, and its elements."""
+        names, regime = self._names, self.regime
+        rows = [one for one in self._outputs if not names.is_element(one.node)]
+        elements = [one for one in self._outputs if names.is_element(one.node)]
+        once = [(one, names.at_row(one.node, "w")) for one in rows]
+        scope = ElementScope(names)
+        lines = [
+            f"{one.name}_pack.at[k] = {_stored(one, scope.get(one.node))};" for one in elements
+        ]
+        self._flush()
+        if rows:
+            first = "is_first && is_row" + (" && blockIdx.y == 0" if regime.step >= 0 else "")
+            self._body += [f"if ({first}) {{", "#pragma unroll"]
+            self._body.append(f"  for (int w = 0; w < {regime.rows}; ++w) {{")
+            for one, code in once:
+                names.used[one] = None
+                step = {"u": "w", "z": "0"}.get(one.inner, f"w * {one.name}_column")
+                at = step if regime.kind == "column" else "0"
+                self._body.append(f"    {one.name}_row[{at}] = {_stored(one, code)};")
+            self._body += ["  }", "}"]
+        if elements:
+            names.used |= dict.fromkeys(elements)
+            self._loop(scope, [*scope.lines, *lines], elements)
+
+    # ---- loops
+
+    def _loop(self, scope: ElementScope, lines: list[str], outputs: list[Source]) -> None:
+        """Write a loop over the elements of a row."""
+        regime, places = self.regime, self._places
+        step = regime.team * regime.packs
+        at = f"const {regime.index} at = base + lane + j * {regime.team};"
+        inner = [
+            "#pragma unroll",
+            f"for (int j = 0; j < {regime.packs}; ++j) {{",
+            f"  {at}",
+            "  if (at < end) {",
+            *(f"    {line}" for line in places.decode(outputs)),
+        ]
+        inner += [
+            f"    Pack<{dt.storage(one.dtype)}, {places.width(one)}> {one.name}_pack;"
+            for one in outputs
+        ]
+        position = "at" if regime.kind == "column" else f"at * {regime.vector}"
+        inner += [
+            f"    const long long position = (long long){position};",
+            "#pragma unroll",
+            f"    for (int k = 0; k < {regime.vector}; ++k) {{",
+            *(f"      {line}" for line in lines),
+            "    }",
+            *(f"    {places.element(one, is_store=True)} = {one.name}_pack;" for one in outputs),
+            "  }",
+            "}",
+        ]
+        if not any("position" in line for line in lines):
+            inner = [line for line in inner if "long long position" not in line]
+        if regime.is_cached:
+            self._cached |= scope.sources
+            self._body += inner
+            return
+        self._body += [f"for ({regime.index} base = begin; base < end; base += {step}) {{"]
+        self._body += [f"  {line}" for line in [*places.load(list(scope.sources)), *inner]]
+        self._body += ["}"]
+
+    def _flush(self) -> None:
+        self._body += self._names.row
+        self._names.row.clear()
+
+    # ---- the whole
+
+    def _assemble(self) -> None:
+        regime, names = self.regime, self._names
+        places = self._places
+        head = places.head()
+        if regime.is_cached:
+            head += [f"constexpr {regime.index} base = 0;", *places.load(list(self._cached))]
+        arrays = [
+            (f"{'' if one.is_output else 'const '}{dt.storage(one.dtype)}* {one.name}", one)
+            for one in sorted(names.used, key=lambda one: (not one.is_output, one.name))
+        ]
+        states = [(f"unsigned* states{n}", ("states", n)) for n in self._needs_states]
+        parameters = [*arrays, *states, *names.parameters, *places.parameters]
+        self.parameters: list[Any] = [one for _, one in parameters]
+        definitions = [
+            *names.definitions,
+            *(one for phase in self._phases for one in phase.definitions),
+        ]
+        phases = [phase.definition for phase in self._phases]
+        dtype = self._outputs[0].dtype.name
+        operations = list(dict.fromkeys(names.operations)) or ["reduce"]
+        self.name = f"{title_of(operations)}_{dtype}_{regime.suffix}"
+        threads = regime.team * regime.teams
+        body = "".join(
+            line + "\n" if line.startswith("#") else f"  {line}\n" for line in [*head, *self._body]
+        )
+        text = "\n".join([*dict.fromkeys(definitions), *phases])
+        kernel = (
+            f"__global__ void __launch_bounds__({threads})\n{self.name}("
+            f"{', '.join(declared for declared, _ in parameters)}) {{\n{body}}}\n"
+        )
+        parts = [pack(), helpers_for(text + kernel), text, kernel]
+        self.source = "\n".join(part for part in parts if part)
+
+    def states_size(self, phase: int) -> int:
+        """Return the bytes of a phase's partial result."""
+        return self._phases[phase].size
+
+
+def _stored(source: Source, code: str) -> str:
+    kind = _HALF.get(source.dtype.name)
+    return f"store_{kind}({code})" if kind else code

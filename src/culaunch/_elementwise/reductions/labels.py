@@ -1,0 +1,149 @@
+"""The dimensions of traced values: which of them are one, and which are reduced.
+
+Where values meet, their dimensions are compared, as broadcasting does, and those that meet are one
+from then on. A kernel runs over dimensions, whichever array they came from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from culaunch._elementwise.graph import Node, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from culaunch._elementwise import dtypes as dt
+    from culaunch._elementwise.reductions.combiner import Combiner
+
+__all__ = ["Dims", "Label", "ReducesError", "Reduction", "ShapedTrace"]
+
+
+class ReducesError(Exception):
+    """A function that is traced without shapes reduces: it is traced with them instead."""
+
+
+class Label:
+    """A dimension that arrays have in common.
+
+    Attributes
+    ----------
+    size : int
+        A number of the call, in the body of a function.
+    """
+
+    def __init__(self, size: Any) -> None:
+        self.size = size
+        self._joined: Label | None = None
+
+    def root(self) -> Label:
+        """Return the label that stands for this one and all that met it."""
+        label = self
+        while label._joined is not None:
+            label = label._joined
+        return label
+
+    def join(self, other: Label) -> None:
+        """Make two dimensions one."""
+        if self.root() is not other.root():
+            self.root()._joined = other.root()  # noqa: SLF001
+
+
+# None is a dimension of one element.
+Dims = tuple["Label | None", ...]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """How a node reduces.
+
+    Attributes
+    ----------
+    combiner : Combiner
+    labels : tuple of Label
+        The dimensions that it reduces, as they were when it was traced.
+    axes : tuple of int
+    keepdims : bool
+    """
+
+    combiner: Combiner
+    labels: tuple[Label, ...]
+    axes: tuple[int, ...]
+    keepdims: bool
+
+
+class ShapedTrace(Trace):
+    """A trace that knows the shape of every value.
+
+    Attributes
+    ----------
+    dims : dict of Node to tuple
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.dims: dict[Node, Dims] = {}
+
+    def array(self, index: int, dtype: dt.DType, shape: tuple[Any, ...]) -> Node:
+        """Return the node of an array argument."""
+        node = self.input(index, dtype)
+        self.dims[node] = tuple(
+            None if type(size) is int and size == 1 else Label(size) for size in shape
+        )
+        return node
+
+    def operation(
+        self,
+        op: str,
+        dtype: dt.DType,
+        args: tuple[Node, ...],
+        index: int = 0,
+        detail: Hashable | None = None,
+    ) -> Node:
+        """Return the node of an operation; its shape is that of its operands together."""
+        node = super().operation(op, dtype, args, index, detail)
+        if node not in self.dims:
+            self.dims[node] = self.together(op, args)
+        return node
+
+    def of(self, node: Node) -> Dims:
+        """Return the dimensions of a node; numbers have none."""
+        return self.dims.get(node, ())
+
+    def labels(self, node: Node) -> frozenset[Label]:
+        """Return the dimensions of more than one element."""
+        return frozenset(label.root() for label in self.of(node) if label is not None)
+
+    def together(self, what: str, args: tuple[Node, ...]) -> Dims:
+        """Return the dimensions that operands broadcast to."""
+        dims: Dims = ()
+        for node in args:
+            own = self.of(node)
+            missing = len(own) - len(dims)
+            padded = (*[None] * missing, *dims), (*[None] * -missing, *own)
+            dims = tuple(self._one(what, a, b) for a, b in zip(*padded, strict=True))
+        return dims
+
+    def _one(self, what: str, a: Label | None, b: Label | None) -> Label | None:
+        if a is None or b is None:
+            return b if a is None else a
+        a, b = a.root(), b.root()
+        # Sizes are numbers of the call: each comparison is a guard.
+        if a is b:
+            return a
+        if a.size is b.size or a.size == b.size:
+            a.join(b)
+            return b
+        if a.size == 1:
+            return b
+        if b.size == 1:
+            return a
+        raise ValueError(
+            f"{self.name}: {what} has operands of {a.size} and {b.size} elements along one "
+            "dimension, which do not broadcast"
+        )
+
+    def shape(self, node: Node) -> tuple[Any, ...]:
+        """Return the shape of a result."""
+        return tuple(1 if label is None else label.root().size for label in self.of(node))

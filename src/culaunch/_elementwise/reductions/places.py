@@ -1,0 +1,164 @@
+"""Where the elements of a row lie: offsets, loads and stores of a kernel's arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._elementwise import dtypes as dt
+from culaunch._elementwise.reductions.regime import COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from culaunch._elementwise.reductions.regime import Regime, Source
+    from culaunch._elementwise.reductions.scopes import Names
+
+
+class Places:
+    """The addresses of a kernel.
+
+    Attributes
+    ----------
+    parameters : list of (str, object)
+        Sizes and strides: their declarations, and what the host passes.
+    """
+
+    def __init__(self, regime: Regime, names: Names) -> None:
+        self.regime, self._names = regime, names
+        self.parameters: list[tuple[str, Any]] = []
+        self._strides: dict[str, None] = {}
+
+    def head(self) -> list[str]:
+        """Write the row of a thread, and where each array's row begins."""
+        regime = self.regime
+        self._parameter("long long rows", ("rows",))
+        self._parameter(f"{regime.index} size", ("size",))
+        lines = self._column() if regime.kind == "column" else self._row()
+        for d in reversed(range(regime.kept)):
+            if d:
+                extent = self._parameter(f"long long kept{d}", ("kept", d))
+                lines += [f"const long long k{d} = rest % {extent};", f"rest /= {extent};"]
+            else:
+                lines.append("const long long k0 = rest;")
+        if regime.step >= 0:
+            self._parameter("int splits", ("splits",))
+            self._parameter(f"{regime.index} chunk", ("chunk",))
+            lines += [
+                f"const {regime.index} begin = blockIdx.y * chunk;",
+                f"const {regime.index} end =",
+                "    begin >= size || size - begin < chunk ? size : begin + chunk;",
+            ]
+        else:
+            lines += [
+                f"constexpr {regime.index} begin = 0;",
+                f"const {regime.index} end = size;",
+            ]
+        for source in sorted(self._names.used, key=lambda one: (not one.is_output, one.name)):
+            terms = [f"k{d} * {self._stride(source, 'kept', d)}" for d in range(regime.kept)]
+            if regime.kind == "column" and source.inner != "z":
+                step = 1 if source.inner == "u" else self._stride(source, "column", 0)
+                terms.append(f"column * {step}")
+            const = "" if source.is_output else "const "
+            lines.append(
+                f"{const}{dt.storage(source.dtype)}* {source.name}_row = "
+                f"{' + '.join([source.name, *terms])};"
+            )
+        return lines
+
+    def _row(self) -> list[str]:
+        teams = self.regime.teams
+        lines = ["const unsigned lane = threadIdx.x;", "const bool is_first = lane == 0;"]
+        if teams == 1:
+            lines += ["const long long row = blockIdx.x;", "constexpr bool is_row = true;"]
+        else:
+            # A thread without a row goes along with the last: its warp combines together.
+            lines += [
+                f"const long long wanted = (long long)blockIdx.x * {teams} + threadIdx.y;",
+                "const bool is_row = wanted < rows;",
+                "const long long row = is_row ? wanted : rows - 1;",
+            ]
+        return [*lines, "long long rest = row;"] if self.regime.kept else lines
+
+    def _column(self) -> list[str]:
+        vector = self.regime.vector
+        self._parameter("long long columns", ("columns",))
+        self._parameter("unsigned column_blocks", ("column_blocks",))
+        lines = [
+            "const unsigned lane = threadIdx.y;",
+            "const bool is_first = lane == 0;",
+            f"const long long wanted = {vector} *",
+            f"    ((long long)(blockIdx.x % column_blocks) * {COLUMNS} + threadIdx.x);",
+            "const bool is_row = wanted < columns;",
+            "const long long column = is_row ? wanted : 0;",
+            "const long long row = (long long)(blockIdx.x / column_blocks) * columns + column;",
+        ]
+        if self.regime.kept:
+            lines.append("long long rest = blockIdx.x / column_blocks;")
+        return lines
+
+    def decode(self, sources: Iterable[Source]) -> list[str]:
+        """Write the indices of the reduced dimensions, where there are several."""
+        regime = self.regime
+        if regime.reduced < 2 or not any(True for _ in sources):
+            return []
+        lines = [f"{regime.index} left = at;"]
+        for d in reversed(range(regime.reduced)):
+            if d:
+                extent = self._parameter(f"{regime.index} reduced{d}", ("reduced", d))
+                lines += [f"const long long i{d} = left % {extent};", f"left /= {extent};"]
+            else:
+                lines.append("const long long i0 = left;")
+        return lines
+
+    def load(self, sources: list[Source]) -> list[str]:
+        """Write the loads of all packs that a thread has at once."""
+        regime = self.regime
+        if not sources:
+            return []
+        lines = [
+            f"Pack<{dt.storage(one.dtype)}, {self.width(one)}> {one.name}_pack[{regime.packs}];"
+            for one in sources
+        ]
+        lines += [
+            "#pragma unroll",
+            f"for (int j = 0; j < {regime.packs}; ++j) {{",
+            f"  const {regime.index} at = base + lane + j * {regime.team};",
+            "  if (at < end) {",
+            *(f"    {line}" for line in self.decode(sources)),
+            *(f"    {one.name}_pack[j] = {self.element(one)};" for one in sources),
+            "  }",
+            "}",
+        ]
+        return lines
+
+    def width(self, source: Source) -> int:
+        """Return how many elements of an array are loaded together."""
+        return self.regime.vector if source.inner == "u" else 1
+
+    def element(self, source: Source, *, is_store: bool = False) -> str:
+        """Write the place of a pack in the row."""
+        regime = self.regime
+        last = regime.reduced - 1
+        indices = ["at"] if regime.reduced == 1 else [f"i{d}" for d in range(regime.reduced)]
+        terms = []
+        for d, index in enumerate(indices):
+            if regime.kind == "row" and d == last and source.inner in "uz":
+                if source.inner == "u":
+                    width = f" * {regime.vector}" if regime.vector > 1 else ""
+                    terms.append(f"(long long){index}{width}" if regime.is_wide else index + width)
+                continue
+            terms.append(f"(long long){index} * {self._stride(source, 'reduced', d)}")
+        const = "" if is_store else "const "
+        pack = f"{const}Pack<{dt.storage(source.dtype)}, {self.width(source)}>"
+        place = " + ".join([f"{source.name}_row", *terms])
+        return f"*reinterpret_cast<{pack}*>({place})"
+
+    def _stride(self, source: Source, kind: str, d: int) -> str:
+        name = f"{source.name}_{kind if kind == 'column' else f'{kind[0]}{d}'}"
+        return self._parameter(f"long long {name}", ("stride", source, kind, d))
+
+    def _parameter(self, declared: str, what: Any) -> str:
+        if declared not in self._strides:
+            self._strides[declared] = None
+            self.parameters.append((declared, what))
+        return declared.rsplit(maxsplit=1)[-1]

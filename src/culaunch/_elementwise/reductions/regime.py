@@ -1,0 +1,112 @@
+"""How the threads of a kernel share rows and their elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from culaunch._elementwise import dtypes as dt
+
+if TYPE_CHECKING:
+    from culaunch._elementwise.graph import Node
+    from culaunch._elementwise.reductions.labels import Label
+
+COLUMNS = 32  # threads along the columns
+
+
+@dataclass(frozen=True)
+class Regime:
+    """What the source of a kernel depends on, beside what it computes.
+
+    A row is what is reduced to one element. Rows are contiguous along themselves (``"row"``), or
+    lie beside each other, so that they are columns of a matrix (``"column"``).
+
+    Attributes
+    ----------
+    kind : str
+        ``"row"`` or ``"column"``.
+    vector : int
+        Elements that are loaded together: of one row, or of as many rows beside each other.
+    team : int
+        Threads that share a row, a power of 2.
+    teams : int
+        Rows, or packs of them, that a block has.
+    packs : int
+        Packs that a thread has in registers at once.
+    is_cached : bool
+        Whether these are the whole row, which is then read once.
+    is_wide : bool
+        Whether the index in a row needs 64 bits.
+    kept, reduced : int
+        Dimensions, after those that can be one were made one. Of columns ``kept`` leaves out the
+        dimension along which they lie.
+    step : int
+        Of a row that several blocks share: how many phases earlier kernels have computed; -1: one
+        kernel computes all.
+    """
+
+    kind: str
+    vector: int
+    team: int
+    teams: int
+    packs: int
+    is_cached: bool
+    is_wide: bool
+    kept: int
+    reduced: int
+    step: int = -1
+
+    @property
+    def rows(self) -> int:
+        """How many rows a thread works at."""
+        return self.vector if self.kind == "column" else 1
+
+    @property
+    def index(self) -> str:
+        """The C++ type of an index in a row."""
+        return "unsigned long long" if self.is_wide else "unsigned"
+
+    @property
+    def suffix(self) -> str:
+        """Its part of a kernel's name."""
+        cached = "" if self.is_cached else "_looped"
+        step = "" if self.step < 0 else f"_step{self.step}"
+        vector = f"_x{self.vector}" if self.vector > 1 else ""
+        return f"{self.kind}{self.team}{vector}{cached}{step}" + ("_64" if self.is_wide else "")
+
+
+@dataclass(eq=False)
+class Source:
+    """An array that a kernel reads or writes.
+
+    Attributes
+    ----------
+    name : str
+        In C++.
+    dtype : DType
+    node : Node
+        What it holds.
+    labels : tuple of (Label or None)
+        Its dimensions.
+    array : object
+        The body's array.
+    is_output : bool
+    is_own : bool
+        Whether the function allocates it, in C order.
+    inner : str
+        Along the dimension of packs: ``u`` contiguous, ``z`` one element, ``s`` any stride.
+    """
+
+    name: str
+    dtype: dt.DType
+    node: Node
+    labels: tuple[Label | None, ...]
+    array: object
+    is_output: bool = False
+    is_own: bool = False
+    inner: str = "s"
+
+
+def memory_dtype(dtype: dt.DType) -> dt.DType:
+    """Return the type in which a partial result lies in memory: what computes it."""
+    return dt.float32 if dtype.is_half else dtype

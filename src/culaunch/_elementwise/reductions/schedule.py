@@ -1,0 +1,178 @@
+"""Which reductions share a kernel, and in which order kernels run.
+
+Reductions over the same dimensions, with the same dimensions left, share one, whether one depends
+on another or not. What a kernel computes of a reduction over other dimensions comes from an earlier
+kernel, through memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from culaunch._elementwise.reductions.labels import Label, Reduction, ShapedTrace
+
+if TYPE_CHECKING:
+    from culaunch._elementwise.graph import Node
+
+__all__ = ["Group", "Schedule"]
+
+_Key = tuple[int, frozenset[Label], frozenset[Label]]
+
+
+@dataclass(eq=False)
+class Group:
+    """What one kernel computes.
+
+    Attributes
+    ----------
+    kept, reduced : tuple of Label
+        The dimensions, outermost first. Of a group without reductions ``reduced`` is the innermost
+        dimension of its outputs.
+    phases : list of list of Node
+        Reductions: those of a phase depend on earlier phases alone.
+    outputs : list of (int, Node)
+        Results, with their place among the results.
+    published : list of Node
+        Reductions that later groups read.
+    is_ordered : bool
+        Whether something depends on the position along the reduced dimensions.
+    """
+
+    kept: tuple[Label, ...]
+    reduced: tuple[Label, ...]
+    phases: list[list[Node]] = field(default_factory=list)
+    outputs: list[tuple[int, Node]] = field(default_factory=list)
+    published: list[Node] = field(default_factory=list)
+    is_ordered: bool = False
+
+
+class Schedule:
+    """The groups of a traced function, in the order in which they run.
+
+    Attributes
+    ----------
+    groups : list of Group
+    """
+
+    def __init__(self, trace: ShapedTrace, results: tuple[Node, ...]) -> None:
+        self.trace = trace
+        self._needs: dict[Node, tuple[Node, ...]] = {}
+        self._keys: dict[Node, _Key] = {}
+        self._groups: dict[_Key, Group] = {}
+        for result in results:
+            for node in self._reductions_below(result):
+                self._place(node)
+        for index, result in enumerate(results):
+            self._place_output(index, result)
+        for group in self._groups.values():
+            self._order_phases(group)
+        self.groups = [self._groups[key] for key in sorted(self._groups, key=lambda key: key[0])]
+        self._publish()
+
+    def needs(self, node: Node) -> tuple[Node, ...]:
+        """Return the reductions that a node depends on directly."""
+        return self._needs[node] if node in self._needs else self._find_needs(node)
+
+    def _find_needs(self, node: Node) -> tuple[Node, ...]:
+        pending = [node]
+        while pending:
+            top = pending[-1]
+            # Below a reduction lies what an earlier phase, or kernel, has computed.
+            inner = () if top.op == "reduce" and top is not node else top.args
+            missing = [arg for arg in inner if arg not in self._needs and arg.op != "reduce"]
+            if missing:
+                pending.extend(missing)
+                continue
+            found: dict[Node, None] = {}
+            for arg in inner:
+                found |= dict.fromkeys((arg,) if arg.op == "reduce" else self._needs[arg])
+            self._needs[top] = tuple(found)
+            pending.pop()
+        return self._needs[node]
+
+    def _reductions_below(self, result: Node) -> list[Node]:
+        """Return all reductions that a result needs, each after those that it needs itself."""
+        ordered: dict[Node, None] = {}
+        pending = [(result, False)]
+        while pending:
+            node, is_ready = pending.pop()
+            if is_ready:
+                ordered[node] = None
+                continue
+            if node in ordered:
+                continue
+            if node.op == "reduce":
+                pending.append((node, True))
+            pending.extend((one, False) for one in self.needs(node))
+        return list(ordered)
+
+    def _place(self, node: Node) -> None:
+        if node in self._keys:
+            return
+        detail = node.detail
+        assert isinstance(detail, Reduction)
+        dims = self.trace.together("reduce", node.args)
+        self._check_dims(dims)
+        every = tuple(label.root() for label in dims if label is not None)
+        gone = {label.root() for label in detail.labels}
+        kept = tuple(label for label in every if label not in gone)
+        reduced = tuple(label for label in every if label in gone)
+        kinds = (frozenset(reduced), frozenset(kept))
+        stage = 0
+        for need in self.needs(node):
+            own = self._keys[need]
+            stage = max(stage, own[0] + (own[1:] != kinds))
+        key = (stage, *kinds)
+        self._keys[node] = key
+        if key not in self._groups:
+            self._groups[key] = Group(kept, reduced)
+        self._groups[key].phases.append([node])
+
+    def _place_output(self, index: int, result: Node) -> None:
+        dims = self.trace.of(result)
+        self._check_dims(dims)
+        labels = tuple(label.root() for label in dims if label is not None)
+        needs = self.needs(result) if result.op != "reduce" else (result,)
+        stage = 0
+        if needs:
+            last = max((self._keys[need] for need in needs), key=lambda key: key[0])
+            fits = set(labels) in (set(last[1] | last[2]), set(last[2]))
+            alone = all(self._keys[need] == last or self._keys[need][0] < last[0] for need in needs)
+            if fits and alone:
+                self._groups[last].outputs.append((index, result))
+                return
+            stage = last[0] + 1
+        key = (stage, frozenset(labels[-1:]), frozenset(labels[:-1]))
+        if key not in self._groups:
+            self._groups[key] = Group(labels[:-1], labels[-1:])
+        self._groups[key].outputs.append((index, result))
+
+    def _order_phases(self, group: Group) -> None:
+        nodes = [node for (node,) in group.phases]
+        phase: dict[Node, int] = {}
+        group.phases = []
+        for node in nodes:  # each after those that it needs
+            own = [phase[need] + 1 for need in self.needs(node) if need in phase]
+            phase[node] = max(own, default=0)
+            while len(group.phases) <= phase[node]:
+                group.phases.append([])
+            group.phases[phase[node]].append(node)
+
+    def _publish(self) -> None:
+        owner = {node: group for group in self.groups for one in group.phases for node in one}
+        for group in self.groups:
+            used = [result for _, result in group.outputs]
+            used += [node for phase in group.phases for node in phase]
+            for node in used:
+                for need in self.needs(node):
+                    if owner[need] is not group and need not in owner[need].published:
+                        owner[need].published.append(need)
+
+    def _check_dims(self, dims: tuple[Label | None, ...]) -> None:
+        roots = [label.root() for label in dims if label is not None]
+        if len(set(roots)) != len(roots):
+            raise ValueError(
+                f"{self.trace.name}: a value meets itself along another dimension, as x + "
+                "ew.sum(x, axis=1) of a square matrix does: use keepdims=True"
+            )

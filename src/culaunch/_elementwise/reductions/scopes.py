@@ -1,0 +1,172 @@
+"""The C++ of traced nodes where there are two levels: a row's values, and those of its elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._elementwise import dtypes as dt
+from culaunch._elementwise.element_code import expression, literal
+from culaunch._elementwise.loop import loaded
+
+if TYPE_CHECKING:
+    from culaunch._elementwise.graph import Node
+    from culaunch._elementwise.reductions.labels import ShapedTrace
+    from culaunch._elementwise.reductions.regime import Regime, Source
+    from culaunch._elementwise.reductions.schedule import Group
+
+# Stands for the index of the row, of those that a thread works at.
+_W = "\x00"
+
+
+class Names:
+    """The names of nodes, and the statements that a row computes once.
+
+    Attributes
+    ----------
+    row : list of str
+        Statements, taken by the kernel where they must stand.
+    used : dict of Source
+        In the order of their first use.
+    parameters : list of (str, object)
+        Scalars: their declarations, and what the host passes.
+    """
+
+    def __init__(
+        self, trace: ShapedTrace, group: Group, regime: Regime, sources: dict[Node, Source]
+    ) -> None:
+        self.trace, self.group, self.regime, self.sources = trace, group, regime, sources
+        self.row: list[str] = []
+        self.used: dict[Source, None] = {}
+        self.parameters: list[tuple[str, Any]] = []
+        self.definitions: dict[str, None] = {}
+        self.operations: list[str] = []
+        self._reduced = set(group.reduced)
+        self._names: dict[Node, str] = {}
+        self._count = 0
+
+    def is_element(self, node: Node) -> bool:
+        """Whether a node differs from element to element of a row."""
+        return not self._reduced.isdisjoint(self.trace.labels(node))
+
+    def name(self, node: Node, name: str) -> None:
+        """Give a node a name; a row's has an index."""
+        self._names[node] = name
+
+    def at_row(self, node: Node, index: str) -> str:
+        """Return the C++ of a row's value."""
+        return self._get(node, None).replace(_W, index)
+
+    def fresh(self) -> str:
+        """Return a new name."""
+        self._count += 1
+        return f"v{self._count - 1}"
+
+    def _get(self, node: Node, scope: ElementScope | None) -> str:
+        # Not recursive: a chain may be longer than Python's stack.
+        pending = [node]
+        while pending:
+            top = pending[-1]
+            own = self._own(top, scope)
+            if top in own:
+                pending.pop()
+                continue
+            inner = () if top.op in ("input", "part", "reduce") else top.args
+            missing = [arg for arg in inner if arg not in self._own(arg, scope)]
+            if missing:
+                pending.extend(reversed(missing))
+                continue
+            own[top] = self._write(top, scope)
+            pending.pop()
+        return self._own(node, scope)[node]
+
+    def _own(self, node: Node, scope: ElementScope | None) -> dict[Node, str]:
+        return scope.names if scope is not None and self.is_element(node) else self._names
+
+    def _write(self, node: Node, scope: ElementScope | None) -> str:
+        if node.op == "constant":
+            assert node.number is not None
+            return literal(node.number, node.dtype)
+        if node.op == "count":
+            return self._scalar(f"count{self._count_of('count')}", "long long", node)
+        if node.op == "input" and node.dtype.is_weak:
+            return self._scalar(f"s{node.index}", dt.compute(node.dtype), node)
+        if node.op == "position":
+            if scope is None or not self.is_element(node):
+                return "0ll"  # of one element
+            return "position" if self.regime.kind == "column" else "(position + k)"
+        if node in self.sources:
+            return self._load(self.sources[node], scope)
+        if node.op in ("part", "reduce"):
+            raise AssertionError("a reduction is used before its phase")
+        code = self._expression(node, scope)
+        if scope is not None and self.is_element(node):
+            name = self.fresh()
+            scope.lines.append(f"const {dt.compute(node.dtype)} {name} = {code};")
+            return name
+        if node.op == "squeeze":
+            return code
+        return self._row_value(node.dtype, code)
+
+    def _row_value(self, dtype: dt.DType, code: str) -> str:
+        name = self.fresh()
+        self.row += [
+            f"{dt.compute(dtype)} {name}[{self.regime.rows}];",
+            "#pragma unroll",
+            f"for (int w = 0; w < {self.regime.rows}; ++w) {name}[w] = {code.replace(_W, 'w')};",
+        ]
+        return f"{name}[{_W}]"
+
+    def _expression(self, node: Node, scope: ElementScope | None) -> str:
+        args = [self._own(arg, scope)[arg] for arg in node.args]
+        if scope is not None and self.is_element(node):
+            row = "k" if self.regime.kind == "column" else "0"
+            args = [arg.replace(_W, row) for arg in args]
+        if node.op == "squeeze":
+            return args[0]
+        if node.op == "call":
+            call: Any = node.detail
+            name, definition = call
+            self.definitions[definition] = None
+            return f"{name}({', '.join(args)})"
+        if node.op not in ("cast", "round_to"):
+            self.operations.append(node.op)
+        return expression(node, args)
+
+    def _load(self, source: Source, scope: ElementScope | None) -> str:
+        self.used[source] = None
+        if scope is not None and self.is_element(source.node):
+            scope.sources[source] = None
+            lane = "k" if source.inner == "u" and self.regime.vector > 1 else "0"
+            return loaded(f"{source.name}_pack[j].at[{lane}]", source.dtype)
+        step = {"u": "w", "z": "0"}.get(source.inner, f"w * {source.name}_column")
+        at = step if self.regime.kind == "column" else "0"
+        return self._row_value(source.dtype, loaded(f"{source.name}_row[{at}]", source.dtype))
+
+    def _scalar(self, name: str, spelling: str, node: Node) -> str:
+        self.parameters.append((f"{spelling} {name}", node))
+        return name
+
+    def _count_of(self, prefix: str) -> int:
+        return sum(declared.split()[-1].startswith(prefix) for declared, _ in self.parameters)
+
+
+class ElementScope:
+    """What is computed for each element, in one loop.
+
+    Attributes
+    ----------
+    lines : list of str
+    sources : dict of Source
+        What it reads, element by element.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._all = names
+        self.names: dict[Node, str] = {}
+        self.lines: list[str] = []
+        self.sources: dict[Source, None] = {}
+
+    def get(self, node: Node) -> str:
+        """Return the C++ of a node's element."""
+        row = "k" if self._all.regime.kind == "column" else "0"
+        return self._all._get(node, self).replace(_W, row)  # noqa: SLF001

@@ -1,0 +1,363 @@
+"""The reductions of the array API standard, and those that deep learning adds, on traced values."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._elementwise import dtypes as dt
+from culaunch._elementwise import math_functions as mf
+from culaunch._elementwise.reductions.combiner import make_combiner
+from culaunch._elementwise.reductions.labels import ReducesError, Reduction, ShapedTrace
+from culaunch._elementwise.trace import Value, nodes_of, not_a_value, where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._elementwise.graph import Node, Number
+
+    Axis = int | tuple[int, ...] | None
+
+
+def sum(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Value:  # noqa: A001
+    """Add up elements: bool and narrow integers in 64 bits, half precision in float32.
+
+    Parameters
+    ----------
+    x : Value
+    axis : int, tuple of int or None, optional
+        The dimensions to reduce; None: all.
+    dtype : DType, str or a framework's type, optional
+        Of the sum; by default as NumPy has it.
+    keepdims : bool, optional
+        Whether reduced dimensions stay, with one element.
+    """
+    x = _converted("sum", x, dtype)
+    return _single("sum", x, lambda a, b: a + b, 0, axis, keepdims)
+
+
+def prod(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Value:
+    """Multiply elements, in the types of :func:`culaunch.elementwise.sum`."""
+    x = _converted("prod", x, dtype)
+    return _single("prod", x, lambda a, b: a * b, 1, axis, keepdims)
+
+
+def max(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
+    """Find the greatest element; NaN if there is one. Of no elements it is an error."""
+    if _value("max", x).dtype.kind == "b":
+        return any(x, axis=axis, keepdims=keepdims)
+    return _single("max", x, mf.maximum, _least("max", x.dtype), axis, keepdims, "max")
+
+
+def min(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
+    """Find the least element; NaN if there is one. Of no elements it is an error."""
+    if _value("min", x).dtype.kind == "b":
+        return all(x, axis=axis, keepdims=keepdims)
+    return _single("min", x, mf.minimum, _greatest("min", x.dtype), axis, keepdims, "min")
+
+
+def mean(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:
+    """Compute the mean; of bool and integers it is float64, as in NumPy."""
+    x = _floating("mean", x)
+    return sum(x, axis=axis, keepdims=keepdims) / _count(x, axis)
+
+
+def var(
+    x: Value, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+) -> Value:
+    """Compute the variance, from the differences to the mean.
+
+    Parameters
+    ----------
+    x : Value
+    axis : int, tuple of int or None, optional
+    correction : float, optional
+        The sum of squares is divided by the number of elements less this: 1 is Bessel's.
+    keepdims : bool, optional
+    """
+    x = _floating("var", x)
+    apart = x - mean(x, axis=axis, keepdims=True)
+    if apart.dtype.kind == "c":
+        apart = mf.hypot(mf.real(apart), mf.imag(apart))
+    total = sum(apart * apart, axis=axis, keepdims=keepdims)
+    count = _count(x, axis)
+    return total / (mf.maximum(count - correction, 0.0) if correction else count)
+
+
+def std(
+    x: Value, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+) -> Value:
+    """Compute the standard deviation: the root of :func:`culaunch.elementwise.var`."""
+    return mf.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+
+
+def any(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
+    """Tell whether some element is not 0."""
+    x = mf.astype(_value("any", x), dt.bool_)
+    return _single("any", x, lambda a, b: a | b, False, axis, keepdims)
+
+
+def all(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
+    """Tell whether no element is 0."""
+    x = mf.astype(_value("all", x), dt.bool_)
+    return _single("all", x, lambda a, b: a & b, True, axis, keepdims)
+
+
+def argmax(x: Value, /, *, axis: int | None = None, keepdims: bool = False) -> Value:
+    """Find where the greatest element is: the first of equal ones, and of NaN (int64)."""
+    return _arg("argmax", x, axis, keepdims)
+
+
+def argmin(x: Value, /, *, axis: int | None = None, keepdims: bool = False) -> Value:
+    """Find where the least element is: the first of equal ones, and of NaN (int64)."""
+    return _arg("argmin", x, axis, keepdims)
+
+
+def logsumexp(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:
+    """Compute ``log(sum(exp(x)))`` without overflow."""
+    x = _floating("logsumexp", x)
+    most = max(x, axis=axis, keepdims=True)
+    # Infinite minus infinite is no number: what is infinite stays out of the exponents.
+    safe = where(mf.isfinite(most), most, 0.0)
+    result = mf.log(sum(mf.exp(x - safe), axis=axis, keepdims=True)) + safe
+    return result if keepdims else _squeezed(result, axis)
+
+
+def norm(x: Value, /, *, axis: Axis = None, ord: float = 2, keepdims: bool = False) -> Value:  # noqa: A002
+    """Compute a vector norm: of order 1, 2 or infinity.
+
+    Parameters
+    ----------
+    x : Value
+    axis : int, tuple of int or None, optional
+    ord : float, optional
+        1, 2, ``inf`` or ``-inf``.
+    keepdims : bool, optional
+    """
+    x = _floating("norm", x)
+    if ord == 2:
+        squares = x * x if x.dtype.kind == "f" else mf.real(x * mf.conj(x))
+        return mf.sqrt(sum(squares, axis=axis, keepdims=keepdims))
+    if ord == 1:
+        return sum(mf.abs(x), axis=axis, keepdims=keepdims)
+    if ord in (math.inf, -math.inf):
+        return (max if ord > 0 else min)(mf.abs(x), axis=axis, keepdims=keepdims)
+    raise ValueError(f"norm: ord must be 1, 2, inf or -inf (got {spell(ord)})")
+
+
+def reduce(
+    map: Value | tuple[Value, ...],  # noqa: A002
+    combine: Callable[..., Any],
+    identity: Number | tuple[Number, ...],
+    post: Callable[..., Any] | None = None,
+    *,
+    axis: Axis = None,
+    keepdims: bool = False,
+) -> Any:
+    """Reduce by an operation of your own.
+
+    Parameters
+    ----------
+    map : Value or tuple of Value
+        Computed from the arguments, for each element; the components of a partial result.
+    combine : callable
+        Takes two partial results and returns one, of the same types: values, or tuples of them. It
+        must be associative and commutative, and may use constants, but no other values.
+    identity : number or tuple of numbers
+        Combined with it, a partial result stays what it is.
+    post : callable, optional
+        Takes the components of the result, and returns what ``reduce`` returns.
+    axis : int, tuple of int or None, optional
+    keepdims : bool, optional
+
+    Returns
+    -------
+    Value or tuple of Value
+        The result; of several components, and without ``post``, a tuple.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> @ew.fuse
+    ... def variance(x):
+    ...     def welford(a, b):
+    ...         count = a[0] + b[0]
+    ...         apart, share = b[1] - a[1], b[0] / ew.maximum(count, 1)
+    ...         return (
+    ...             count, a[1] + apart * share, a[2] + b[2] + apart * apart * a[0] * share
+    ...         )
+    ...     one = x * 0 + 1
+    ...     return ew.reduce(
+    ...         (one, x, x * 0), welford, (0, 0, 0), lambda n, mean, m2: m2 / n, axis=-1
+    ...     )
+    """
+    values = map if isinstance(map, tuple) else (map,)
+    numbers = identity if isinstance(identity, tuple) else (identity,)
+    if len(numbers) != len(values):
+        raise TypeError(
+            f"reduce: identity must have {len(values)} numbers, one for each component (got "
+            f"{len(numbers)})"
+        )
+    parts = _reduced("reduce", values, combine, numbers, axis, keepdims)
+    if post is not None:
+        return post(*parts)
+    return parts if isinstance(map, tuple) else parts[0]
+
+
+# ---- what the above share
+
+
+def _single(
+    name: str,
+    x: Value,
+    combine: Callable[..., Any],
+    identity: Number,
+    axis: Axis,
+    keepdims: bool,
+    refused_empty: str = "",
+) -> Value:
+    return _reduced(name, (x,), combine, (identity,), axis, keepdims, refused_empty)[0]
+
+
+def _reduced(
+    name: str,
+    values: tuple[Value, ...],
+    combine: Callable[..., Any],
+    identity: tuple[Number, ...],
+    axis: Axis,
+    keepdims: bool,
+    refused_empty: str = "",
+) -> tuple[Value, ...]:
+    for value in values:
+        _value(name, value)
+    args = nodes_of(name, values)
+    trace = _shaped(args[0])
+    dims = trace.together(name, args)
+    axes = _axes(name, axis, len(dims))
+    labels = tuple(label for a in axes if (label := dims[a]) is not None)
+    if refused_empty:
+        for label in labels:
+            if label.root().size == 0:
+                raise ValueError(f"{trace.name}: {refused_empty} of no elements has no value")
+    combiner = make_combiner(name, tuple(node.dtype for node in args), identity, combine)
+    detail = Reduction(combiner, labels, axes, bool(keepdims))
+    node = trace.operation("reduce", args[0].dtype, args, detail=detail)
+    left = tuple(
+        None if a in axes else label for a, label in enumerate(dims) if keepdims or a not in axes
+    )
+    trace.dims[node] = left
+    parts = []
+    for i, arg in enumerate(args):
+        part = trace.operation("part", arg.dtype, (node,), index=i)
+        trace.dims[part] = left
+        parts.append(Value(part))
+    return tuple(parts)
+
+
+def _arg(name: str, x: Value, axis: int | None, keepdims: bool) -> Value:
+    identity = _least(name, _value(name, x).dtype) if name == "argmax" else (
+        _greatest(name, x.dtype)
+    )  # fmt: skip
+    if axis is not None and not isinstance(axis, int):
+        raise TypeError(f"{name}: axis must be an int or None (got {spell(axis)})")
+    (node,) = nodes_of(name, (x,))
+    trace = _shaped(node)
+    dims = trace.of(node)
+    axes = _axes(name, axis, len(dims))
+    labels = tuple(label for a in axes if (label := dims[a]) is not None)
+    position = trace.operation("position", dt.int64, (), detail=labels)
+    trace.dims[position] = tuple(label if a in axes else None for a, label in enumerate(dims))
+
+    def combine(a: Any, b: Any) -> Any:
+        better = b[0] > a[0] if name == "argmax" else b[0] < a[0]
+        same = b[0] == a[0]
+        if x.dtype.kind == "f":
+            nan_a, nan_b = mf.isnan(a[0]), mf.isnan(b[0])
+            better, same = (better | nan_b) & ~nan_a, same | (nan_a & nan_b)
+        takes = better | (same & (b[1] < a[1]))
+        return where(takes, b[0], a[0]), where(takes, b[1], a[1])
+
+    last = (1 << 63) - 1
+    parts = _reduced(name, (x, Value(position)), combine, (identity, last), axis, keepdims, name)
+    return parts[1]
+
+
+def _axes(name: str, axis: Axis, rank: int) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(rank))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    found = []
+    for one in given:
+        if isinstance(one, bool) or not hasattr(type(one), "__index__"):
+            raise TypeError(
+                f"{name}: axis must be an int, a tuple of int or None (got {spell(axis)})"
+            )
+        if not -rank <= one < rank:
+            raise ValueError(
+                f"{name}: axis must be from {-rank} to {rank - 1}, for {rank} dimensions (got "
+                f"{one})"
+            )
+        found.append(int(one) % rank)
+    if len(set(found)) != len(found):
+        raise ValueError(f"{name}: axis has a dimension twice (got {spell(axis)})")
+    return tuple(sorted(found))
+
+
+def _shaped(node: Node) -> ShapedTrace:
+    # A function is first traced without shapes: when it turns out to reduce, it is traced with
+    # them.
+    if not isinstance(node.trace, ShapedTrace):
+        raise ReducesError
+    return node.trace
+
+
+def _value(name: str, x: object) -> Value:
+    if not isinstance(x, Value):
+        raise not_a_value(name, x)
+    return x
+
+
+def _converted(name: str, x: Value, dtype: object) -> Value:
+    own = _value(name, x).dtype
+    if dtype is not None:
+        return mf.astype(x, dtype)
+    if own.kind in "bi":
+        return mf.astype(x, dt.int64)
+    return mf.astype(x, dt.uint64) if own.kind == "u" else x
+
+
+def _floating(name: str, x: Value) -> Value:
+    return mf.astype(x, dt.float64) if _value(name, x).dtype.kind in "biu" else x
+
+
+def _squeezed(x: Value, axis: Axis) -> Value:
+    """Drop reduced dimensions, which have one element."""
+    (node,) = nodes_of("squeeze", (x,))
+    trace = _shaped(node)
+    dims = trace.of(node)
+    axes = _axes("squeeze", axis, len(dims))
+    made = trace.operation("squeeze", node.dtype, (node,), detail=axes)
+    trace.dims[made] = tuple(label for a, label in enumerate(dims) if a not in axes)
+    return Value(made)
+
+
+def _count(x: Value, axis: Axis) -> Value:
+    (node,) = nodes_of("mean", (x,))
+    trace = _shaped(node)
+    dims = trace.of(node)
+    labels = tuple(label for a in _axes("mean", axis, len(dims)) if (label := dims[a]) is not None)
+    return Value(trace.operation("count", dt.weak_int, (), detail=labels))
+
+
+def _least(name: str, dtype: dt.DType) -> float:
+    if dtype.kind == "f":
+        return -math.inf
+    if dtype.kind in "iu":
+        return dt.integer_range(dtype)[0]
+    raise TypeError(f"{name} takes signed, unsigned, real types (got {dtype.name})")
+
+
+def _greatest(name: str, dtype: dt.DType) -> float:
+    _least(name, dtype)
+    return math.inf if dtype.kind == "f" else dt.integer_range(dtype)[1]

@@ -1,0 +1,95 @@
+"""Reductions on a GPU: torch's arrays, every regime, large sizes, half precision."""
+
+from __future__ import annotations
+
+import pytest
+
+from culaunch import elementwise as ew
+
+pytestmark = [pytest.mark.gpu, pytest.mark.needs("torch")]
+
+
+@ew.fuse
+def softmax(x):
+    e = ew.exp(x - ew.max(x, axis=-1, keepdims=True))
+    return e / ew.sum(e, axis=-1, keepdims=True)
+
+
+@ew.fuse
+def layer_norm(x, weight, bias, eps=1e-5):
+    apart = x - ew.mean(x, axis=-1, keepdims=True)
+    scale = ew.rsqrt(ew.mean(apart * apart, axis=-1, keepdims=True) + eps)
+    return apart * scale * weight + bias
+
+
+SHAPES = [(7, 3), (1000, 128), (33, 1000), (5, 4099), (64, 8192), (1000, 65536), (2, 1 << 20),
+          (1 << 16, 40), (1, 1 << 24), (3, 12345), (50, 3, 640)]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_rows_of_every_length(shape, dtype):
+    import torch
+
+    x = torch.randn(shape, device="cuda").to(getattr(torch, dtype))
+    half = dtype in ("float16", "bfloat16")
+    tolerance = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 1e-5, "float64": 1e-12}[dtype]
+    wide = x.double()
+    torch.testing.assert_close(
+        softmax(x).double(), torch.softmax(wide, -1), rtol=tolerance, atol=tolerance
+    )
+    weight, bias = (torch.randn(shape[-1], device="cuda").to(x.dtype) for _ in range(2))
+    wanted = torch.nn.functional.layer_norm(wide, shape[-1:], weight.double(), bias.double())
+    torch.testing.assert_close(
+        layer_norm(x, weight, bias).double(), wanted, rtol=10 * tolerance, atol=10 * tolerance
+    )
+    for axis in (0, -1, None):
+        got = ew.fuse(lambda x, axis=axis: (ew.sum(x, axis=axis), ew.argmax(x, axis=axis)))(x)
+        total = wide.sum() if axis is None else wide.sum(axis)
+        scale = wide.abs().sum() if axis is None else wide.abs().sum(axis)
+        assert bool(((got[0].double() - total).abs() <= scale * tolerance).all())
+        most = wide.argmax() if axis is None else wide.argmax(axis)
+        if half:  # several are equal: the first of them
+            found = wide.flatten()[got[1]] if axis is None else wide.gather(
+                axis, got[1].unsqueeze(axis)
+            ).squeeze(axis)  # fmt: skip
+            greatest = wide.max() if axis is None else wide.amax(axis)
+            assert bool((found == greatest).all())
+        else:
+            assert bool((got[1] == most).all())
+
+
+def test_more_elements_than_32_bits_count():
+    import torch
+
+    if torch.cuda.mem_get_info()[0] < 6 << 30:
+        pytest.skip("needs 6 GiB of GPU memory")
+    x = torch.ones((1 << 32) + 5, dtype=torch.int8, device="cuda")
+    x[-1] = 3
+    total, where = ew.fuse(lambda x: (ew.sum(x), ew.argmax(x)))(x)
+    assert int(total) == (1 << 32) + 7
+    assert int(where) == (1 << 32) + 4
+
+
+def test_the_same_bits_every_time():
+    import torch
+
+    x = torch.randn(1 << 24, device="cuda")
+    total = ew.fuse(lambda x: ew.sum(x))
+    assert len({float(total(x)) for _ in range(20)}) == 1
+
+
+def test_compiled_regions_and_graphs():
+    import torch
+
+    x = torch.randn(64, 256, device="cuda")
+    compiled = torch.compile(lambda x: softmax(x * 2) + 1, fullgraph=True)
+    torch.testing.assert_close(compiled(x), torch.softmax(x * 2, -1) + 1)
+    graph = torch.cuda.CUDAGraph()
+    out = torch.empty_like(x)
+    softmax(x, out=out)
+    with torch.cuda.graph(graph):
+        softmax(x, out=out)
+    x.normal_()
+    graph.replay()
+    torch.testing.assert_close(out, torch.softmax(x, -1))
