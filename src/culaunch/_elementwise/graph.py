@@ -24,14 +24,14 @@ class Node:
     trace : Trace
         The graph that it is in.
     op : str
-        A name of `OPERATIONS`, or ``input``, ``constant``, ``cast``, ``round_to``, ``where``. Of a
-        function that reduces also ``reduce``, ``part``, ``count``, ``position`` and ``call``.
+        A name of `OPERATIONS`, or ``input``, ``constant``, ``cast``, ``round_to``, ``where``.
+        Functions that reduce add ``reduce``, ``part``, ``count``, ``position``, ``squeeze`` and ``call``.
     dtype : DType
         The element type of what it computes; a Python number's is weak.
     args : tuple of Node
     index : int
-        Of an input: the argument; ``-1 - argument`` for one that is a scalar with a type. Of a
-        part: which component of the reduction.
+        Of an input: the argument; ``-1 - argument`` for one that is a scalar with a type. A
+        part has the number of its component.
     number : bool, int, float or complex, optional
         Of a constant.
     detail : object, optional

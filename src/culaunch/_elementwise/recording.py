@@ -1,4 +1,4 @@
-"""Who records a call of a fused function in a body."""
+"""The recorder of calls of fused functions in a body."""
 
 from __future__ import annotations
 

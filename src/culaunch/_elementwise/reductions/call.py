@@ -56,7 +56,7 @@ class ReductionCall(BodyCall):
         return Value(node)
 
     def run(self, out: Any) -> Any:
-        """Take part in the call; the result is that of the function."""
+        """Take part in the call; return the function's result."""
         shapes = [self.trace.shape(node) for node in self.results]
         if out is None:
             outputs = [

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Described:
-    """An array of which shape, strides and alignment are known."""
+    """An array with a known shape, strides and alignment."""
 
     def __init__(
         self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, address: int

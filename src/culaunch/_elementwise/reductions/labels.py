@@ -101,7 +101,7 @@ class ShapedTrace(Trace):
         index: int = 0,
         detail: Hashable | None = None,
     ) -> Node:
-        """Return the node of an operation; its shape is that of its operands together."""
+        """Return the node of an operation; its operands broadcast to its shape."""
         node = super().operation(op, dtype, args, index, detail)
         if node not in self.dims:
             self.dims[node] = self.together(op, args)

@@ -16,10 +16,10 @@ COLUMNS = 32  # threads along the columns
 
 @dataclass(frozen=True)
 class Regime:
-    """What the source of a kernel depends on, beside what it computes.
+    """The choices that a kernel's source depends on, besides its computation.
 
-    A row is what is reduced to one element. Rows are contiguous along themselves (``"row"``), or
-    lie beside each other, so that they are columns of a matrix (``"column"``).
+    A row is what is reduced to one element. Rows are contiguous (``"row"``), or
+    lie beside each other, as the columns of a matrix do (``"column"``).
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
-"""Which reductions share a kernel, and in which order kernels run.
+"""Groups of reductions that share a kernel, in the order of the kernels.
 
 Reductions over the same dimensions, with the same dimensions left, share one, whether one depends
-on another or not. What a kernel computes of a reduction over other dimensions comes from an earlier
-kernel, through memory.
+on another or not. A kernel reads the results of reductions over other dimensions from memory, where
+an earlier kernel wrote them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _Key = tuple[int, frozenset[Label], frozenset[Label]]
 
 @dataclass(eq=False)
 class Group:
-    """What one kernel computes.
+    """The computation of one kernel.
 
     Attributes
     ----------
     kept, reduced : tuple of Label
-        The dimensions, outermost first. Of a group without reductions ``reduced`` is the innermost
-        dimension of its outputs.
+        The dimensions, outermost first. Without reductions, ``reduced``
+        is the innermost dimension of the outputs.
     phases : list of list of Node
-        Reductions: those of a phase depend on earlier phases alone.
+        Reductions: each depends only on earlier phases.
     outputs : list of (int, Node)
         Results, with their place among the results.
     published : list of Node

@@ -151,7 +151,7 @@ class Names:
 
 
 class ElementScope:
-    """What is computed for each element, in one loop.
+    """The computation of each element, in one loop.
 
     Attributes
     ----------
