@@ -10,9 +10,9 @@ from culaunch._core import NUMBERS
 from culaunch._core import Elementwise as CoreElementwise
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.cuda_source import kernel_name, render
+from culaunch._elementwise.graph import ReducesError
 from culaunch._elementwise.kernels import kernel_for, make_image, target_arch
 from culaunch._elementwise.loop import Layout, unroll
-from culaunch._elementwise.reductions.labels import ReducesError
 from culaunch._elementwise.trace import Value
 
 if TYPE_CHECKING:

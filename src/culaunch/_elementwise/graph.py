@@ -10,9 +10,13 @@ if TYPE_CHECKING:
 
     from culaunch._elementwise import dtypes as dt
 
-__all__ = ["Node", "Number", "Trace"]
+__all__ = ["Node", "Number", "ReducesError", "Trace"]
 
 Number: TypeAlias = "bool | int | float | complex"
+
+
+class ReducesError(Exception):
+    """A function that is traced without shapes reduces: it is traced with them instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +29,7 @@ class Node:
         The graph that it is in.
     op : str
         A name of `OPERATIONS`, or ``input``, ``constant``, ``cast``, ``round_to``, ``where``.
-        Functions that reduce add ``reduce``, ``part``, ``count``, ``position``, ``squeeze`` and ``call``.
+        Functions that reduce add ``reduce``, ``part``, ``count``, ``position``, ``squeeze``, ``call``.
     dtype : DType
         The element type of what it computes; a Python number's is weak.
     args : tuple of Node

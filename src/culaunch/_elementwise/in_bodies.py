@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.values import spell
 from culaunch._core import NUMBERS
 from culaunch._elementwise import dtypes as dt
-from culaunch._elementwise.reductions.labels import ReducesError
+from culaunch._elementwise.graph import ReducesError
 from culaunch._launch.array import array_info
 from culaunch._launch.strides import is_dense
 
 if TYPE_CHECKING:
-    from culaunch._elementwise.elementwise_function import ElementwiseFunction
     from culaunch._launch.recording import RecordingBody
 
 _MOST = NUMBERS["operands"]["MAX_OPERANDS"]
@@ -31,9 +30,7 @@ class BodyCall:
     broadcast to, and the memory order that the function itself would choose.
     """
 
-    def __init__(
-        self, body: RecordingBody, function: ElementwiseFunction, arguments: tuple[Any, ...]
-    ) -> None:
+    def __init__(self, body: RecordingBody, function: Any, arguments: tuple[Any, ...]) -> None:
         self.body = body
         self.function = function
         self.arguments = arguments

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._core import Elementwise as CoreElementwise
+from culaunch._elementwise.graph import ReducesError
 from culaunch._elementwise.in_bodies import BodyCall
 from culaunch._elementwise.reductions.call import ReductionCall
-from culaunch._elementwise.reductions.labels import ReducesError
 from culaunch._elementwise.trace import Value
 from culaunch._launch.recording import RECORDERS
 

@@ -18,7 +18,6 @@ from culaunch._elementwise.reductions.schedule import Schedule
 from culaunch._elementwise.trace import Value
 
 if TYPE_CHECKING:
-    from culaunch._elementwise.elementwise_function import ElementwiseFunction
     from culaunch._elementwise.graph import Node
     from culaunch._elementwise.reductions.schedule import Group
     from culaunch._launch.recording import RecordingBody
@@ -27,9 +26,7 @@ if TYPE_CHECKING:
 class ReductionCall(BodyCall):
     """One call in a body: its kernels, and the memory between them."""
 
-    def __init__(
-        self, body: RecordingBody, function: ElementwiseFunction, arguments: tuple[Any, ...]
-    ) -> None:
+    def __init__(self, body: RecordingBody, function: Any, arguments: tuple[Any, ...]) -> None:
         self.body, self.function, self.arguments = body, function, arguments
         self.trace = ShapedTrace(function.__name__)
         self._arrays: dict[Node, Any] = {}

@@ -12,7 +12,6 @@ from culaunch._launch.dtype import from_dlpack
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from culaunch._elementwise.elementwise_function import ElementwiseFunction
     from culaunch._elementwise.reductions.kernel_text import KernelText
 
 
@@ -55,7 +54,7 @@ class _DescribingBody:
             raise exception(message if isinstance(message, str) else message())
 
 
-def texts_of(function: ElementwiseFunction, arguments: tuple[Any, ...], out: Any) -> tuple[
+def texts_of(function: Any, arguments: tuple[Any, ...], out: Any) -> tuple[
     list[KernelText], int
 ]:  # fmt: skip
     """Return the texts of the kernels of a call, in their order, and the device."""

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
     from culaunch._elementwise import dtypes as dt
     from culaunch._elementwise.reductions.combiner import Combiner
 
-__all__ = ["Dims", "Label", "ReducesError", "Reduction", "ShapedTrace"]
-
-
-class ReducesError(Exception):
-    """A function that is traced without shapes reduces: it is traced with them instead."""
+__all__ = ["Dims", "Label", "Reduction", "ShapedTrace"]
 
 
 class Label:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.values import spell
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise import math_functions as mf
+from culaunch._elementwise.graph import ReducesError
 from culaunch._elementwise.reductions.combiner import make_combiner
-from culaunch._elementwise.reductions.labels import ReducesError, Reduction, ShapedTrace
+from culaunch._elementwise.reductions.labels import Reduction, ShapedTrace
 from culaunch._elementwise.trace import Value, nodes_of, not_a_value, where
 
 if TYPE_CHECKING:
