@@ -1,9 +1,6 @@
 """Check the prose of pages, docstrings, help and messages against docs/dev/style.md.
 
-Files in ``tools/prose/pending.txt`` are not rewritten yet and are left out. That list may only
-shrink: a file in it that has no findings is an error, and the message asks for its removal.
-
-Usage: check_prose.py [--count] [--all] [PATH ...]
+Usage: check_prose.py [--count] [PATH ...]
 """
 
 from __future__ import annotations
@@ -18,30 +15,22 @@ from check_words import ROOT, tracked
 from prose.rules import check
 from prose.texts import texts
 
-PENDING = Path(__file__).parent / "prose" / "pending.txt"
-# Licenses and tables of data are not ours to rewrite.
+# Licenses and data tables are not checked.
 FOLDERS = ("docs", "src", "csrc", "include")
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 SUFFIXES = {".md", ".py", ".h", ".hpp", ".cpp"}
 
 
 def main() -> int:
-    """Print the findings; return 1 if a file that is held has one, or a pending file has none."""
+    """Print the findings; return 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", action="store_true", help="print one number per file")
-    parser.add_argument("--all", action="store_true", help="check pending files as well")
-    parser.add_argument("paths", nargs="*", type=Path, help="check these files instead")
+    parser.add_argument("paths", nargs="*", type=Path, help="check only these files")
     asked = parser.parse_args()
-    pending = set() if asked.all or asked.paths else pending_files()
     total = 0
     for path in [path.resolve() for path in asked.paths] or checked_files():
         found = findings(path)
         name = str(path.relative_to(ROOT))
-        if name in pending:
-            if not found:
-                print(f"{name}: has no findings; remove it from {PENDING.relative_to(ROOT)}")
-                total += 1
-            continue
         total += len(found)
         if asked.count:
             if found:
@@ -53,14 +42,8 @@ def main() -> int:
     return 1 if total else 0
 
 
-def pending_files() -> set[str]:
-    """Return the files that are not rewritten yet."""
-    lines = PENDING.read_text().splitlines() if PENDING.exists() else []
-    return {line for line in lines if line and not line.startswith("#")}
-
-
 def checked_files() -> list[Path]:
-    """List the tracked files whose prose is held."""
+    """List the tracked files whose prose is checked."""
     return [
         path
         for path in tracked()

@@ -1,7 +1,7 @@
 """Make the tables of pages from the JSON files of the benchmarks in docs/benchmarks.
 
-A new run changes such a file and nothing else: tables, bars, the chart of the front page and the
-line that says what was measured are made of it when the pages are built.
+A new run changes only one of these files. The build of the pages makes the tables, the bars, the
+chart of the front page and the line that describes the machine from it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ DISPATCH = {
     "KernelSet[grid]": "`KernelSet[grid]`",
     "KernelSet[grid] that zeroes": "`KernelSet[grid]` that sets an array to zero",
     "install(), jit[grid]": "`jit[grid]` after `install()`",
-    "install(), compiled[grid]": "what a launch returned, `compiled[grid]`, after `install()`",
+    "install(), compiled[grid]": "`compiled[grid]` of an earlier launch, after `install()`",
     "native, autotuned": "`native[grid]`, autotuned",
     "Triton compiled[grid]": "Triton, compiled kernel's `[grid]`",
     "Triton jit[grid]": "Triton `jit[grid]`",
@@ -110,7 +110,7 @@ def machine(name: str) -> str:
 
 
 def launches(name: str) -> str:
-    """Return the table of launches, in nanoseconds, but for contenders that were not measured."""
+    """Return the table of launches, in nanoseconds, without contenders that were not measured."""
     return _by_kernel("", LAUNCHES, medians(read(name)))
 
 
@@ -127,7 +127,7 @@ def from_cpp(name: str) -> str:
     for what, time in found.items():
         twin = "default stream by hand" if what.startswith("default") else "by hand"
         rows.append([what, f"{time:.0f}", f"{time / found[twin]:.3f}"])
-    return _table(["", "ns", "of the call by hand"], rows)
+    return _table(["", "ns", "relative to the call by hand"], rows)
 
 
 def kernels(name: str, *wanted: str) -> str:

@@ -40,14 +40,14 @@ class Entity:
 
 
 def cpp_reference(header: str, *left_out: str) -> str:
-    """Return reStructuredText for what a header declares for users.
+    """Return reStructuredText for the public declarations of a header.
 
     Parameters
     ----------
     header : str
         Its name below include/culaunch.
     *left_out : str
-        What is there for culaunch itself: names, and members as ``Class::name``.
+        Names that are internal to culaunch, with members as ``Class::name``.
     """
     lines: list[str] = []
     for entity in entities((HEADERS / header).read_text()):
