@@ -1,4 +1,14 @@
-"""Elementwise functions of arrays as one kernel, for arrays of any framework."""
+"""Elementwise functions of arrays as one kernel, for arrays of any framework.
+
+Examples
+--------
+>>> from culaunch import elementwise as ew
+>>> @ew.fuse
+... def scaled_relu(x, factor):
+...     return ew.maximum(x, 0) * factor
+>>> scaled_relu(x, 2.0).numpy()[:3]
+array([2., 2., 2.], dtype=float32)
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Test kernels on the emulated driver and, where there is one, on the GPU: one test, both drivers.
+"""Test kernels on the emulated driver, and on the GPU if there is one, with the same test.
 
-Installed with culaunch is a pytest plugin. A test that takes the fixture ``culaunch_driver`` runs
-once for each driver; ``@pytest.mark.culaunch_drivers("emulator")`` says which::
+culaunch installs a pytest plugin. A test with the fixture ``culaunch_driver`` runs once for each
+driver. ``@pytest.mark.culaunch_drivers("emulator")`` selects drivers::
 
     def test_scale(culaunch_driver):
         x = np.arange(1000, dtype=np.float32)
@@ -9,7 +9,13 @@ once for each driver; ``@pytest.mark.culaunch_drivers("emulator")`` says which::
         cl.load(cl.compile(SOURCE))["scale"][4, 256](y, testing.to_driver(x), 2.0, 1000)
         testing.assert_allclose(y, 2 * x)
 
-Nothing here imports pytest: the functions serve any test runner.
+Nothing here imports pytest: the functions work with any test runner.
+
+Examples
+--------
+>>> from culaunch import testing
+>>> a = testing.to_driver(np.arange(4, dtype=np.float32))
+>>> testing.assert_allclose(a, [0, 1, 2, 3])
 """
 
 from __future__ import annotations

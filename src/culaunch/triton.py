@@ -1,6 +1,12 @@
 """Triton kernels: native launches, ahead-of-time compilation, and shipping without Triton.
 
 ``python -m culaunch.triton script.py`` runs a program with :func:`install` in force.
+
+Examples
+--------
+>>> from culaunch.triton import install
+>>> with install():  # doctest: +SKIP
+...     my_triton_program()
 """
 
 from __future__ import annotations

@@ -64,6 +64,13 @@ class Cache:
     ------
     TypeError, ValueError
         If an argument is invalid.
+
+    Examples
+    --------
+    >>> cache = cl.Cache("images", max_bytes=1 << 30)
+    >>> image = cl.compile(source, cache=cache)
+    >>> cache.info().entries
+    1
     """
 
     def __init__(

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """The contents of a cache."""
+    """The contents of a cache.
+
+    Examples
+    --------
+    >>> info = cl.Cache("images").info()
+    >>> info.usable, info.entries
+    (True, 0)
+    """
 
     path: str
     usable: bool

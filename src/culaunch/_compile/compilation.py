@@ -118,6 +118,12 @@ def compile(  # noqa: A001
         If the compiler or the headers are not installed; the message has the pip command.
     OSError
         If there is no space for nvcc's files, which are in ``$TMPDIR``.
+
+    Examples
+    --------
+    >>> image = cl.compile(source, arch="compute_80", names=["scale<float>"])
+    >>> image.format, dict(image.names)
+    ('ptx', {'scale<float>': '_Z5scaleIfEvPT_PKS0_S0_i'})
     """
     if unknown:
         refuse_keywords("compile", unknown, _KEYWORDS, _OTHER_WORDS)

@@ -40,6 +40,12 @@ def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
         If there are none, two for one architecture, or a fatbin among them.
     MissingDependencyError
         If nvFatbin is not installed; the message has the pip command.
+
+    Examples
+    --------
+    >>> image = cl.fatbin([cl.compile(source, arch=arch) for arch in ("compute_80", "compute_90")])
+    >>> image.arch
+    ('compute_80', 'compute_90')
     """
     if isinstance(images, (str, bytes, os.PathLike, Image)) or not isinstance(images, Iterable):
         raise TypeError(f"images must be a list of images (got {spell(images)})")

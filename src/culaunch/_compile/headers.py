@@ -28,6 +28,12 @@ class Headers(Mapping[str, str]):
     ----------
     files : Mapping[str, str], optional
         Text by name, such as ``{"my/math.h": "..."}``. Names are relative and use ``/``.
+
+    Examples
+    --------
+    >>> headers = cl.Headers({"factor.h": "#define FACTOR 2.0f"})
+    >>> text = '#include "factor.h"' + chr(10) + "__device__ float f = FACTOR;"
+    >>> image = cl.compile(text, headers=headers)
     """
 
     def __init__(self, files: Mapping[str, str] | None = None) -> None:

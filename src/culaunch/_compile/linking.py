@@ -82,6 +82,14 @@ def link(
         If an argument is not what it should be: no images, PTX of images without LTO-IR.
     MissingDependencyError
         If nvJitLink is not installed; the message has the pip command.
+
+    Examples
+    --------
+    >>> twice = "__device__ float twice(float x) { return 2 * x; }"
+    >>> run = 'extern "C" __global__ void run(float* x) { *x = twice(*x); }'
+    >>> declaration = "__device__ float twice(float x);"
+    >>> parts = [cl.compile(twice, lto=True), cl.compile(declaration + run, lto=True)]
+    >>> kernel = cl.load(cl.link(parts))["run"]
     """
     # Read the inputs only once: then the same bytes are checked, part of the key, and linked.
     inputs = _read_inputs(images)

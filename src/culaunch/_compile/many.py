@@ -95,6 +95,13 @@ def compile_many(
         Requests that had not started are not compiled.
     ValueError, TypeError
         If a request or another argument is invalid.
+
+    Examples
+    --------
+    >>> requests = [source, {"source": source, "arch": "compute_90"}]
+    >>> images = cl.compile_many(requests, arch="compute_80")
+    >>> [image.arch for image in images]
+    [('compute_80',), ('compute_90',)]
     """
     if isinstance(requests, (str, bytes, os.PathLike, Mapping)) or not isinstance(
         requests, Iterable

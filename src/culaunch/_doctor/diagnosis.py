@@ -26,6 +26,11 @@ class Finding:
         What was found, and where; of what is broken, why.
     remedy : str
         What to do about it: a command, where there is one.
+
+    Examples
+    --------
+    >>> [finding.state for finding in cl.doctor().findings if finding.name == "emulator"]
+    ['ok']
     """
 
     topic: str
@@ -43,6 +48,12 @@ class Diagnosis:
     ----------
     findings : tuple of Finding
         In the order of printing.
+
+    Examples
+    --------
+    >>> diagnosis = cl.doctor()
+    >>> for finding in diagnosis.broken:
+    ...     print(finding.name, finding.detail)
     """
 
     findings: tuple[Finding, ...]

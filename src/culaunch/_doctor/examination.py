@@ -27,6 +27,12 @@ def doctor() -> Diagnosis:
     -------
     Diagnosis
         ``print(culaunch.doctor())`` shows it as ``culaunch doctor`` does.
+
+    Examples
+    --------
+    >>> print(cl.doctor())
+    this installation
+      culaunch ...
     """
     looks = (_check_python, check_drivers, check_compilers, check_frameworks, _check_cache)
     return Diagnosis(tuple(finding for look in looks for finding in look()))

@@ -69,6 +69,10 @@ def embed(
         If a file is missing or cannot be read or written. No partial file is left.
     ValueError
         If `name`, `symbol_style` or `machine` is not one of those allowed.
+
+    Examples
+    --------
+    >>> cl.embed(cl.compile(source, arch="sm_90"), "kernels.o", "kernels")
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be a str (got {type(name).__name__})")

@@ -17,6 +17,11 @@ def include_dir() -> str:
     -------
     str
         An absolute path.
+
+    Examples
+    --------
+    >>> Path(cl.include_dir(), "culaunch/culaunch.h").exists()
+    True
     """
     return _find("include", os.path.join("culaunch", "culaunch.h"))
 
@@ -28,6 +33,11 @@ def cmake_dir() -> str:
     -------
     str
         An absolute path.
+
+    Examples
+    --------
+    >>> Path(cl.cmake_dir(), "culaunchConfig.cmake").exists()
+    True
     """
     return _find("cmake", "culaunchConfig.cmake")
 

@@ -68,6 +68,11 @@ def export(
         argument, or takes a value that TVM-FFI does not have.
     ValueError
         If a function was neither called nor specialized, or two exports have one name.
+
+    Examples
+    --------
+    >>> result = scale(x, 2.0)
+    >>> cl.export([scale], "libmylib.so", header="mylib.h")
     """
     chosen = [functions] if isinstance(functions, (Function, RecordedFunction)) else functions
     for one in checked_list("functions", chosen, "functions of culaunch"):

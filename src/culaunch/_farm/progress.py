@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """The argument of a ``progress=`` callable after each request that has ended."""
+    """The argument of a ``progress=`` callable after each request that has ended.
+
+    Examples
+    --------
+    >>> def show(progress):
+    ...     print(progress.done, "of", progress.total)
+    >>> images = cl.compile_many([source, source], jobs=1, progress=show)
+    1 of 2
+    2 of 2
+    """
 
     done: int
     """Requests that have ended, with those that failed."""

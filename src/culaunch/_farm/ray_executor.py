@@ -28,6 +28,11 @@ class RayExecutor(concurrent.futures.Executor):
         If Ray is not installed.
     TypeError, ValueError
         Ray's own, if it has no such option.
+
+    Examples
+    --------
+    >>> with cl.RayExecutor(num_cpus=1) as executor:  # doctest: +SKIP
+    ...     images = cl.compile_many(sources, executor=executor)
     """
 
     def __init__(self, **options: Any) -> None:

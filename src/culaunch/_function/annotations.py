@@ -35,6 +35,16 @@ def same(name: str) -> Same:
     ----------
     name : str
         That argument's.
+
+    Examples
+    --------
+    >>> @cl.function
+    ... def add(x: cl.Array("float32 | float16"), y: cl.Array(cl.same("x"))):
+    ...     return None
+    >>> add(x, cl.zeros(256, "float16"))
+    Traceback (most recent call last):
+        ...
+    TypeError: ...
     """
     return Same(checked_text("name", name, "a str, the name of a parameter"))
 
@@ -54,6 +64,18 @@ class Array:
         Element types, separated by ``|``; any type by default.
     dims : str, optional
         Dimensions, separated by spaces; any number by default.
+
+    Examples
+    --------
+    >>> @cl.function
+    ... def add(x: cl.Array("float32", "n"), y: cl.Array(cl.same("x"), "n")):
+    ...     z = cl.empty_like(x)
+    ...     module["add"][cl.ceildiv(x.size, 256), 256](z, x, y, x.size)
+    ...     return z
+    >>> add(x, cl.zeros(10))
+    Traceback (most recent call last):
+        ...
+    ValueError: ...
     """
 
     def __init__(self, dtype: Any = None, dims: str | None = None) -> None:

@@ -20,6 +20,11 @@ def function_debugging() -> Generator[None, None, None]:
     """Run the bodies of functions that this thread calls as plain Python.
 
     A debugger steps through them, ``print`` shows numbers, and launches happen where they stand.
+
+    Examples
+    --------
+    >>> with cl.function_debugging():
+    ...     result = scale(x, 2.0)
     """
     depth = getattr(_local, "depth", 0)
     _local.depth = depth + 1

@@ -69,6 +69,16 @@ def function(
     ------
     TypeError
         If the body has ``*args``, or is not a Python function.
+
+    Examples
+    --------
+    >>> @cl.function
+    ... def doubled(x):
+    ...     y = cl.empty_like(x)
+    ...     kernel[cl.ceildiv(x.size, 256), 256](y, x, 2.0, x.size)
+    ...     return y
+    >>> doubled(x).numpy()[:3]
+    array([2., 2., 2.], dtype=float32)
     """
     checked_flag("debug", debug)
     kind = DebugFunction if debug else Function

@@ -59,6 +59,14 @@ class Function(CoreFunction, Generic[P, R]):
     ----------
     declaration : Declaration
         Its parameters.
+
+    Examples
+    --------
+    >>> scale(x, 2.0).numpy()[:3]
+    array([2., 2., 2.], dtype=float32)
+    >>> print(scale.explain(x, 2.0))
+    scale(x: float32[_], factor: float), 1 path
+    ...
     """
 
     __wrapped__: Callable[P, R]

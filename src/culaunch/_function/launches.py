@@ -154,6 +154,16 @@ def launch_if(condition: Any, launcher: Any, *args: Any) -> None:
     ------
     TypeError, ValueError, OverflowError
         As the launch itself.
+
+    Examples
+    --------
+    >>> @cl.function
+    ... def scaled(x, factor: float):
+    ...     y = cl.zeros_like(x)
+    ...     cl.launch_if(x.size > 0, kernel[cl.ceildiv(x.size, 256), 256], y, x, factor, x.size)
+    ...     return y
+    >>> scaled(cl.empty(0), 2.0).size
+    0
     """
     if isinstance(launcher, BodyLauncher):
         if not is_symbolic(condition) and not hasattr(condition, "node"):

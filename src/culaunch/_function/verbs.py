@@ -48,6 +48,14 @@ def check(condition: Any, message: str, exception: type[Exception] = ValueError)
     ------
     ValueError
         Or the exception that was asked for.
+
+    Examples
+    --------
+    >>> cl.check(x.ndim == 1, "x must have one dimension")
+    >>> cl.check(x.ndim == 2, "x must have two dimensions")
+    Traceback (most recent call last):
+        ...
+    ValueError: x must have two dimensions
     """
     checked_message(message)
     if exception not in EXCEPTIONS:
@@ -101,6 +109,14 @@ def empty(
         order.
     DriverError
         If the device does not have enough memory.
+
+    Examples
+    --------
+    >>> a = cl.empty((2, 3), "float16")
+    >>> a.shape, a.dtype.name
+    ((2, 3), 'float16')
+    >>> cl.empty(like=a, dtype="int32").shape
+    (2, 3)
     """
     body = current()
     if body is None:
@@ -116,7 +132,13 @@ def zeros(
     stream: object = None,
     like: Any = None,
 ) -> Any:
-    """Allocate an array of zeros, set in the stream; :func:`empty` has the parameters."""
+    """Allocate an array of zeros, set in the stream; :func:`empty` has the parameters.
+
+    Examples
+    --------
+    >>> cl.zeros(3, "int32").numpy()
+    array([0, 0, 0], dtype=int32)
+    """
     body = current()
     if body is None:
         return device_zeros(shape, _of_numpy(dtype), device=device, stream=stream, like=like)
@@ -135,12 +157,25 @@ def empty_like(x: Any, dtype: Any = None, shape: Any = None) -> Any:
         Another element type.
     shape : int or tuple[int, ...], optional
         Another shape.
+
+    Examples
+    --------
+    >>> cl.empty_like(x, "float16").dtype.name
+    'float16'
+    >>> type(cl.empty_like(np.ones(3)))
+    <class 'numpy.ndarray'>
     """
     return _like("empty_like", x, dtype, shape, 0)
 
 
 def zeros_like(x: Any, dtype: Any = None, shape: Any = None) -> Any:
-    """Allocate an array of zeros like another; :func:`empty_like` has the parameters."""
+    """Allocate an array of zeros like another; :func:`empty_like` has the parameters.
+
+    Examples
+    --------
+    >>> cl.zeros_like(x).numpy()[:3]
+    array([0., 0., 0.], dtype=float32)
+    """
     return _like("zeros_like", x, dtype, shape, 1)
 
 
@@ -153,6 +188,11 @@ def ceildiv(x: Any, y: Any) -> Any:
         If they are no ints.
     ZeroDivisionError
         If y is 0.
+
+    Examples
+    --------
+    >>> cl.ceildiv(1000, 256)
+    4
     """
     return instructions.ceildiv(_int("ceildiv", x), _int("ceildiv", y))
 
@@ -164,6 +204,11 @@ def next_power_of_2(x: Any) -> Any:
     ------
     TypeError
         If it is no int.
+
+    Examples
+    --------
+    >>> [cl.next_power_of_2(n) for n in (0, 5, 8)]
+    [1, 8, 8]
     """
     return instructions.next_power_of_2(_int("next_power_of_2", x))
 

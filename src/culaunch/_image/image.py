@@ -50,6 +50,15 @@ class Image:
     ------
     ImageError
         If the bytes are not an image. The message says what they are instead, if known.
+
+    Examples
+    --------
+    >>> image = cl.compile(source, arch="compute_80")
+    >>> image.format, image.arch
+    ('ptx', ('compute_80',))
+    >>> image.save("kernels.ptx")
+    >>> cl.Image.open("kernels.ptx") == image
+    True
     """
 
     data: bytes

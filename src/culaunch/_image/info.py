@@ -28,6 +28,12 @@ class Inspection:
         ``"cubin"``, ``"fatbin"``, ``"ptx"``, or ``"elf"`` for a host object or library.
     images : tuple of ImageInfo
         The images in file order.
+
+    Examples
+    --------
+    >>> inspection = cl.inspect(cl.compile(source, arch=["compute_80", "compute_90"]))
+    >>> inspection.format, [image.arch for image in inspection.images]
+    ('fatbin', ['compute_80', 'compute_90'])
     """
 
     path: str | None
@@ -110,6 +116,12 @@ class ImageInfo:
     variables : tuple of VariableInfo
         The ``__device__`` and ``__constant__`` variables, without the compiler's own; always empty
         for LTO-IR.
+
+    Examples
+    --------
+    >>> info = cl.inspect(cl.compile(source, arch="sm_90")).images[0]
+    >>> info.format, info.arch, [kernel.name for kernel in info.kernels]
+    ('cubin', 'sm_90', ['add'])
     """
 
     format: str
@@ -162,6 +174,12 @@ class KernelInfo:
         The largest cluster, in blocks, that the kernel was compiled for.
     toolkit : str or None
         The toolkit that made it.
+
+    Examples
+    --------
+    >>> info = cl.inspect(cl.compile(source, arch="sm_90")).images[0].kernels[0]
+    >>> info.demangled, [parameter.type for parameter in info.params]
+    ('add', ['float*', 'const float*', 'const float*', 'int'])
     """
 
     name: str
@@ -213,6 +231,13 @@ class VariableInfo:
         In bytes; None where the image does not say.
     constant : bool
         Whether it is in constant memory.
+
+    Examples
+    --------
+    >>> image = cl.compile("__constant__ float table[4];", arch="sm_90")
+    >>> variable = cl.inspect(image).images[0].variables[0]
+    >>> variable.name, variable.size, variable.constant
+    ('table', 16, True)
     """
 
     name: str
@@ -240,6 +265,12 @@ class ParamInfo:
         Bytes, in the parameter block.
     type : str or None
         C spelling such as ``"float*"`` or ``"const __half*"``; None where unknown.
+
+    Examples
+    --------
+    >>> kernel = cl.inspect(cl.compile(source, arch="sm_90")).images[0].kernels[0]
+    >>> kernel.params[3].offset, kernel.params[3].size, kernel.params[3].type
+    (24, 4, 'int')
     """
 
     offset: int

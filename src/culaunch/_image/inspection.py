@@ -56,6 +56,12 @@ def inspect(
         If it is compressed with zstd and no decompressor is installed.
     OSError
         If the file is not there or cannot be read.
+
+    Examples
+    --------
+    >>> for kernel in cl.inspect(cl.compile(source, arch="sm_90")).images[0].kernels:
+    ...     print(kernel.demangled, [parameter.type for parameter in kernel.params])
+    add ['float*', 'const float*', 'const float*', 'int']
     """
     checked_flag("kernels", kernels)
     if visit is not None and not callable(visit):

@@ -118,6 +118,13 @@ def load_inline(
         If apache-tvm-ffi or ``cuda.h`` is missing.
     OSError
         If there is no space for a compiler's files.
+
+    Examples
+    --------
+    >>> text = "double twice(double x) { return 2 * x; }"
+    >>> module = cl.load_inline("twice", text, functions="twice")
+    >>> module.twice(21.0)
+    42.0
     """
     tvm_ffi = _tvm_ffi("load_inline")
     request = _Request.of(
@@ -197,6 +204,11 @@ def build_inline(
         As :func:`load_inline`.
     OSError
         If the output cannot be written, or there is no room for a compiler's files.
+
+    Examples
+    --------
+    >>> text = "double twice(double x) { return 2 * x; }"
+    >>> library = cl.build_inline("twice", text, functions="twice", output="twice.so")
     """
     _tvm_ffi("build_inline")
     if output is not None:
@@ -268,6 +280,13 @@ build_directory
         As :func:`load_inline`.
     OSError
         If a source is not there, or the output cannot be written.
+
+    Examples
+    --------
+    >>> _ = Path("twice.cpp").write_text(
+    ...     "double Twice(double x) { return 2 * x; } CULAUNCH_EXPORT(twice, Twice);"
+    ... )
+    >>> library = cl.build("twice", "twice.cpp", output="twice.so")
     """
     cpp, cuda = including(sources)
     return build_inline(

@@ -56,6 +56,13 @@ def stubs(library: str | os.PathLike[str], output: str | os.PathLike[str] | None
         Without apache-tvm-ffi.
     OSError
         If the library cannot be read, or the output cannot be written.
+
+    Examples
+    --------
+    >>> text = "double twice(double x) { return 2 * x; }"
+    >>> library = cl.build_inline("twice", text, functions="twice", output="twice.so")
+    >>> "def twice(x: float" in cl.stubs("twice.so")
+    True
     """
     path = checked_path("library", library)
     if output is not None:

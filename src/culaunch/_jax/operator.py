@@ -32,6 +32,10 @@ class JaxOperator:
     function : Function
     target : str
         The name of the custom call, for ``jax.export.DisabledSafetyCheck.custom_call``.
+
+    Examples
+    --------
+    >>> operator = cl.jax_op(scale, vmap="broadcast_all")
     """
 
     target = TARGET
@@ -181,6 +185,12 @@ def jax_op(function: Any, *, vmap: str | Callable[..., Any] = "sequential") -> J
         If it is not a function, or `vmap` is unknown.
     MissingDependencyError
         If JAX is not installed, or too old.
+
+    Examples
+    --------
+    >>> import jax
+    >>> operator = cl.jax_op(scale)
+    >>> y = jax.jit(operator)(jax.numpy.ones(256), 2.0)  # doctest: +SKIP
     """
     if not isinstance(function, CoreFunction):
         raise TypeError(f"jax_op takes a function of culaunch (got {spell(function)})")

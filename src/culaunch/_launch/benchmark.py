@@ -80,6 +80,12 @@ def benchmark(
         If an argument is invalid, or the call's arguments are wrong.
     DriverError
         If a launch fails.
+
+    Examples
+    --------
+    >>> timing = cl.benchmark(kernel[1, 256], y, x, 2.0, 256, repeat=5, flush=False)
+    >>> print(timing)
+    void scale<float>(float*, float const*, float, int) on ...
     """
     if not callable(function):
         raise TypeError(

@@ -25,6 +25,12 @@ class Device:
     ------
     ValueError, TypeError, OverflowError
         If there is no such device, or it is no number of one.
+
+    Examples
+    --------
+    >>> device = cl.Device(0)
+    >>> device.arch, device.attribute("warp_size")
+    ('sm_...', 32)
     """
 
     def __init__(self, ordinal: int | None = None) -> None:
@@ -76,12 +82,24 @@ class Device:
 
 
 def device_count() -> int:
-    """Return the number of devices of the driver in use."""
+    """Return the number of devices of the driver in use.
+
+    Examples
+    --------
+    >>> cl.device_count() > 0
+    True
+    """
     return current_driver().device_count
 
 
 def devices() -> tuple[Device, ...]:
-    """Return every device of the driver in use."""
+    """Return every device of the driver in use.
+
+    Examples
+    --------
+    >>> [device.name for device in cl.devices()]
+    [...]
+    """
     return tuple(Device(i) for i in range(device_count()))
 
 
@@ -92,6 +110,11 @@ def synchronize(device: int | None = None) -> None:
     ------
     DriverError
         If a kernel failed: its fault is reported by the first call that waits for it.
+
+    Examples
+    --------
+    >>> kernel[1, 256](y, x, 2.0, 256)
+    >>> cl.synchronize()
     """
     Device(device).synchronize()
 

@@ -41,6 +41,13 @@ class DeviceArray(CoreDeviceArray):
         Its size in bytes.
     device : int
         The ordinal of its device.
+
+    Examples
+    --------
+    >>> a = cl.zeros((2, 3), "int32")
+    >>> a.fill(7)
+    >>> a[1].numpy()
+    array([7, 7, 7], dtype=int32)
     """
 
     dtype: np.dtype[Any]

@@ -56,6 +56,12 @@ def set_driver(name: str) -> None:
         If the driver does not exist or is too old. The choice then stays as it was.
     ValueError
         If the name is not one of these.
+
+    Examples
+    --------
+    >>> cl.set_driver("emulator")
+    >>> cl.driver_name()
+    'emulator'
     """
     _open(name)
     # Only after it was opened: a driver that is not there is no choice.
@@ -70,6 +76,11 @@ def driver_name() -> str:
     ------
     DriverNotFoundError
         If there is none.
+
+    Examples
+    --------
+    >>> cl.driver_name()
+    '...'
     """
     return current_driver().name
 

@@ -29,6 +29,16 @@ class DType:
         ``b``, ``i``, ``u``, ``f`` or ``c``: bool, signed, unsigned, real, complex.
     spelling : str
         Its C++ type, such as ``"__nv_bfloat16"``.
+
+    Examples
+    --------
+    >>> @cl.function
+    ... def scaled(x, factor: float):
+    ...     y = cl.empty_like(x)
+    ...     module[f"scale<{x.dtype}>"][1, 256](y, x, factor, x.size)
+    ...     return y
+    >>> scaled(x, 2.0).numpy()[:3]
+    array([2., 2., 2.], dtype=float32)
     """
 
     name: str

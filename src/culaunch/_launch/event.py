@@ -37,6 +37,15 @@ class Event:
     ------
     DriverError
         If the driver cannot make one.
+
+    Examples
+    --------
+    >>> start = cl.Event().record()
+    >>> kernel[1, 256](y, x, 2.0, 256)
+    >>> end = cl.Event().record()
+    >>> end.synchronize()
+    >>> end.elapsed(start) >= 0
+    True
     """
 
     def __init__(

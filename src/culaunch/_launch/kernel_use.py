@@ -23,6 +23,11 @@ class KernelAttributes:
         it automatically.
     ptx_version, binary_version : int
         The virtual and the real architecture of the compiled code, as 10 major + minor.
+
+    Examples
+    --------
+    >>> kernel.attributes().max_threads_per_block
+    1024
     """
 
     max_threads_per_block: int
@@ -57,6 +62,11 @@ class Occupancy:
         without clusters (before sm_90).
     active_clusters : int or None
         Clusters of the asked size that the device runs at once, if a cluster was asked for.
+
+    Examples
+    --------
+    >>> kernel.occupancy(256).active_blocks > 0
+    True
     """
 
     active_blocks: int

@@ -33,6 +33,11 @@ def load(source: str | os.PathLike[str] | bytes | Image) -> Module:
         If there is no CUDA driver and the emulator was not chosen.
     OSError
         If the file is not there or cannot be read.
+
+    Examples
+    --------
+    >>> module = cl.load(cl.compile(source))
+    >>> module["add"][1, 256](y, x, x, 256)
     """
     try:
         image = Image.open(source)

@@ -31,7 +31,13 @@ _preloading = threading.local()
 
 @dataclass(frozen=True)
 class LoadedImage:
-    """An image that was loaded into the driver."""
+    """An image that was loaded into the driver.
+
+    Examples
+    --------
+    >>> cl.load_report().images[-1].size > 0
+    True
+    """
 
     source: str
     """The file, and the member of a library in it."""
@@ -50,7 +56,14 @@ class LoadedImage:
 
 @dataclass(frozen=True)
 class LoadReport:
-    """The images that this process loaded into the driver, in order; ``print`` shows a table."""
+    """The images that this process loaded into the driver, in order; ``print`` shows a table.
+
+    Examples
+    --------
+    >>> report = cl.load_report()
+    >>> report.size > 0, len(report.images) > 0
+    (True, True)
+    """
 
     images: tuple[LoadedImage, ...]
 
@@ -104,6 +117,12 @@ def load_report() -> LoadReport:
     """Return what this process has loaded into the driver: which images, when, how long it took.
 
     Times in its text count from when culaunch first loaded something of the driver's.
+
+    Examples
+    --------
+    >>> report = cl.load_report()
+    >>> report.images[-1].format
+    'ptx'
     """
     return LoadReport(tuple(_loaded))
 

@@ -107,6 +107,12 @@ def to_device(array: ArrayLike, device: int | None = None, stream: object = None
     ------
     TypeError, ValueError
         If kernels cannot use the element type, or it has the other byte order.
+
+    Examples
+    --------
+    >>> a = cl.to_device(np.arange(4))
+    >>> a.numpy()
+    array([0, 1, 2, 3])
     """
     np = optional("numpy", "to_device", "numpy")
     source = np.ascontiguousarray(array).reshape(np.shape(array))
@@ -137,6 +143,13 @@ def managed(
     ------
     TypeError, ValueError, OverflowError, DriverError
         As in :func:`empty`.
+
+    Examples
+    --------
+    >>> a = cl.managed(4, "int32")
+    >>> a.on_host()[:] = 5
+    >>> a.numpy()
+    array([5, 5, 5, 5], dtype=int32)
     """
     driver = current_driver()
     if DeviceType.CUDA_MANAGED not in driver.device_types:
@@ -175,6 +188,12 @@ def pinned(shape: int | tuple[int, ...], dtype: DTypeLike = "float32") -> np.nda
     ------
     TypeError, ValueError, OverflowError, DriverError
         As in :func:`empty`.
+
+    Examples
+    --------
+    >>> host = cl.pinned(256)
+    >>> host[:] = 1
+    >>> x.copy_from(host, stream=cl.Stream())
     """
     np = optional("numpy", "pinned", "numpy")
     driver = current_driver()

@@ -47,6 +47,13 @@ class Module:
         If the image is truncated, malformed or relocatable.
     DriverError
         If the driver refuses it.
+
+    Examples
+    --------
+    >>> module = cl.load(cl.compile(source, names=["scale<float>"]))
+    >>> [kernel.demangled for kernel in module]
+    ['add', 'void scale<float>(float*, float const*, float, int)']
+    >>> module["add"][1, 256](y, x, x, 256)
     """
 
     def __init__(self, image: Image) -> None:
@@ -251,6 +258,14 @@ class Kernel(KernelLaunches):
         Its name in the image: mangled, unless it is ``extern "C"``.
     handle : int
         The ``CUkernel``; 0 once the module is unloaded.
+
+    Examples
+    --------
+    >>> kernel = module["add"]
+    >>> kernel[1, 256](y, x, x, 256)
+    >>> kernel.launch(y, x, x, 256, grid=1, block=256)
+    >>> y.numpy()[:3]
+    array([2., 2., 2.], dtype=float32)
     """
 
     module: Module

@@ -47,6 +47,11 @@ def peer(array: Any, device: int | None = None) -> DeviceArray:
         If it is not an array, or not contiguous.
     DriverError
         If the device cannot access the memory of the other.
+
+    Examples
+    --------
+    >>> there = cl.to_device(np.ones(256, "float32"), device=cl.device_count() - 1)
+    >>> kernel[1, 256](y, cl.peer(there, 0), 2.0, 256)
     """
     driver = current_driver()
     ordinal = device_ordinal(driver, device)

@@ -30,6 +30,11 @@ class Signature:
     source : str
         What told the types: ``"name"`` (the mangled name), ``"image"`` (recorded when it was
         compiled), ``"ptx"``, ``"user"``, or ``"layout"`` where only sizes are known.
+
+    Examples
+    --------
+    >>> str(module["add"].signature)
+    '(float*, const float*, const float*, int)'
     """
 
     parameters: tuple[Parameter, ...]
@@ -56,6 +61,12 @@ class Parameter:
         Its place in the parameter block, in bytes, as the driver reports it.
     type : str or None
         Its C++ type, such as ``"const float*"``; None where nothing says it.
+
+    Examples
+    --------
+    >>> parameter = module["add"].signature.parameters[3]
+    >>> parameter.offset, parameter.size, parameter.type
+    (24, 4, 'int')
     """
 
     offset: int

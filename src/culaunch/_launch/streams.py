@@ -47,6 +47,14 @@ class Stream:
         If the device does not have this priority.
     DriverError
         If the driver cannot create a stream.
+
+    Examples
+    --------
+    >>> stream = cl.Stream()
+    >>> kernel[1, 256, 0, stream](y, x, 2.0, 256)
+    >>> stream.synchronize()
+    >>> with stream:
+    ...     z = scale(x, 2.0)
     """
 
     handle: int

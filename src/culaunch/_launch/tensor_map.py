@@ -46,6 +46,12 @@ class TensorMap(ctypes.Structure):
 
     It holds the address of the array that it was made of, which must stay alive: ``array`` keeps
     it.
+
+    Examples
+    --------
+    >>> a = cl.zeros((64, 64), "float16")
+    >>> tensor_map = cl.TensorMap.tiled(a, (16, 64))  # doctest: +SKIP
+    >>> kernel[1, 128](tensor_map)  # doctest: +SKIP
     """
 
     _fields_ = (("opaque", ctypes.c_uint64 * 16),)

@@ -73,6 +73,12 @@ class Surface(TextureUnitObject):
         If textures do not support the elements, the dimensions or the channels.
     DriverError
         If the driver fails. The emulator has no textures or surfaces.
+
+    Examples
+    --------
+    >>> surface = cl.Surface(np.zeros((16, 16), "float32"))  # doctest: +SKIP
+    >>> kernel[1, (16, 16)](surface)  # doctest: +SKIP
+    >>> surface.numpy()  # doctest: +SKIP
     """
 
     def __init__(self, array: ArrayLike, *, channels: int = 1, device: int | None = None) -> None:
@@ -142,6 +148,11 @@ class Texture(TextureUnitObject):
         contradict each other.
     DriverError
         If the driver fails. The emulator has no textures or surfaces.
+
+    Examples
+    --------
+    >>> texture = cl.Texture(np.eye(16, dtype="float32"), filter="linear")  # doctest: +SKIP
+    >>> kernel[1, (16, 16)](y, texture)  # doctest: +SKIP
     """
 
     def __init__(

@@ -35,6 +35,12 @@ class Timing:
         What one call was said to move and to compute.
     peak_bandwidth, peak_flops : float or None
         The limits each second that fractions are of.
+
+    Examples
+    --------
+    >>> timing = cl.benchmark(kernel[1, 256], y, x, 2.0, 256, repeat=5, flush=False, bytes=2048)
+    >>> timing.median > 0, timing.bandwidth > 0
+    (True, True)
     """
 
     name: str

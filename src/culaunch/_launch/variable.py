@@ -40,6 +40,13 @@ class GlobalVariable:
         The ordinal of the device that it is on.
     name : str
         Its name in the image.
+
+    Examples
+    --------
+    >>> module = cl.load(cl.compile("__device__ int counter[2] = {3, 4};"))
+    >>> counter = module.get_global("counter")
+    >>> counter.as_array(dtype="int32").numpy()
+    array([3, 4], dtype=int32)
     """
 
     address: int

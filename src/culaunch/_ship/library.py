@@ -38,6 +38,14 @@ class Library:
     kernels : SavedKernels
         The kernels that were saved beside the functions: ``lib.kernels["scale<float>"]``. They are
         found by every name that ``module[name]`` accepts.
+
+    Examples
+    --------
+    >>> result = scale(x, 2.0)
+    >>> cl.save([scale], "mylib.culib")
+    >>> library = cl.load_library("mylib.culib")
+    >>> library.scale(x, 3.0).numpy()[:3]
+    array([3., 3., 3.], dtype=float32)
     """
 
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
@@ -233,5 +241,12 @@ def load_library(source: str | os.PathLike[str] | bytes) -> Library:
         If it is not a library, is damaged, or is of a newer version.
     OSError
         If the file is not there or cannot be read.
+
+    Examples
+    --------
+    >>> result = scale(x, 2.0)
+    >>> cl.save([scale], "mylib.culib")
+    >>> cl.load_library("mylib.culib").scale(x, 3.0).numpy()[:3]
+    array([3., 3., 3.], dtype=float32)
     """
     return Library(source)

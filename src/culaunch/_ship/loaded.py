@@ -61,6 +61,14 @@ class LoadedFunction(RecordedFunction):
     may_mutate : tuple[str, ...]
         The parameters that may be written: the kernels' signatures did not decide.
     programs : SavedPrograms
+
+    Examples
+    --------
+    >>> result = scale(x, 2.0)
+    >>> cl.save([scale], "mylib.culib")
+    >>> function = cl.load_library("mylib.culib")["scale"]
+    >>> function(x, 3.0).numpy()[:3]
+    array([3., 3., 3.], dtype=float32)
     """
 
     __name__: str

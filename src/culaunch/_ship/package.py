@@ -108,6 +108,13 @@ def package(
         If it has no functions, or a name or the version is invalid.
     OSError
         If a file cannot be read or written.
+
+    Examples
+    --------
+    >>> result = scale(x, 2.0)
+    >>> cl.save([scale], "mylib.culib")
+    >>> cl.package("mylib.culib", name="my-kernels", version="1.0")
+    '...my_kernels-1.0-...whl'
     """
     lib = Library(checked_path("library", library))
     module = _checked_module(name)

@@ -48,6 +48,10 @@ def preload(
         If an image cannot be loaded.
     KernelNotFoundError
         If a function has no program for a device.
+
+    Examples
+    --------
+    >>> report = cl.preload(module)
     """
     ordinals = _ordinals(devices)
     for source in sources:

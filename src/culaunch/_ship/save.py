@@ -81,6 +81,11 @@ def save(
         If a function was never traced, or two different functions have one name. Also if a function
         contains something that a library cannot hold: a closed-over array, or a value of a custom
         class.
+
+    Examples
+    --------
+    >>> result = scale(x, 2.0)
+    >>> cl.save([scale], "mylib.culib", kernels=[module["add"]])
     """
     from culaunch._base.checks import checked_path
     from culaunch._base.outputs import write_output

@@ -43,6 +43,12 @@ class TorchOperator(CoreTorchOperator):
     why_python : str or None
     overload : torch._ops.OpOverload
         The operator itself.
+
+    Examples
+    --------
+    >>> operator = cl.torch_op("mylib::scale_op", scale)
+    >>> operator.mutates
+    ()
     """
 
     def __init__(

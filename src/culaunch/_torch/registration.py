@@ -86,6 +86,10 @@ def torch_op(
         If the name is invalid, or another operator has it.
     MissingDependencyError
         If torch is not installed.
+
+    Examples
+    --------
+    >>> operator = cl.torch_op("mylib::scale", scale)
     """
     checked_text("name", name, "a str, namespace::name")
     if _NAME.fullmatch(name) is None:

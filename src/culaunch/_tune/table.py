@@ -60,6 +60,16 @@ class TunedConfigs:
         If the file is not a table.
     OSError
         If the file cannot be read, or its directory does not exist.
+
+    Examples
+    --------
+    >>> table = cl.TunedConfigs("tuned.json")
+    >>> configs = [{"grid": 1, "block": 128}, {"grid": 1, "block": 256}]
+    >>> tuning = cl.tune(
+    ...     kernel, configs, (y, x, 2.0, 256), key=(256,), table=table, repeat=5, flush=False
+    ... )
+    >>> table[256] == tuning.best
+    True
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:

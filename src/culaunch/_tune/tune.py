@@ -102,6 +102,12 @@ def tune(
     LaunchError, CompileError, DriverError, ...
         If no configuration works: the error of the first one. A failed configuration is not tried
         again, and its trial has the error. A TypeError is raised immediately.
+
+    Examples
+    --------
+    >>> configs = [{"grid": 1, "block": 128}, {"grid": 1, "block": 256}]
+    >>> tuning = cl.tune(kernel, configs, (y, x, 2.0, 256), repeat=5, flush=False)
+    >>> launcher = kernel.configure(**tuning.best)
     """
     call = caller_of(target, grid)
     tried = checked_configs(target, configs)

@@ -26,6 +26,13 @@ class Trial:
         What its threads executed on the emulator.
     error : Exception or None
         Why it cannot run.
+
+    Examples
+    --------
+    >>> configs = [{"grid": 1, "block": 128}, {"grid": 1, "block": 256}]
+    >>> tuning = cl.tune(kernel, configs, (y, x, 2.0, 256), repeat=5, flush=False)
+    >>> [trial.error for trial in tuning.trials]
+    [None, None]
     """
 
     config: Config
@@ -74,6 +81,13 @@ class Tuning:
         In the order of the configurations; only the best one for a looked-up result.
     is_emulated : bool
         Whether the values are counted instructions instead of times.
+
+    Examples
+    --------
+    >>> configs = [{"grid": 1, "block": 128}, {"grid": 1, "block": 256}]
+    >>> tuning = cl.tune(kernel, configs, (y, x, 2.0, 256), repeat=5, flush=False)
+    >>> tuning.best in configs
+    True
     """
 
     name: str

@@ -42,6 +42,11 @@ class RemoteCache:
     ------
     TypeError, ValueError, OSError
         If an argument is invalid, or a key file cannot be read.
+
+    Examples
+    --------
+    >>> remote = cl.RemoteCache("file:///shared/cache", write=False)
+    >>> cache = cl.Cache("images", remote=remote)
     """
 
     def __init__(

@@ -1,0 +1,81 @@
+"""Every public name has an example in its docstring, and the examples run.
+
+They start from the block of docs/api/index.md.
+"""
+
+import doctest
+import inspect
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import culaunch as cl
+
+ROOT = Path(__file__).parents[2]
+NAMES = [
+    name
+    for name in cl.__all__
+    if not (isinstance(getattr(cl, name), type) and issubclass(getattr(cl, name), BaseException))
+]
+NEEDS = {
+    **dict.fromkeys(["build", "build_inline", "export", "load_inline", "stubs"], "tvm_ffi"),
+    **dict.fromkeys(["JaxOperator", "jax_op"], "jax"),
+    **dict.fromkeys(["TorchOperator", "torch_op"], "torch"),
+    "RemoteCache": "fsspec",
+}
+
+
+def example_of(name):
+    """Return the text below "Examples" in a docstring."""
+    return inspect.getdoc(getattr(cl, name)).partition("\nExamples\n--------\n")[2]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_public_name_has_an_example(name):
+    assert doctest.DocTestParser().get_examples(example_of(name)), f"{name} has no Examples section"
+
+
+@pytest.mark.slow
+@pytest.mark.needs("cuda.bindings")
+@pytest.mark.parametrize("need", ["", *sorted(set(NEEDS.values()))])
+def test_examples_run(need, has, tmp_path):
+    if need and not has(need):
+        pytest.skip(f"needs {need}")
+    names = [name for name in NAMES if NEEDS.get(name, "") == need]
+    page = (ROOT / "docs" / "api" / "index.md").read_text()
+    start = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+    program = f"""\
+import doctest
+import os
+import sys
+import types
+
+import culaunch as cl
+
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+failed = 0
+for name, text in {[(name, example_of(name)) for name in names]!r}:
+    os.mkdir(name)
+    os.chdir(name)
+    # A driver that an example selects is not the next one's.
+    os.environ["CULAUNCH_DRIVER"] = "emulator"
+    module = sys.modules["page"] = types.ModuleType("page")
+    exec(compile({start!r}, "index.md", "exec"), vars(module))
+    test = doctest.DocTestParser().get_doctest(text, vars(module), name, None, 0)
+    failed += doctest.DocTestRunner(optionflags=FLAGS).run(test).failed
+    os.chdir("..")
+sys.exit(failed > 0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        check=False,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
