@@ -1,4 +1,4 @@
-// What Python asks of arrays that it does not launch with.
+// Queries from Python about arrays that are not launched with.
 #pragma once
 
 #include "python/python.h"

@@ -4,7 +4,7 @@
 
 namespace {
 
-// What a method without arguments gives, as a number; 0 where it gives none.
+// The result of a method without arguments, as a number; 0 if it is not one.
 uint64_t Asked(PyObject* object, const char* method) {
   const Ref found(PyObject_CallMethod(object, method, nullptr));
   const uint64_t number = found ? PyLong_AsUnsignedLongLongMask(found.get()) : 0;

@@ -1,4 +1,4 @@
-// What is read of an array.
+// The properties that are read from an array.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@ struct Extent {
 
 Extent ExtentOf(const DLTensor& tensor);
 
-// The memory that an array is a view of, for a driver that looks at each access: kernels are given
-// other shapes and strides, and reach around the view as on a GPU.
+// The memory that an array is a view of, for a driver that checks each access. Kernels may get other
+// shapes and strides, and access memory around the view, as on a GPU.
 struct Storage {
   Extent extent;  // bytes 0: the view has all of it, or its framework does not tell
   bool is_read_only = false;
 };
 
-// Of a tensor of PyTorch its storage; of a NumPy array the last array that it is a view of. This
-// may run Python.
+// The storage of a PyTorch tensor, or the last array that a NumPy array is a view of. This may run
+// Python.
 Storage StorageOf(PyObject* object, const Extent& view);
 
 // Whether the elements lie one behind the other, in the order of the dimensions. No strides: so.

@@ -229,9 +229,9 @@ CULAUNCH_APART Mismatch ConvertOne(Conversion& conversion, ParameterSlot& slot, 
 
 }  // namespace
 
-// The usual call, whose arguments are of the types of the last one: tensors of one device, ints and
-// floats. A launch leaves the processor's caches and branch predictor to the driver, so that the
-// way is short and straight, and what is unusual goes another.
+// The usual call, whose arguments have the same types as in the last call: tensors of one device,
+// ints and floats. A launch leaves the processor's caches and branch predictor to the driver.
+// Therefore this path is short and straight, and unusual arguments take another one.
 Mismatch ConvertAll(Conversion& conversion, ParameterSlot* slots, PyObject* const* args,
                     size_t count, unsigned char* block, void** pointers, size_t* index) {
   const bool is_noted = conversion.driver.note_array != nullptr;

@@ -14,12 +14,12 @@
 #include "formats/dlpack.h"
 #include "python/python.h"
 
-// One parameter of a kernel: where it lies, and what is known of its type.
+// One parameter of a kernel: its place, and the known facts about its type.
 struct ParameterSlot {
   size_t offset = 0;
   size_t size = 0;
   TypeClass type_class = TypeClass::kUnknown;
-  // Of a pointer: to elements that the kernel may write, so that a read-only array is no argument.
+  // For a pointer: the kernel may write to its elements, so a read-only array is refused.
   bool may_write = false;
   // The element type of a pointer, the type of a floating-point number; bits 0: not known.
   DLDataType type = {0, 0, 0};
@@ -88,7 +88,7 @@ struct ArrayData {
   DLDataType dtype = {0, 0, 0};
 };
 
-// What reading a tensor came to, where it was not done.
+// The result of reading a tensor, if it was not read.
 inline Mismatch MismatchOf(TensorRead read) {
   return read == TensorRead::kFailed ? Mismatch::kPython : Mismatch::kTensor;
 }

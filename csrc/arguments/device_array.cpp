@@ -179,7 +179,7 @@ PyObject* Adopt(PyObject* type, PyObject* args) {
   const DLTensor& tensor = managed->dl_tensor;
   if (!table->IsDeviceMemory(tensor.device.device_type) || tensor.device.device_id < 0 ||
       tensor.device.device_id >= table->device_count()) {
-    PyErr_Format(PyExc_BufferError, "device (%d, %d) of DLPack is none of the driver in use",
+    PyErr_Format(PyExc_BufferError, "DLPack device (%d, %d) does not belong to the driver in use",
                  tensor.device.device_type, tensor.device.device_id);
     return nullptr;
   }

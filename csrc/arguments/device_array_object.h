@@ -1,4 +1,4 @@
-// What a DeviceArray is made of, for the files that are its methods.
+// The structure of a DeviceArray, for the files with its methods.
 #pragma once
 
 #include <cstdint>

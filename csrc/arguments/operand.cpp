@@ -1,4 +1,4 @@
-// What can be said of an operand that has been read.
+// Facts about an operand that has been read.
 #include "arguments/operands.h"
 
 namespace operands {

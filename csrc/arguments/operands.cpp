@@ -69,7 +69,7 @@ bool TakeTuples(PyObject* shape, PyObject* strides, const std::string& what, Ope
   return PyErr_Occurred() == nullptr;
 }
 
-// ml_dtypes' bfloat16 in NumPy arrays is known by its name alone.
+// ml_dtypes' bfloat16 in NumPy arrays is recognized only by its name.
 bool IsBfloat16(PyObject* array) {
   const Ref dtype(PyObject_GetAttrString(array, "dtype"));
   const Ref name(dtype ? PyObject_GetAttrString(dtype.get(), "name") : nullptr);
@@ -209,8 +209,8 @@ uint8_t WeakNumber(ArgumentKind kind) {
   return kind == ArgumentKind::kInt ? kWeakInt : kWeakFloat;
 }
 
-// A GPU reads elements at multiples of their size alone, and what it reads elsewhere ends the
-// process's work on the device.
+// A GPU reads elements only at multiples of their size. An access elsewhere ends the process's work
+// on the device.
 bool IsAligned(const std::string& what, const Operand& operand) {
   const auto item = static_cast<uintptr_t>(ItemSize(operand.number));
   const auto address = reinterpret_cast<uintptr_t>(operand.data);

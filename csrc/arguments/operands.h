@@ -38,7 +38,7 @@ struct Operand {
   void SetDense();
 };
 
-// What the arrays of a call have in common.
+// The common properties of a call's arrays.
 struct Place {
   culaunch::Driver* driver = nullptr;
   DLDevice device = {0, 0};

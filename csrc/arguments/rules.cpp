@@ -40,8 +40,8 @@ constexpr Rule kRules[] = {
 };
 constexpr size_t kClassCount = sizeof kRules / sizeof kRules[0];
 
-// The sizes in bytes, a bit each, of the parameters that such an object goes with; 0: any, as it
-// has a size of its own.
+// The sizes in bytes, a bit each, of the parameters that accept this kind of object; 0: any,
+// because it has a size of its own.
 constexpr unsigned SizesOf(Given given) {
   switch (given) {
     case Given::kInt:

@@ -81,7 +81,7 @@ bool CountTensor(PyObject* tensor) {
   try {
     versions.bump(place);
   } catch (...) {
-    // torch throws for such a tensor, outside of the mode.
+    // torch throws for these tensors, outside of the mode.
   }
   return true;
 }

@@ -1,13 +1,12 @@
-// The counter of a tensor's versions: by it autograd notices that a tensor which it has kept for a
-// gradient was written since. torch counts what its own operators write; whoever writes for it
-// counts for himself.
+// The version counter of a tensor. It shows autograd that a tensor which it saved for a gradient
+// was written since. torch counts the writes of its own operators; other code must count its own.
 #pragma once
 
 #include "python/python.h"
 
-// open_versions(libraries, tensor, keys, count): find torch's function that counts. tensor: a plain
-// one. keys: the dispatch key that only tensors with a counter have. count: the Python function
-// that is called where torch's is not found.
+// open_versions(libraries, tensor, keys, count): find torch's function that counts. `tensor` is a
+// plain one, and `keys` the dispatch key that only tensors with a counter have. `count` is the
+// Python function to call if torch's function is not found.
 PyObject* OpenVersions(PyObject* module, PyObject* args);
 
 // Whether that has been done; what is below is for then.

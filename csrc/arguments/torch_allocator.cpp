@@ -74,9 +74,9 @@ const Found& TheFound() {
 
 }  // namespace
 
-// Torch's dispatcher takes a sixth of an allocation on a GPU. What it would ask on the way is asked
-// here: whether a mode, a trace or a transformation wants to see the operation. On the host the
-// stable interface goes this way itself.
+// Torch's dispatcher takes a sixth of an allocation on a GPU. This code makes its checks instead:
+// whether a mode, a trace or a transformation wants to see the operation. On the host, the stable
+// interface itself goes this way.
 void* TorchAllocator::MakeOnGpu(const DLTensor& like, const int64_t* strides, int32_t dtype) const {
   if (empty_on_gpu == nullptr || TorchKeysOfThread() == nullptr || IsTorchWatching()) {
     return nullptr;
@@ -117,7 +117,7 @@ void* TorchAllocator::Make(const DLTensor& like, char** address) const {
     return nullptr;
   }
   if (ReadTorchData(g_torch_layout, *static_cast<const char* const*>(tensor), &data)) {
-    // It lies where that of other tensors does.
+    // It is at the same place as other tensors.
   } else if (this->data(tensor, &data) != 0) {
     PyErr_Clear();
     free(tensor);

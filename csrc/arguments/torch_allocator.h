@@ -9,8 +9,9 @@
 #include "formats/dlpack.h"
 #include "python/python.h"
 
-// What the function takes and gives that torch's dispatcher ends in, by its C++ name. That tells
-// the types of all parameters: a torch that changes one has no function of this name.
+// The parameters and results of the function at the end of torch's dispatcher, by its C++ name. The
+// name contains the types of all parameters: a torch that changes one has no function with this
+// name.
 namespace torch_direct {
 
 struct Sizes {  // c10::ArrayRef<int64_t>
@@ -37,7 +38,7 @@ using Empty = Tensor (*)(Sizes shape, Sizes strides, std::optional<int8_t> dtype
 }  // namespace torch_direct
 
 struct TorchAllocator {
-  // Of the stable interface; they return 0 for success.
+  // From the stable interface; they return 0 for success.
   int32_t (*empty)(int64_t ndim, const int64_t* shape, const int64_t* strides, int32_t dtype,
                    int32_t device_type, int32_t device_index, void** tensor);
   int32_t (*data)(void* tensor, void** data);

@@ -44,8 +44,9 @@ struct TorchLayout {
   Plain plain[kWords] = {};
   std::atomic<uint32_t> n_plain{0};
 
-  // What a plain word is on another device, as torch's own names of its bits tell. A tensor that
-  // has it is compared once with what the exchange function says of it, and is plain from then on.
+  // The word of a plain tensor on another device, according to torch's own names of its bits. The
+  // first tensor with this word is compared with the result of the exchange function. From then on,
+  // the word counts as plain.
   struct Elsewhere {
     uint64_t here;
     uint64_t there;
@@ -62,7 +63,7 @@ inline T LoadAt(const void* object, size_t offset) {
   return value;
 }
 
-// Read a C++ tensor whose word is that of `plain`. False: something else of it is unusual.
+// Read a C++ tensor that has the word of `plain`. False: something else about it is unusual.
 inline bool ReadPlain(const TorchLayout& layout, const TorchLayout::Plain& plain,
                       const char* tensor, DLTensor* read) {
   const auto device = LoadAt<uint16_t>(tensor, layout.device);

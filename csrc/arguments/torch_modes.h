@@ -1,4 +1,4 @@
-// What torch does with the operations of a thread: its dispatch keys, as torch keeps them.
+// How torch treats the operations of a thread: its dispatch keys, as torch stores them.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@ struct TorchKeys {
 // This thread's; null where they are not known.
 const TorchKeys* TorchKeysOfThread();
 
-// Whether a mode, a trace or a transformation of torch's wants to see each operation of this
-// thread. What it does not see is not in its trace, and what is allocated meanwhile is its own.
+// Whether a mode, a trace or a transformation of torch wants to see each operation of this thread.
+// An operation that it does not see is missing from its trace, and memory allocated meanwhile is
+// its own.
 bool IsTorchWatching();
 
 // watch_modes(library, keys): find the keys of threads in torch's library, which is loaded; `keys`

@@ -11,10 +11,10 @@
 #include "formats/dlpack.h"
 #include "python/python.h"
 
-// Where torch keeps the bits of a lazy view (a conjugate or a negative that nobody has computed
-// yet). Neither its exchange API nor DLPack tells of them, and asking by a method costs as much as
-// the rest of an argument; culaunch._launch.torch_bits finds where they are, and verifies it,
-// when the first tensor comes. Until then, and where it does not find them, the methods are asked.
+// The place of the bits that mark a lazy view (a conjugate or a negative that is not computed yet).
+// Neither torch's exchange API nor DLPack reports them, and a method call costs as much as the rest
+// of an argument. When the first tensor comes, culaunch._launch.torch_bits finds and verifies their
+// place. Until then, and if it does not find them, the methods are called.
 struct TorchBits {
   const DLPackExchangeAPI* api;        // torch's, while the place is known
   const DLPackExchangeAPI* asked_api;  // torch's, while it is not
@@ -41,13 +41,13 @@ void UseTorchBits(bool use);
 // Ask a tensor of torch itself whether its memory is what it shows.
 TensorRead AskTensor(PyObject* tensor);
 
-// What ReadTensor does where something is unusual: the exchange function failed, a bit is set, the
-// place of the bits is not known, or there is no address.
+// The reaction of ReadTensor to something unusual: the exchange function failed, a bit is set, the
+// place of the bits is unknown, or there is no address.
 TensorRead FailedTensor(const DLPackExchangeAPI* api);
 TensorRead LookTwice(PyObject* object, const DLTensor& tensor, bool is_lazy);
 
-// Set the TypeError for a tensor that was refused; `what` names the argument. Who catches it tells
-// it from others by WasRefused(), which forgets it.
+// Set the TypeError for a tensor that was refused; `what` names the argument. The code that catches
+// it identifies it by WasRefused(), which clears the mark.
 void RaiseRefused(const char* what, PyObject* object);
 bool WasRefused();
 
@@ -57,12 +57,12 @@ bool IsForwardMode();
 // Whether autograd may follow what is computed of a tensor: 1, 0, or -1 with a Python error set.
 int MayBeFollowed(PyObject* tensor);
 
-// Refuse such a tensor where torch records: what is computed has no derivative, and would be a
-// constant without a word. `what` names the argument. False with a Python error set.
+// Refuse this tensor while torch records: the result would have no derivative, and would silently
+// be a constant. `what` names the argument. False with a Python error set.
 bool CheckGradient(const char* what, PyObject* tensor);
 
-// Whether a tensor that the exchange API `api` has read may require grad, or have a tangent: where
-// not, it need not be asked, which costs as much as reading it.
+// Whether a tensor that the exchange API `api` has read may require grad or have a tangent. If not,
+// it need not be asked, which costs as much as reading it.
 inline bool MayRequireGrad(const DLPackExchangeAPI* api, PyObject* object) {
   const TorchBits& bits = g_torch_bits;
   if (api == nullptr || api != bits.api || bits.gradient == 0) return true;

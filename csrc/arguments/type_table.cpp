@@ -25,8 +25,8 @@ std::string Text(PyObject* object) {
   return text != nullptr ? std::string(text, static_cast<size_t>(size)) : std::string();
 }
 
-// Whether a class of the given module and name is among the type's bases: frameworks are
-// recognised without importing them.
+// Whether a class with the given module and name is among the type's bases: this recognizes
+// frameworks without importing them.
 bool HasBase(PyTypeObject* type, const char* module, const char* name) {
   const Ref mro = TypeAttribute(type, "__mro__");
   const Py_ssize_t size = mro && PyTuple_Check(mro.get()) ? PyTuple_Size(mro.get()) : 0;
@@ -46,7 +46,7 @@ void SetScalar(TypeEntry* entry, TypeClass scalar_class, uint8_t code, int bytes
   entry->scalar_type = {code, static_cast<uint8_t>(bytes * 8), 1};
 }
 
-// The code of floats that no parameter's type is: they match by size alone.
+// The code of floats that no parameter's type has: they match only by size.
 constexpr uint8_t kOtherFloat = 0xff;
 
 // DLPack's codes of the floats that CUDA has types for (__nv_fp8_e4m3 and so on).
@@ -162,13 +162,14 @@ Ref FunctionOf(PyTypeObject* type, const char* name) {
   return function != nullptr ? Ref(function) : std::move(found);
 }
 
-// Whether a subclass of torch.Tensor answers in Python where its memory is, what is in it, or how
-// it is written: by a member of its own, or for all of torch's by __torch_function__.
+// Whether a subclass of torch.Tensor answers in Python where its memory is, what it contains, or
+// how it is written. It does so with a member of its own, or for all of torch's members with
+// __torch_function__.
 bool SaysOtherwise(PyTypeObject* type) {
   const Ref torch = Imported(modules::kTorch);
   const Ref tensor(torch ? PyObject_GetAttrString(torch.get(), "Tensor") : nullptr);
   const Ref core(torch ? PyObject_GetAttrString(torch.get(), "_C") : nullptr);
-  // What a class has in the place of a __torch_function__ that it wants to be without.
+  // The value that a class sets to disable __torch_function__.
   const Ref disabled(core ? PyObject_GetAttrString(core.get(), "_disabled_torch_function_impl")
                           : nullptr);
   PyErr_Clear();

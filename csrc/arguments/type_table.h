@@ -1,4 +1,4 @@
-// What culaunch knows of a Python type whose objects are passed to kernels: found out once.
+// The facts about a Python type whose objects are passed to kernels: found once per type.
 #pragma once
 
 #include "formats/dlpack.h"

@@ -17,8 +17,8 @@ namespace {
 
 using SignalHandler = void (*)(int);
 
-// What such a library calls instead of signal(). That a signal is ignored is what makes programs
-// leave it alone, as the shell's background jobs need it; and what they put back later is nothing.
+// These libraries call this instead of signal(). Reporting that a signal is ignored makes programs
+// leave it unchanged, as the shell's background jobs need it. Restoring it later is then a no-op.
 SignalHandler SignalOfOthers(int number, SignalHandler handler) {
   if (number == SIGINT || number == SIGTERM) return SIG_IGN;
   return std::signal(number, handler);

@@ -1,5 +1,5 @@
-// NVRTC up to 13.0 gives SIGINT and SIGTERM a handler of its own while it reads a source: it ends
-// the process with code 4, and neither Python nor anybody else learns of the signal.
+// While NVRTC up to 13.0 reads a source, it installs its own handler for SIGINT and SIGTERM. The
+// handler ends the process with code 4, and no other code, including Python, learns of the signal.
 #pragma once
 
 #include "python/python.h"

@@ -40,7 +40,7 @@ PyObject* Guarded(const Make& make) {
   }
 }
 
-// Runs without the interpreter, but for what it asks Python.
+// Runs without the interpreter, except for its queries to Python.
 class WithoutPython {
  public:
   WithoutPython() : state_(PyEval_SaveThread()) {}
@@ -76,8 +76,7 @@ void ReadHeaders(PyObject* headers, Search* search, std::vector<Ref>* texts) {
   }
 }
 
-// The fields of culaunch._includes.closure.Search, in their order, but for the headers and
-// `system`.
+// The fields of culaunch._includes.closure.Search in order, without the headers and `system`.
 void ReadSearch(PyObject* fields, Search* search) {
   PyObject *dirs, *quoted, *own, *identity, *working, *forced, *defines, *unknown;
   Require(PyArg_ParseTuple(fields, "OOOOOOOO:search", &dirs, &quoted, &own, &identity, &working,

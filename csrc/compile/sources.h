@@ -1,4 +1,4 @@
-// What a source can pull in, and the keys of the cache: the headers of culaunch find them, for
+// The files that a source can pull in, and the keys of the cache. culaunch's headers find them, for
 // programs without Python as for this package.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Text and paths between Python and the headers of culaunch, which know bytes alone.
+// Text and paths between Python and culaunch's headers, which use only bytes.
 #pragma once
 
 #include <string>

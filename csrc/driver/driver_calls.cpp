@@ -107,7 +107,7 @@ enum class Kind {
   kRelease,  // nobody waits for an answer, least of all when the process ends
 };
 
-// What a function makes or releases, which may be a context's of the user's own.
+// A handle that a function makes or releases, which may belong to the user's own context.
 template <auto member>
 constexpr int kMakes = -1;
 template <auto member>
@@ -136,7 +136,7 @@ uint64_t HandleNumber(T handle) {
   }
 }
 
-// What the driver is asked, and what that is called in errors.
+// The driver functions, and their names in errors.
 struct Doing {
   const char* function;
   Kind kind;

@@ -3,8 +3,8 @@
 
 #include "python/python.h"
 
-// Add them to _core.Driver as methods. Each takes the device's ordinal, which is current for the
-// call, and then what the driver's function takes but for its results: numbers, addresses and
-// handles as ints, descriptors as buffers of their very size, None for a null pointer. It returns
-// the results. The type must have been added. -1 with a Python error set.
+// Add them to _core.Driver as methods. Each takes the device's ordinal, which is made current for
+// the call. The further parameters are those of the driver's function without its results. Numbers,
+// addresses and handles are ints, descriptors are buffers of exactly their size, and None is a null
+// pointer. It returns the results. The type must have been added. -1 with a Python error set.
 int AddDriverCalls();

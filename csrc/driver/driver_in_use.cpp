@@ -9,9 +9,9 @@
 
 namespace {
 
-// The environment says which driver it is, and anyone may write there at any time: so it is looked
-// at, and not waited for. An object that is held here cannot come again as another one, so that
-// comparing addresses is enough.
+// The environment says which driver to use, and anyone may change it at any time. Therefore each
+// use compares it. An object that is held here cannot be replaced by another one at the same
+// address, so comparing addresses is enough.
 struct Condition {
   Ref dict;
   Ref key;
@@ -73,7 +73,7 @@ PyObject* NoteDriver(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(item, "O!OO:note_driver", &PyDict_Type, &dict, &key, &value)) {
       return nullptr;
     }
-    // Of these nobody else's code compares two.
+    // No other code compares two of these.
     if (!PyUnicode_CheckExact(key) && !PyBytes_CheckExact(key)) {
       PyErr_SetString(PyExc_TypeError, "note_driver: a key must be a str or bytes");
       return nullptr;

@@ -281,8 +281,8 @@ PyObject* GetDeviceTypes(PyObject* self, void*) {
   return tuple.release();
 }
 
-// choose_graphs(text, limit): whether launches go as graphs, as CULAUNCH_GRAPHS says it, and how
-// many there may be (-1: as before). What there is goes.
+// choose_graphs(text, limit): whether launches go as graphs, like CULAUNCH_GRAPHS, and how many
+// there may be (-1: as before). Existing graphs are dropped.
 PyObject* ChooseGraphs(PyObject* self, PyObject* args) {
   const char* text = nullptr;
   Py_ssize_t limit = -1;

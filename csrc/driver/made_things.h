@@ -1,9 +1,9 @@
-// What was made while a context of the user's own was current.
+// Handles that were created while the user's own context was current.
 //
-// It is that context's, and gone with it: PyCUDA, for one, destroys its context before the objects
-// of a program go. A handle that is released after that is one that the driver has freed, or has
-// given to somebody else since: the process would end there, or another's memory be freed. So such
-// a thing is released only where its context is current, and is left to the context otherwise.
+// A handle belongs to its context, and goes with it. PyCUDA, for one, destroys its context before
+// the objects of a program. The driver may then have freed a handle, or given it to other code.
+// Releasing it would end the process, or free another's memory. Therefore a handle is released only
+// if its context is current. Otherwise it is left to the context.
 #pragma once
 
 #include <culaunch/driver.h>
@@ -13,7 +13,7 @@
 // Handles of different things may be the same number.
 enum class Thing : uint8_t { kStream, kEvent, kMemory, kHostMemory, kArray, kTexture, kSurface };
 
-// Note what was made with the context that is current, of a device.
+// Record a handle that was created, with the current context of a device.
 void NoteMade(culaunch::Driver& driver, int ordinal, Thing thing, uint64_t handle) noexcept;
 
 // Whether something may be released with what is current; either way it is forgotten.

@@ -61,8 +61,8 @@ bool IsMainThread() {
   return is_main;
 }
 
-// What is kept reaches the thread's Python code as soon as it runs again, whoever called the
-// driver, unless the caller raises it before.
+// The stored exception reaches the thread's Python code as soon as it runs again, unless the caller
+// of the driver raises it before.
 void Announce() {
   if (IsMainThread()) {
     Py_AddPendingCall(Deliver, nullptr);
@@ -149,7 +149,7 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 
-// What it calls stays until it goes itself: C code may call it until then.
+// The functions that it calls stay until it is freed: C code may call it until then.
 int Clear(PyObject*) { return 0; }
 
 void Dealloc(PyObject* self) {

@@ -27,7 +27,7 @@ struct ScalarPlan {
   uint8_t number;
 };
 
-// What is known for one list of argument types on one device.
+// The facts about one list of argument types on one device.
 struct Specialization {
   std::vector<uint8_t> numbers;  // of the arguments
   culaunch::Driver* driver;
@@ -75,7 +75,7 @@ class ElementwiseCall {
   // A null reference with a Python error set, unless `fall_back` is set.
   PyObject* Run(PyObject* out);
 
-  // What a call would run: (element code, ordinal, kind, vector, rank, wide, classes).
+  // The kernel of a call: (element code, ordinal, kind, vector, rank, wide, classes).
   PyObject* Describe(PyObject* out);
 
   // Python must look at the arguments: one of them is of no known type.

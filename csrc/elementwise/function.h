@@ -1,5 +1,5 @@
 // _core.Elementwise: a fused function. A call reads the arrays, finds the kernel for their types
-// and layout, and launches it; Python is asked only for what has not been seen before.
+// and layout, and launches it. Only a new combination asks Python.
 #pragma once
 
 #include "python/python.h"

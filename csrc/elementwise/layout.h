@@ -13,10 +13,10 @@ using namespace operands;
 constexpr uint32_t kBlock = 256;  // threads
 constexpr int kTile = 64;
 
-// What the flags of a layout say, as Python is given it.
+// The flags of a layout, as Python gets them.
 enum LayoutFlag : int { kWide = 1, kSmall = 2 };
 
-// What a compiled kernel depends on; compared byte by byte.
+// The inputs of a compiled kernel; compared byte by byte.
 struct LayoutKey {
   uint8_t kind = 0;  // 'c' contiguous, 's' strided, 't' tiled
   uint8_t vector = 1;

@@ -105,8 +105,8 @@ bool ElementwiseCall::CheckOverlap() {
   return true;
 }
 
-// Whether the outputs' dimensions are to lie in another order than C's: in that of the first
-// argument that has their shape.
+// Whether the outputs' dimensions use another order than C's: the order of the first argument with
+// their shape.
 bool ElementwiseCall::WantsOrder(int* order) const {
   for (int i = 0; i < count_ && !special_->uses_index; ++i) {
     const Operand& operand = operands_[i];

@@ -3,8 +3,8 @@
 
 #include "python/python.h"
 
-// Add NUMBERS to a module: the name of a list to its names and their numbers. What both sides have
-// a number for stands in C++ alone; Python takes it from here.
+// Add NUMBERS to a module: the name of a list to its names and their numbers. Numbers that both
+// sides use are declared only in C++, and Python takes them from here.
 int AddNumbers(PyObject* module);
 
 // Add LAUNCH_OPTIONS to a module: of each option of a launch (culaunch/launch_options.h) the name,

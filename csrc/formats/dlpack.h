@@ -8,13 +8,13 @@ struct DLDevice {
   int32_t device_id;
 };
 
-// Of the kinds of devices those that drivers run on: the emulator's memory is the host's.
+// The kinds of devices that drivers run on: the emulator's memory is the host's.
 enum DLDeviceType : int32_t {
   kDLCPU = 1,
   kDLCUDA = 2,
 };
 
-// Of the small floats those that a framework has.
+// The small floats that a framework has.
 enum DLDataTypeCode : uint8_t {
   kDLInt = 0,
   kDLUInt = 1,

@@ -44,7 +44,7 @@ PyObject* ResultOr(Ref result, PyObject* none) {
   return result.release();
 }
 
-// What `read` makes of the spelling of a name, and `none` where there is none.
+// The result of `read` for the spelling of a name, or `none` without a spelling.
 template <class Read>
 PyObject* FromSpelling(PyObject* name, bool with_params, PyObject* none, Read&& read) {
   std::string_view mangled;

@@ -157,7 +157,7 @@ bool FunctionCall::TakeProgram(Kind& kind) {
   return true;
 }
 
-// Of a call without an array: the current device, and its default stream.
+// For a call without an array: the current device, and its default stream.
 bool FunctionCall::FinishPlace() {
   if (program_->driver != nullptr) {
     place_.driver = program_->driver;
@@ -179,8 +179,7 @@ FunctionCall::Found FunctionCall::Find() {
     const Reading reading = ReadAs(*last);
     if (!CULAUNCH_UNLIKELY(reading != Reading::kSame)) return Found::kFound;
     if (reading == Reading::kFailed) return Found::kFailed;
-    // Each kind that is tried reads the arguments anew: after a few, what they are is found out
-    // first.
+    // Each kind that is tried reads the arguments again. After a few, find out what they are first.
     int tries = 4;
     for (Kind* it = state_.kinds.load(std::memory_order_acquire); it != nullptr; it = it->next) {
       if (it == last) continue;

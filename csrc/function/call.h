@@ -46,15 +46,15 @@ class FunctionCall {
 
   enum class Found : uint8_t { kFound, kUnknown, kFailed };
 
-  // Find the kind and the program, and read what the program needs of the arguments. kUnknown: the
-  // kind was traced, and the call begins anew.
+  // Find the kind and the program, and read the arguments that the program needs. kUnknown: the
+  // kind was traced, and the call begins again.
   Found Find();
 
   // Have Python trace the body for these arguments; false with a Python error set.
   bool Trace();
 
-  // What a call with a tensor gives that has no memory: that of a framework's own way to call the
-  // function, if there is one. An error is set, which stays where there is none.
+  // The result of a call with a tensor without memory: from the framework's own way to call the
+  // function, if there is one. Otherwise the error that is set stays.
   PyObject* Refused() const;
 
   // The same where torch wants to see each operation of this thread; NotImplemented where there is
@@ -108,7 +108,7 @@ class FunctionCall {
   SmallBuffer<ArrayValue, 16> arrays_;
   SmallBuffer<Word, 64> inputs_;
   std::vector<Ref> owners_;
-  // Of the general way: the numbers that NumPy's are read as, and the arrays.
+  // For the general way: the numbers that NumPy's are read as, and the arrays.
   std::vector<PyObject*> numbers_;
   std::vector<std::unique_ptr<operands::Operand>> operands_;
   operands::Place general_;

@@ -50,7 +50,7 @@ void FunctionCall::AddArray(std::unique_ptr<operands::Operand> operand, bool is_
   operands_.push_back(std::move(operand));
 }
 
-// A list or tuple of arrays. False where it is none, perhaps with a Python error set. A list may be
+// A list or tuple of arrays. False if it is not one, perhaps with a Python error set. A list may be
 // empty; an empty tuple is a value.
 bool FunctionCall::ReadSequence(size_t index, PyObject* object, Kind* kind) {
   const bool is_list = PyList_Check(object) != 0;
@@ -177,7 +177,7 @@ bool FunctionCall::ReadGenerally(Kind* kind) {
   return true;
 }
 
-// What the program needs of arguments that were read generally.
+// The values that the program needs from arguments that were read generally.
 bool FunctionCall::GatherOperands(Kind& kind) {
   const Program& program = *program_;
   place_ = CallPlace();

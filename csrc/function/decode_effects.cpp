@@ -1,4 +1,4 @@
-// The effects of a program's leaves, but for launches.
+// The effects of a program's leaves, except launches.
 #include <algorithm>
 
 #include "arguments/operands.h"

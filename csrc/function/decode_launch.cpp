@@ -43,7 +43,7 @@ void Decoder::DecodeLaunch(Effect* effect, WordReader& reader) {
     const ParameterSlot& slot = launch.kernel->slots[i];
     Part part = DecodePart(reader, kMostParameterBytes, 0);
     if (part.offset != slot.offset || part.size != slot.size) {
-      throw Wrong("parameter " + std::to_string(i) + " of a LAUNCH is not where its kernel's is");
+      throw Wrong("a LAUNCH puts parameter " + std::to_string(i) + " at a wrong offset");
     }
     launch.parts.push_back(std::move(part));
   }

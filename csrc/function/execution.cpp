@@ -210,7 +210,7 @@ bool Execution::RaiseFailure(const Failure& failure) const {
   return false;
 }
 
-// Effects but for launches and RETURN. False with a Python error set.
+// Effects, except launches and RETURN. False with a Python error set.
 bool Execution::Do(const ReplayStep& step) {
   const Effect& effect = *step.effect;
   switch (step.code) {

@@ -14,7 +14,7 @@ namespace function {
 
 namespace {
 
-// What a view that is shown to Python keeps: the array that it is a view of, and its own shape.
+// The state of a view that Python sees: the array that it is a view of, and its own shape.
 struct HeldView {
   DLManagedTensorVersioned managed;
   PyObject* owner;
@@ -52,7 +52,7 @@ bool Execution::ReadConstantArray(const Effect& effect) {
       operands::ReadOperand(object, "an array that the function closes over", &own, &operand);
   if (result == operands::ReadResult::kFailed) return false;
   if (result != operands::ReadResult::kDone || !operand.is_array) {
-    PyErr_SetString(PyExc_TypeError, "what the function closes over as an array is none");
+    PyErr_SetString(PyExc_TypeError, "an object that the function closes over is not an array");
     return false;
   }
   if (place.first == nullptr) {

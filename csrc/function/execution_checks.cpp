@@ -1,4 +1,4 @@
-// What of a program's effects can be known to be wrong before the first of them is done.
+// The errors in a program's effects that are known before the first of them is executed.
 #include <culaunch/guard.h>
 
 #include <algorithm>
@@ -113,7 +113,7 @@ bool Execution::CheckLaunch(const Effect& effect) {
     PrefixError(Text(effect));
     return false;
   }
-  // What no device can do would be refused after the launches before it.
+  // Something that no device can do would otherwise be refused after the launches before it.
   const bool is_usual = config.grid.y <= 65535 && config.grid.z <= 65535 &&
                         config.grid.x <= INT32_MAX && config.block.Volume() <= 1024 &&
                         config.block.z <= 64 && config.shared_memory <= (228u << 10);

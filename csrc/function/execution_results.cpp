@@ -1,4 +1,5 @@
-// What a program shows to Python: arguments of the functions that it calls, and its result.
+// The objects that a program passes to Python: arguments of functions that it calls, and its
+// result.
 #include "arguments/device_array.h"
 #include "function/execution.h"
 #include "function/problems.h"

@@ -122,8 +122,8 @@ int Traverse(PyObject* object, visitproc visit, void* arg) {
   return 0;
 }
 
-// A call may come until the object goes: what it needs stays until then. What closes a cycle are
-// the programs' constants and what is watched.
+// A call may come until the object is freed: its inputs stay until then. Only the programs'
+// constants and the watched objects can close a cycle.
 int Clear(PyObject* object) {
   State* state = Self(object)->state;
   if (state == nullptr) return 0;

@@ -1,4 +1,4 @@
-// What a program needs of an array that is an argument.
+// The parts of an array argument that a program needs.
 #pragma once
 
 #include "arguments/array_view.h"
@@ -16,7 +16,7 @@ inline int64_t StrideOf(const int64_t* shape, const int64_t* strides, int ndim, 
   return dense;
 }
 
-// What an input is of an array.
+// The property of an array that an input reads.
 inline Word InputOf(const Input& input, const void* data, const int64_t* shape,
                     const int64_t* strides, int ndim) {
   if (input.kind == Input::kDim) return shape[input.axis];

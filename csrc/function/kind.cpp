@@ -196,10 +196,10 @@ bool Kind::Takes(const Program& program) const {
     const auto index = static_cast<size_t>(input.index);
     switch (input.kind) {
       case Input::kInt:
-        if (of_parameter[index]->code != Step::kInt) wrong = "reads an int that is none";
+        if (of_parameter[index]->code != Step::kInt) wrong = "reads an int from another value";
         break;
       case Input::kFloat:
-        if (of_parameter[index]->code != Step::kFloat) wrong = "reads a float that is none";
+        if (of_parameter[index]->code != Step::kFloat) wrong = "reads a float from another value";
         break;
       case Input::kDim:
       case Input::kStride:

@@ -12,7 +12,7 @@
 
 namespace function {
 
-// What one argument is, or one array of a list or tuple. Those follow their sequence.
+// The kind of one argument, or of one array in a list or tuple. Those follow their sequence.
 struct Step {
   enum Code : uint8_t { kArray, kInt, kFloat, kNone, kStatic, kTuple, kList };
   Code code = kNone;
@@ -59,7 +59,7 @@ struct Kind {
   // As Python has it: a tuple with an entry for each parameter.
   Ref Describe() const;
 
-  // From what Describe gives. Null with a Python error set.
+  // From the result of Describe. Null with a Python error set.
   static std::unique_ptr<Kind> FromDescription(PyObject* description);
 
   // Whether a program is for calls of this kind; false with a ValueError set.

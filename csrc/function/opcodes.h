@@ -8,7 +8,7 @@
 
 namespace function {
 
-// What an operand is:
+// The operands:
 //   I F B  the register that the result goes to: an int, a float, a bool
 //   i f b  a register that is read
 //   g      a float register, or -1
@@ -168,10 +168,10 @@ constexpr int64_t kVersion = 2;
   EFFECT(kCall, call, 5)         \
   EFFECT(kReturn, return, 6)
 
-// What a kernel's parameter, or a field of a structure, is made of: an array is the address of its
-// first element; an int the low bytes of a register; a float a register, as a type of DLPack; a
-// bool one byte of a register; bytes are a constant's, in which fields are filled in; null is
-// zeros; a tensor map lies over an array; an object is a constant, an array.
+// The source of a kernel's parameter, or of a field of a structure. An array is the address of its
+// first element. An int is the low bytes of a register. A float is a register, as a type of DLPack,
+// and a bool one byte of a register. Bytes come from a constant, and fields are filled in. Null is
+// zeros. A tensor map lies over an array. An object is a constant, an array.
 #define CULAUNCH_SOURCES(SOURCE)    \
   SOURCE(kArray, array, 0)          \
   SOURCE(kInt, int, 1)              \
@@ -182,9 +182,9 @@ constexpr int64_t kVersion = 2;
   SOURCE(kTensorMap, tensor_map, 6) \
   SOURCE(kObject, object, 7)
 
-// What an argument of CALL is, and a value of RETURN; from tuple on of RETURN alone. An argument is
-// what came, as it came; an element is one of a list or tuple that came; called is what a constant
-// gives for the values.
+// The source of an argument of CALL or of a value of RETURN; from tuple on, only for RETURN. An
+// argument is passed on unchanged. An element belongs to a list or tuple argument. Called is the
+// result of calling a constant with the values.
 #define CULAUNCH_VALUES(VALUE)  \
   VALUE(kNone, none, 0)         \
   VALUE(kInt, int, 1)           \

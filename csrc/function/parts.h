@@ -13,7 +13,7 @@ inline bool IsSkipped(const Effect& effect, const Word* registers) {
 // Whether the registers alone say what a part is.
 bool IsFixed(const Part& part);
 
-// Write such a part.
+// Write this kind of part.
 void FillFixed(const Part& part, const Word* registers, unsigned char* target);
 
 // The number of bytes of a dense array; false where it is more than there can be.

@@ -1,4 +1,4 @@
-// What is wrong with the numbers of a call, as Python's exceptions.
+// The errors in the numbers of a call, as Python's exceptions.
 #pragma once
 
 #include <culaunch/python_numbers.h>

@@ -51,7 +51,7 @@ struct Check {
   std::vector<RegisterType> types;
 };
 
-// What a plan depends on, besides the program: the same inputs lead to the same registers.
+// The inputs of a plan besides the program: the same inputs give the same registers.
 struct Input {
   enum Kind : uint8_t { kInt, kFloat, kDim, kStride, kContiguous, kAddress, kDevice };
   Kind kind;
@@ -123,7 +123,7 @@ struct Block {
 
 class Replay;
 
-// What a call needs of an array that is an argument.
+// The parts of an array argument that a call needs.
 struct ArgumentArray {
   uint32_t first_input = 0;
   uint32_t end_input = 0;
@@ -141,7 +141,7 @@ class Program {
   static std::unique_ptr<Program> Decode(const char* words, size_t bytes, PyObject* constants,
                                          PyObject* texts);
 
-  // What every call reads comes first, together.
+  // Members that every call reads come first, together.
   size_t argument_arrays = 0;
   size_t arrays = 0;
   std::vector<Input> inputs;             // those of an array together, those of the device last

@@ -1,5 +1,5 @@
-// What Python itself computes. The rules of its math are many, and a plan is run once for the
-// numbers that come again and again.
+// Functions that Python itself computes. The rules of its math are many, and a plan runs only once
+// for numbers that come again and again.
 #pragma once
 
 #include <culaunch/python_numbers.h>

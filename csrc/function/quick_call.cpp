@@ -262,7 +262,7 @@ inline PyObject* QuickCall::Run() {
 
 bool CallQuickly(State& state, PyObject* const* args, PyObject** result) {
 #ifdef Py_GIL_DISABLED
-  // What is read here may be replaced meanwhile: the general way takes the locks.
+  // The values read here may be replaced meanwhile: the general way takes the locks.
   return false;
 #else
   const Kind* kind = state.last.load(std::memory_order_relaxed);

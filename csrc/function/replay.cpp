@@ -220,8 +220,8 @@ bool Replay::AreQuick(int32_t result) const {
   return is_made;
 }
 
-// Give each array that is the leaf's own a place in one block. What is alone is allocated as it is,
-// and so is what is empty.
+// Give each of the leaf's own arrays a place in one block. A single array is allocated as it is,
+// and an empty one, too.
 void Replay::PlaceScratch() {
   size_t end = 0;
   int count = 0;

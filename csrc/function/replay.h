@@ -1,4 +1,4 @@
-// What a call need not find out again that brings the same inputs as the one before.
+// The part of a call that need not be computed again if the inputs are the same as before.
 #pragma once
 
 #include <culaunch/graph_slots.h>
@@ -11,7 +11,7 @@
 
 namespace function {
 
-// A launch of which the addresses of arrays and the stream alone are missing.
+// A launch that only lacks the addresses of arrays and the stream.
 struct ReadyLaunch {
   culaunch::KernelState* kernel;  // borrowed from the program's constants
   CUlaunchConfig config;          // but for the stream
@@ -64,7 +64,7 @@ struct ReadyMemory {
   int32_t rank;
 };
 
-// An effect that is to be done. What it takes most often lies here, beside the others': after the
+// An effect to execute. Its usual inputs are stored here, next to the other effects': after the
 // driver has worked, little of a program is left in the processor's caches.
 struct ReplayStep {
   EffectCode code;
@@ -86,7 +86,7 @@ class Replay {
   static constexpr size_t kQuickArrays = 64;
   static constexpr int32_t kNothing = -1;
 
-  // The effects of a leaf, and what led to it. `old` is made anew where nobody else has it.
+  // The effects of a leaf, and the path to it. `old` is made again if nobody else has it.
   static Replay* Make(const Program& program, const Word* inputs, const Word* registers,
                       int32_t leaf, Replay* old);
   Replay(const Replay&) = delete;
@@ -97,22 +97,23 @@ class Replay {
   int32_t leaf() const { return leaf_; }
   const ReplayStep* begin() const { return steps_; }
   const ReplayStep* end() const { return steps_end_; }
-  // Of the arrays that the leaf makes for itself alone, which share one allocation. 0: they do not.
+  // The size of the arrays that the leaf makes only for itself, which share one allocation. 0: they
+  // do not.
   size_t scratch_bytes() const { return scratch_bytes_; }
 
-  // Whether the leaf is launches that are ready, with what they take: arrays that came, that are
-  // allocated, and views, no more than kQuickArrays; and gives None or one of the first two.
+  // Whether the leaf consists of ready launches with their inputs (arguments, allocated arrays, and
+  // views, no more than kQuickArrays), and returns None or one of the first two.
   bool is_quick() const { return is_quick_; }
-  // Of such a leaf: the array that it gives; kNothing: None.
+  // For this kind of leaf: the array that it returns; kNothing: None.
   int32_t result() const { return result_; }
 
   // Whether the leaf is several launches that are ready, and what can be done before all of them:
   // then they may go as one graph.
   bool is_chain() const { return graphs_ != nullptr; }
 
-  // The launches of such a leaf, whose arrays all have their places: as a graph, where launches go
-  // that way, or one after another. Without the GIL. `tell` is called before each, *failed is the
-  // one that the driver refused, and *used how it was launched.
+  // The launches of this kind of leaf, whose arrays all have their places: as a graph if launches
+  // go that way, or one after another. Without the GIL. `tell` is called before each. *failed is
+  // the launch that the driver refused, and *used how it was launched.
   template <class AddressOf, class Tell>
   CUresult LaunchAll(culaunch::Driver& driver, int ordinal, CUstream stream,
                      const AddressOf& address_of, const Tell& tell, const ReplayStep** failed,
@@ -166,7 +167,7 @@ class Replay {
   void PlaceScratch();
   void FindChain(const Program& program);
   bool FindResult(const Program& program);
-  // Whether the steps but for the last are done so, and one makes the array that is given, if any.
+  // Whether all steps except the last are done so, and one makes the returned array, if any.
   bool AreQuick(int32_t result) const;
 
   int users_ = 1;

@@ -1,4 +1,4 @@
-// What a function keeps between its calls.
+// The state that a function keeps between its calls.
 #pragma once
 
 #include <culaunch/driver.h>

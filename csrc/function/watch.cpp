@@ -57,7 +57,7 @@ bool AddReads(PyObject* entries, std::vector<Read>* reads) {
         !(name == Py_None ? IsCell(where) : PyDict_Check(where) && PyUnicode_Check(name))) {
       PyErr_Clear();
       PyErr_SetString(PyExc_TypeError,
-                      "what was read is (dict, name, value) or (cell, None, value)");
+                      "each value read must be (dict, name, value) or (cell, None, value)");
       return false;
     }
     const auto known = std::find_if(reads->begin(), reads->end(), [&](const Read& one) {

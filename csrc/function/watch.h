@@ -1,5 +1,5 @@
-// What a body read of the globals and closures around it: each call sees to it that they are the
-// same objects still.
+// The globals and closures that a body read: each call checks that they still hold the same
+// objects.
 #pragma once
 
 #include <atomic>

@@ -8,7 +8,7 @@
 
 namespace function {
 
-// What is wrong with words that are no program.
+// The error in words that are not a program.
 struct Wrong : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

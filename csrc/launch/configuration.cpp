@@ -8,7 +8,7 @@
 
 namespace {
 
-// Read an object that is an integer, and no bool. False where it is none, perhaps with an error.
+// Read an object that is an integer, and not a bool. False if it is not, perhaps with an error.
 bool ReadNumber(PyObject* object, uint32_t* number, bool* is_too_large) {
   if (PyBool_Check(object) || PyIndex_Check(object) == 0) return false;
   const Ref integer(PyNumber_Index(object));

@@ -17,7 +17,7 @@ PyTypeObject* g_kernel_type = nullptr;
 
 namespace {
 
-// Of the caches of all kernels.
+// For the caches of all kernels.
 std::mutex g_cache_mutex;
 
 KernelObject* Self(PyObject* self) { return reinterpret_cast<KernelObject*>(self); }
@@ -108,8 +108,8 @@ void Dealloc(PyObject* self) {
   });
 }
 
-// What `kernel[grid, block]` and `kernel[grid, block, shared_memory]` ask for. False, without an
-// error, where the key is of another form.
+// The configuration of `kernel[grid, block]` and `kernel[grid, block, shared_memory]`. False,
+// without an error, if the key has another form.
 bool ReadSimpleKey(PyObject* key, uint32_t* numbers) {
   if (!PyTuple_CheckExact(key)) return false;
   const Py_ssize_t size = PyTuple_Size(key);

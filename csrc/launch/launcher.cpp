@@ -303,10 +303,16 @@ int AddLauncherType(PyObject* module) {
           .Slot(Py_tp_dealloc, Dealloc)
           .Slot(Py_tp_repr, Repr)
           .Doc(
-              "A kernel with its launch configuration fixed.\n\n"
-              "``launcher(x, y, n)``, with the kernel's arguments by position, launches it and\n"
-              "returns None. ``kernel[grid, block]`` and ``kernel.configure(...)`` make one; it\n"
-              "keeps the kernel and its module alive, and may be called from many threads.")
+              "A kernel with a fixed launch configuration.\n\n"
+              "``launcher(x, y, n)`` launches the kernel with these arguments and returns None.\n"
+              "``kernel[grid, block]`` and ``kernel.configure(...)`` return a launcher. It keeps\n"
+              "the kernel and its module alive, and many threads may call it.\n\n"
+              "Examples\n"
+              "--------\n"
+              ">>> launcher = module[\"add\"].configure(grid=1, block=256)\n"
+              ">>> launcher(y, x, x, 256)\n"
+              ">>> launcher.grid, launcher.block\n"
+              "((1, 1, 1), (256, 1, 1))")
           .Collected(Traverse, Clear)
           .Callable(offsetof(LauncherObject, vectorcall))
           .Property("kernel", GetKernel, "The kernel that it launches.")

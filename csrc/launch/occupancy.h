@@ -1,4 +1,4 @@
-// What the driver says of a kernel on a device: methods of _core.Kernel.
+// The driver's facts about a kernel on a device: methods of _core.Kernel.
 #pragma once
 
 #include "python/python.h"

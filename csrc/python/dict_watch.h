@@ -8,8 +8,8 @@
 // Counts the changes of all dicts that are watched.
 extern uint64_t g_dict_changes;
 
-// False: changes are not noticed from now on by whoever begins to look, as where the interpreter
-// cannot. The switch of _core.use_shortcut.
+// False: code that starts to watch from now on does not notice changes, as if the interpreter could
+// not. The switch of _core.use_shortcut.
 extern bool g_dicts_are_watched;
 
 // Watch a dict from now on: each change of it adds one to g_dict_changes. False where the

@@ -1,4 +1,4 @@
-// What a Python function is made of, read at every call of a kernel whose grid is one.
+// The parts of a Python function, read at every call of a kernel with a grid function.
 //
 // As attributes these cost some 40 ns each, and an audit event. CPython has functions for them,
 // which are public and no part of the stable ABI: they are looked up by name once.
@@ -11,7 +11,7 @@ Ref CodeOf(PyObject* function);
 Ref GlobalsOf(PyObject* function);
 Ref ClosureOf(PyObject* function);
 
-// What a cell of a closure holds; null with a Python error set where it holds nothing.
+// The contents of a cell in a closure; null with a Python error set if it is empty.
 Ref ContentsOf(PyObject* cell);
 
 // False: ask for the attributes. The switch of _core.use_shortcut.

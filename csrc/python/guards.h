@@ -1,5 +1,5 @@
-// What must be as it was for a call to need no look from Python: lists that are empty, such as
-// those of launch hooks, and entries of dicts, such as the globals that a function uses.
+// The conditions under which a call needs no Python. Some lists must be empty, such as launch
+// hooks. Entries of dicts, such as the globals that a function uses, must be unchanged.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Guards {
     return AreUnchanged() || Look();
   }
 
-  // Whether no dict has changed since all was seen to hold; of guards that are entries alone.
+  // Whether no dict has changed since everything held; only for guards that are entries.
   bool HasSeenAll() const { return !has_more_ && AreUnchanged(); }
 
   // Likewise, whatever is in the lists that should be empty: hooks.
@@ -35,10 +35,10 @@ class Guards {
     return (!has_more_ || MoreHold()) && (AreUnchanged() || Look());
   }
 
-  // guards: ((dict, name, is present, object), ...), entries of dicts that must be as given, or
-  // (dict, None, True, names), of which it has no others and no other order; hooks: lists that are
-  // empty; lists: ((list, size, first item or None), ...); cells: ((cell, object), ...), of
-  // closures. False with a Python error set.
+  // `guards` has ((dict, name, is present, object), ...): entries of dicts that must be as given.
+  // It also has (dict, None, True, names): the dict must have exactly these names in this order.
+  // All lists in `hooks` must be empty. `lists` has ((list, size, first item or None), ...), and
+  // `cells` has ((cell, object), ...) of closures. False with a Python error set.
   bool Set(PyObject* guards, PyObject* hooks, PyObject* lists, PyObject* cells);
 
   // For the garbage collector.
@@ -59,7 +59,7 @@ class Guards {
     PyObject* list;  // owned
     Py_ssize_t size;
   };
-  // What has no version: compared at every call, where there is any.
+  // Guards without a version: compared at every call, if there are any.
   struct Item {
     Ref holder;  // a list, whose first item it is, or a cell
     Ref expected;

@@ -7,11 +7,10 @@
 
 #include "python/python.h"
 
-// Whether numbers are laid out as this file believes. CPython's structures are not part of its
-// stable ABI: an int is a signed count of digits (3.10 and 3.11) or a word with the count and the
-// sign (from 3.12 on), and then the digits. They are used only where reading a list of numbers,
-// when the module is imported, gives just what the C API gives; else every number is read through
-// that.
+// Whether numbers have the layout that this file assumes. CPython's structures are not part of its
+// stable ABI. An int is a signed count of digits (3.10 and 3.11), or a word with the count and the
+// sign (from 3.12 on), and then the digits. When the module is imported, a list of numbers is read
+// this way and through the C API. If the results differ, every number is read through the C API.
 extern bool g_numbers_are_known;
 
 // Make the trial, as on an interpreter of a version such as 0x030e00f0; 0: of this one. Whether

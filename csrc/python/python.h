@@ -84,9 +84,9 @@ class HoldGil {
 
 // Let other Python threads run during a driver call that may block.
 //
-// A daemon thread that comes back after the end of the interpreter has begun is ended there, by
-// CPython before 3.14 through pthread_exit, whose unwinding C++ answers with an abort of the
-// process at the first function that throws nothing. Such a thread waits instead, as from 3.14 on.
+// A daemon thread may return after the end of the interpreter has begun. CPython before 3.14 ends
+// it there through pthread_exit. C++ answers this unwinding with an abort of the process at the
+// first noexcept function. Therefore the thread waits instead, as from 3.14 on.
 class ReleaseGil {
  public:
   ReleaseGil() : state_(PyEval_SaveThread()) {}

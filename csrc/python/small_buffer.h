@@ -7,7 +7,7 @@
 #include <memory>
 #include <new>
 
-// For up to kInline elements nothing is allocated. Numbers and pointers are not initialised.
+// Up to kInline elements need no allocation. Numbers and pointers are not initialized.
 template <class T, size_t kInline, size_t kAlignment = alignof(T)>
 class SmallBuffer {
  public:

@@ -7,8 +7,8 @@
 
 #include "python/python.h"
 
-// Collects what a type has, and makes the tables that CPython reads it from: a type lives as long
-// as the process, and so do they.
+// Collects the members of a type, and makes the tables that CPython reads. A type lives as long as
+// the process, and its tables do, too.
 class TypeBuilder {
  public:
   // Its full name, the size of its objects, and flags that nothing below brings.

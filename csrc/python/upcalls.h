@@ -1,15 +1,15 @@
-// What of Python the extension asks: the functions and methods of culaunch's Python half that it
-// calls, and the modules that it imports. All of them are listed here; no other file of csrc names
-// one, and a test sees to it.
+// The parts of Python that the extension uses: the functions and methods of culaunch's Python half
+// that it calls, and the modules that it imports. All of them are listed here. No other file of
+// csrc names one, which a test checks.
 #pragma once
 
 #include "python/python.h"
 
-// The parts of the package stand above the extension, which therefore does not import them: each
-// gives it an object with its functions, by _core.set_upcalls, when it is imported itself.
-// _core.pyi has a Protocol for every part, with the types of the functions.
+// The parts of the package are above the extension, which therefore does not import them. When a
+// part is imported, it passes an object with its functions to _core.set_upcalls. _core.pyi has a
+// Protocol for every part, with the types of the functions.
 //
-// The columns: how C++ calls it, the part, its name there.
+// The columns: the name in C++, the part, its name there.
 #define CULAUNCH_UPCALLS(UPCALL)                                 \
   UPCALL(kRaiseArgument, "launch", "raise_argument")             \
   UPCALL(kRaiseCount, "launch", "raise_count")                   \

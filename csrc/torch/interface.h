@@ -1,6 +1,6 @@
-// What of torch the native dispatch of operators calls, found by name in the libraries that the
-// process has loaded: torch's stable C interface, and two functions of its Python half. Nothing of
-// torch is needed to build this.
+// The functions of torch that the native dispatch of operators calls. They are found by name in the
+// libraries that the process has loaded: torch's stable C interface, and two functions of its
+// Python half. Building this needs nothing of torch.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ using Value = uint64_t;  // torch's StableIValue: a number's bits, or a handle
 using Kernel = void (*)(Value* stack, uint64_t arguments, uint64_t results);
 
 struct Interface {
-  // Of the stable interface. All but the last return 0 for success.
+  // From the stable interface. All but the last return 0 for success.
   int32_t (*init_impl)(const char* space, const char* key, const char* file, uint32_t line,
                        void** library);
   int32_t (*impl)(void* library, const char* name, Kernel kernel, uint64_t version);
@@ -27,9 +27,9 @@ struct Interface {
   int32_t (*string_data)(void* string, const char** data);
   int32_t (*string_size)(void* string, size_t* size);
   int32_t (*delete_string)(void* string);
-  // Of the Python half: a new reference to the Python object of a tensor (THPVariable_Wrap), and
-  // THPUtils_unpackLongs, which throws torch's own exception where a Python error is set: it is
-  // called for that alone.
+  // From the Python half: THPVariable_Wrap returns a new reference to the Python object of a
+  // tensor. THPUtils_unpackLongs is called only because it throws torch's own exception if a Python
+  // error is set.
   PyObject* (*wrap)(const void* tensor);
   std::vector<int64_t> (*unpack_longs)(PyObject* numbers);
 

@@ -16,8 +16,8 @@ namespace torch_operators {
 
 namespace {
 
-// torch gives an implementation nothing that says which operator is called: each has a function of
-// its own. What is past this goes through Python.
+// torch does not tell an implementation which operator is called, so each operator has a function
+// of its own. Operators past this number go through Python.
 constexpr size_t kMostOperators = 1024;
 // The stable interface as of torch 2.10, in its own numbers.
 constexpr uint64_t kVersion = uint64_t{2} << 56 | uint64_t{10} << 48;
@@ -187,7 +187,7 @@ bool Call(const Operator& op, Value* stack) {
   return result && GiveAll(op, result.get(), stack);
 }
 
-// Throw the Python error as torch does, so that whoever called the operator gets it as it is.
+// Throw the Python error as torch does, to pass it to the operator's caller unchanged.
 [[noreturn]] void Throw(const Operator& op, bool is_pythons_thread) {
   if (is_pythons_thread) {
     const Ref numbers(Py_BuildValue("(i)", -1));
@@ -254,7 +254,7 @@ PyObject* BindOperator(PyObject*, PyObject* args) {
   const auto keywords = static_cast<size_t>(PyTuple_Size(keyword_names));
   if (g_interface == nullptr || !HasOnly(arguments, "TLIFBSDtlifbsd") ||
       !HasOnly(results, "TIFB") || keywords > std::strlen(arguments)) {
-    PyErr_SetString(PyExc_ValueError, "bind_operator: torch is not open, or a letter is none");
+    PyErr_SetString(PyExc_ValueError, "bind_operator: torch is not open, or a letter is unknown");
     return nullptr;
   }
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {

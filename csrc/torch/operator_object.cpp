@@ -99,7 +99,7 @@ PyObject* CallOperator(PyObject* callable, PyObject* const* args, size_t nargsf,
   const size_t first = way->is_kernel ? 1 : 0;
   const size_t all = ArgumentCount(nargsf);
   PyObject* const* values = args + first;
-  // torch gives names that are none, too.
+  // torch also passes names that do not exist.
   const bool has_names = keyword_names != nullptr && PyTuple_Size(keyword_names) != 0;
   if (has_names || all < first || !IsPlainCall(*way, values, all - first)) {
     return PyObject_Vectorcall(way->dispatcher.get(), args, nargsf, keyword_names);

@@ -6,10 +6,10 @@
 
 namespace torch_operators {
 
-// open_plain_calls(libraries, tensor, types, keys, inference): find what tells of a thread that
-// torch does nothing special in it. tensor: a plain one. types: the Python types of plain tensors.
-// keys: the dispatch keys that they may have. inference: what thread_keys() gives in
-// torch.inference_mode(). Returns None, or what is missing as a str.
+// open_plain_calls(libraries, tensor, types, keys, inference): find the state that shows whether
+// torch does nothing special in a thread. `tensor` is a plain one. `types` are the Python types of
+// plain tensors, and `keys` the dispatch keys that they may have. `inference` is the result of
+// thread_keys() in torch.inference_mode(). Returns None, or the name of the missing part as a str.
 PyObject* OpenPlainCalls(PyObject* module, PyObject* args);
 
 // Whether a call from this thread goes straight to an implementation: no mode, no transformation,

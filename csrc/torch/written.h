@@ -1,4 +1,5 @@
-// What an operator writes, which its implementation counts: arguments/tensor_versions.h.
+// The tensors that an operator writes, whose versions its implementation counts:
+// arguments/tensor_versions.h.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@ using Written = std::vector<size_t>;
 // Read them from a tuple of int. False with a Python error set.
 bool ReadWritten(PyObject* places, Written* written);
 
-// Count the tensors that stand at these places, and those in lists there; what is no tensor is
-// passed over. False with a Python error set.
+// Count the tensors at these places, and those in lists there; skip other objects. False with a
+// Python error set.
 bool CountWritten(const Written& written, PyObject* const* arguments, size_t count);
 
 }  // namespace torch_operators

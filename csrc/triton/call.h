@@ -1,5 +1,5 @@
-// A call of a Triton kernel, from Python arguments to the launch of the variant that they select:
-// the quick path first, and the general way where that does not serve.
+// A call of a Triton kernel, from Python arguments to the launch of the selected variant: first the
+// quick path, then the general way if that does not apply.
 #pragma once
 
 #include "triton/dispatcher_object.h"
@@ -12,7 +12,7 @@ PyObject* CallDispatcher(DispatcherObject* self, PyObject* grid, const uint32_t*
                          PyObject* const* args, size_t count, PyObject* keyword_names,
                          CallMode mode);
 
-// What the arguments are in Triton's words: [(type, key), ...].
+// The arguments as Triton describes them: [(type, key), ...].
 PyObject* DescribeArguments(DispatcherObject* self, PyObject* const* args, size_t count,
                             PyObject* keyword_names);
 

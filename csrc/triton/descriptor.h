@@ -10,7 +10,7 @@ namespace triton {
 // The most dimensions that one has.
 constexpr int kMostRank = 5;
 
-// What a launch passes of one.
+// The parts of a descriptor that a launch passes.
 struct TensorDescriptor {
   void* base = nullptr;
   int rank = 0;

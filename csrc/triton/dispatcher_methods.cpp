@@ -111,9 +111,10 @@ PyObject* Specialize(PyObject* self, PyObject* args) {
   return DescribeArguments(Self(self), flat.values.data(), flat.count, flat.names.get());
 }
 
-// _serve(kernel or None, buffer, is_compiled): calls of the kernel come here by themselves from now
-// on; each launch adds one to the uint64 in the buffer, and what cannot be launched goes Triton's
-// way. A kernel that Triton has compiled takes all arguments by position, and a grid of three.
+// _serve(kernel or None, buffer, is_compiled): calls of the kernel come here directly from now on.
+// Each launch increments the uint64 in the buffer. Calls that cannot be launched natively go
+// through Triton. A kernel that Triton has compiled takes all arguments by position, and a grid of
+// three.
 PyObject* Serve(PyObject* self, PyObject* args) {
   PyObject* kernel = nullptr;
   PyObject* count = nullptr;
@@ -137,8 +138,8 @@ PyObject* Serve(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-// _tell_choices(checks): _chose is called with each choice that differs from that of the call
-// before; where `checks`, some choices are compared with what Python says, by _compare.
+// _tell_choices(checks): _chose is called with each choice that differs from the previous call's.
+// If `checks` is true, _compare compares some choices with Python's result.
 PyObject* TellChoices(PyObject* self, PyObject* args) {
   int checks = 0;
   if (!PyArg_ParseTuple(args, "p:_tell_choices", &checks)) return nullptr;

@@ -138,7 +138,7 @@ CULAUNCH_APART bool Form::CallAsking(State& state, PyObject* grid, uint32_t* ask
   const Found* found = nullptr;
   Reading reading;
   if (state.is_tuned || state.variants_have_constants) {
-    // What the function is given depends on what the arguments are.
+    // The argument of the function depends on the types of the arguments.
     const Outcome outcome = Find(state, args, count, keyword_names, &reading);
     *result = nullptr;
     if (outcome != Outcome::kSame) return outcome == Outcome::kFailed;

@@ -1,10 +1,10 @@
-// The quick path of a Triton call: what the calls before had in common, checked and not worked out
-// again.
+// The quick path of a Triton call: the properties that earlier calls shared are checked, and not
+// computed again.
 //
-// A launch leaves the processor's caches and branch predictor to the driver, so that what counts is
-// how little a call touches, and how straight its way is. A form is learned from a call that went
-// the general way: which arguments there are, and of which types. With it are kept the variants
-// that calls of this form led to, each under the words that the arguments made.
+// A launch leaves the processor's caches and branch predictor to the driver. Therefore a call
+// should touch little memory, on a straight path. A form is learned from a call that went the
+// general way: which arguments it has, and their types. The form keeps the variants that its calls
+// selected, each under the words made from the arguments.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace triton {
 
-// What is expected of one argument.
+// The expected properties of one argument.
 struct Step {
   enum Kind : uint8_t {
     kInt,
@@ -44,7 +44,7 @@ struct Step {
   int8_t bits;          // of kForcedInt: how many the type has; negative: it is signed
 };
 
-// What a call that went the general way led to.
+// The result of a call that went the general way.
 struct CallOutcome {
   VariantObject* variant;
   std::shared_ptr<const TunedChoice> choice;
@@ -58,8 +58,8 @@ struct CallOutcome {
 CULAUNCH_APART bool SetLastChoice(State& state, std::shared_ptr<const TunedChoice> choice);
 
 // Reading a tensor may run Python, which calls the same kernel, and may let another thread do so. A
-// call therefore takes what it needs of these once, before it reads, and it stays while any call is
-// under way (State::users); nothing is learned from a call that begins while another learns.
+// call therefore takes what it needs of these once, before it reads. That stays while any call is
+// running (State::users). Nothing is learned from a call that begins while another learns.
 class alignas(64) Form {
  public:
   // Launch on `dims`, if all is as before. False where nothing was done. *result: what the call
@@ -81,8 +81,8 @@ class alignas(64) Form {
   static bool Arrange(const State& state, PyObject* args, PyObject* keywords, PyObject** arranged);
   static constexpr size_t kMost = Found::kMost;
 
-  // Learn from a call that went the general way. A call that can never be quick is left alone, and
-  // so is one whose arguments are not what they were any more.
+  // Learn from a call that went the general way. Skip a call that can never be quick, and one whose
+  // arguments have changed.
   static void Learn(State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
                     const CallOutcome& outcome);
 
@@ -109,7 +109,7 @@ class alignas(64) Form {
     kFailed,     // with a Python error set
   };
 
-  // What the arguments of a call are.
+  // The types of a call's arguments.
   struct Reading {
     const Form* form;
     const Found* found;  // the variant that is expected, and then the one that it is
@@ -118,7 +118,7 @@ class alignas(64) Form {
     uint64_t words[kMostWords];  // tells the calls of a form apart; the device comes first
     uint64_t leaves[kMost];      // one for each run-time parameter
     void* pointers[kMost + 1];   // to what the parameters of the variant get
-    // What the tensors span, where the driver wants to know, and the memory behind them.
+    // The spans of the tensors, if the driver asks for them, and the memory behind them.
     NotedMemory noted[2 * kMost];
     size_t noted_count;
   };

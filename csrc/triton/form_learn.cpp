@@ -59,7 +59,7 @@ bool Form::AddStep(Step::Kind kind, PyObject* object, int argument) {
   return word_count_ < kMostWords;
 }
 
-// What a choice reads of the shape of the tensor that was added last.
+// The part of the last added tensor's shape that a choice reads.
 bool Form::AddShape(const State& state, size_t parameter) {
   Step& step = steps_[step_count_ - 1];
   const auto& parts = state.shape_key;
@@ -157,7 +157,7 @@ std::unique_ptr<Form> Form::Make(State& state, PyObject* const* args, size_t cou
     // One that is not given is the same for all calls of this form.
     if (argument >= 0 && !form->AddConstant(state, args[argument], argument)) return nullptr;
   }
-  // What is left are options.
+  // The rest are options.
   const Py_ssize_t size = keyword_names != nullptr ? PyTuple_Size(keyword_names) : 0;
   for (Py_ssize_t k = 0; k < size; ++k) {
     PyObject* name = PyTuple_GetItem(keyword_names, k);
@@ -229,11 +229,11 @@ void Form::Learn(State& state, PyObject* const* args, size_t count, PyObject* ke
 #endif
 }
 
-// Whatever runs Python here may have anything forgotten.
+// Any Python code that runs here may clear everything.
 void Form::LearnAlone(State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
                       const CallOutcome& outcome) {
   const unsigned times_forgotten = state.times_forgotten;
-  // What a decorator sets in the place of an argument is not what the call gave.
+  // A value that a decorator sets instead of an argument does not come from the call.
   if (outcome.choice != nullptr && outcome.choice->sets_arguments) return;
   std::unique_ptr<Form> made = Make(state, args, count, keyword_names);
   if (made == nullptr || state.times_forgotten != times_forgotten) return;

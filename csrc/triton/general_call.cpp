@@ -86,8 +86,8 @@ bool GeneralCall::FindVariant() {
   return true;
 }
 
-// What the driver does not, Python does, which no quick call can. It may change what the arrays
-// are: they are read again. False with a Python error set.
+// Python does the parts that the driver does not, which no quick call can. It may change the
+// arrays: they are read again. False with a Python error set.
 bool GeneralCall::SetToZero(bool* is_quick) {
   const BoundArguments arguments(state_, bound_);
   const Zeroing zeroing =
@@ -107,7 +107,7 @@ bool GeneralCall::ReadAgain() {
   return Specialize() && AddConstants() && FindVariant();
 }
 
-// A new reference; None where there is nothing to launch; null with a Python error set.
+// A new reference, None if there is nothing to launch, or null with a Python error set.
 PyObject* GeneralCall::LookUpVariant() {
   const uint64_t hash = specializer_.key.Hash();
   {
@@ -165,8 +165,8 @@ Ref GeneralCall::Describe() {
   return list;
 }
 
-// What the grid gives: it is asked, unless it is known what it would say. It may change what the
-// arguments are: they are read again.
+// The result of the grid function: it is called unless its result is known. It may change the
+// arguments: they are read again.
 bool GeneralCall::FindGrid(uint32_t* dims) {
   const BoundArguments arguments(state_, bound_);
   uint32_t known[3];

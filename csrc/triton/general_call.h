@@ -1,5 +1,5 @@
-// The general way of a call of a Triton kernel: bind the arguments, specialise, look up what they
-// select, launch it.
+// The general way of a call of a Triton kernel: bind the arguments, specialize, look up the
+// variant, launch it.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What an autotuner has chosen for a call, and what that changes of its arguments.
+// The choice of an autotuner for a call, and the changes that it makes to the arguments.
 #include <algorithm>
 
 #include "arguments/torch_tensor.h"
@@ -38,8 +38,8 @@ bool GeneralCall::ReadShapes() {
   return true;
 }
 
-// An autotuner has the element types in the order in which the arguments are given: that of the
-// parameters, but for keywords.
+// An autotuner has the element types in the order of the arguments, which is the order of the
+// parameters except for keywords.
 void GeneralCall::AddOrder(Words* key) const {
   const Py_ssize_t size = keyword_names_ != nullptr ? PyTuple_Size(keyword_names_) : 0;
   if (is_in_order_) return;
@@ -50,7 +50,7 @@ void GeneralCall::AddOrder(Words* key) const {
   }
 }
 
-// What is no number may have an element type, too, whatever else it is to Triton.
+// An object that is not a number may have an element type, too, whatever else it is to Triton.
 void GeneralCall::AddTypes(Words* key) {
   const FreeThreadedLock lock(state_.mutex);
   for (size_t i = 0; i < state_.count; ++i) {
@@ -108,7 +108,7 @@ std::shared_ptr<const TunedChoice> GeneralCall::FindChoice() {
       key.Add(MakeWord(WordKind::kNone));
     }
   }
-  // What is best on one architecture need not even run on another.
+  // The best configuration on one architecture need not even run on another.
   uint64_t target = 0;
   if (!FindTarget(&target)) return nullptr;
   key.Add(MakeWord(WordKind::kTarget, target));

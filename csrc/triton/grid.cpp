@@ -29,7 +29,7 @@ bool ReadTritonsGrid(PyObject* grid, bool is_tritons, uint32_t* dims) {
 
 bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, bool falls_back,
              uint32_t* dims) {
-  // What a saved variant was compiled with and the caller left out.
+  // Constants that a saved variant was compiled with and the caller omitted.
   if (variant != nullptr && PyDict_Update(values, variant->constants) < 0) return false;
   const Ref found(PyObject_CallFunctionObjArgs(grid, values, nullptr));
   if (!found) return false;

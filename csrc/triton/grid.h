@@ -12,8 +12,8 @@ bool ReadGrid(PyObject* grid, uint32_t* dims);
 // Likewise; of a kernel of Triton's own an int is no grid, as in Triton.
 bool ReadTritonsGrid(PyObject* grid, bool is_tritons, uint32_t* dims);
 
-// Ask a grid that is a function: `values` are the arguments by name, to which the constants of a
-// saved variant, if any, are added. What is no grid goes Triton's way where that is taken.
+// Call a grid function: `values` are the arguments by name, with the constants of a saved variant,
+// if any. An invalid grid goes through Triton if that is allowed.
 bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, bool falls_back,
              uint32_t* dims);
 

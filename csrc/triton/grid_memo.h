@@ -1,5 +1,4 @@
-// What grids that are functions gave: such a function is asked again only when something that it
-// reads has changed.
+// The results of grid functions: a function is called again only if one of its inputs has changed.
 #pragma once
 
 #include <array>
@@ -56,7 +55,7 @@ class GridMemo {
     std::vector<Ref> kept;  // the objects that are known by being themselves
     uint32_t dims[3];
   };
-  // What is known of the functions of one code.
+  // The facts about the functions that share one code object.
   struct Plan {
     Ref code;
     Ref globals;               // null: it uses none

@@ -12,7 +12,7 @@ class Interner {
  public:
   Interner() : numbers_(PyDict_New()), objects_(PyList_New(0)) {}
 
-  // Number an object. *is_immutable: it may be recognised by identity from now on. False with a
+  // Number an object. *is_immutable: it may be recognized by identity from now on. False with a
   // Python error set.
   bool Number(PyObject* object, uint64_t* number, bool* is_immutable);
   // The object of a number, borrowed.

@@ -1,9 +1,9 @@
 // Whether the calls of a kernel bring their keywords in a dict.
 //
-// CPython calls with a dict where a call has more than some 15 keywords, or **keywords. A callee
-// that takes a vectorcall gets it unpacked, into an array and a tuple of names that is new each
-// time, which costs as much as reading the arguments: for kernels that are called like that,
-// launchers take the dict themselves.
+// CPython calls with a dict if a call has more than some 15 keywords, or **keywords. A callee with
+// a vectorcall gets it unpacked, into an array and a tuple of names that is new each time. That
+// costs as much as reading the arguments. Therefore the launchers of kernels that are called like
+// that take the dict themselves.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ class KeywordStyle {
   // A vectorcall came with names that are those of a form, in another tuple.
   void NoteOtherNames(PyObject* names) {
 #ifndef Py_GIL_DISABLED
-    // A tuple that came before is a constant of another place in the program that calls. They are
-    // kept, so that no new one is where one of them was.
+    // A tuple that came before is a constant of another place in the calling program. They are
+    // kept, so no new tuple has the address of one of them.
     const bool came_before =
         std::any_of(seen_, seen_ + kSeen, [&](const Ref& one) { return one.get() == names; });
     new_names_ = came_before ? 0 : new_names_ + 1;

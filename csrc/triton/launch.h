@@ -10,8 +10,8 @@ namespace triton {
 CULAUNCH_RARE PyObject* RaiseLaunch(const VariantState& variant, const CUlaunchConfig& config,
                                     int ordinal, CUresult code);
 
-// What a launch gives whose grid is empty, as with Triton, or too large: then null with a Python
-// error set.
+// The result of a launch with an empty grid, as with Triton. For a grid that is too large, null
+// with a Python error set.
 CULAUNCH_RARE PyObject* LaunchNoGrid(const VariantState& variant, const uint32_t* dims);
 
 // Launch with a pointer to each parameter: what the call gives, or null with a Python error set.

@@ -45,15 +45,15 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
                         keyword_names, CallMode::kGuarded);
 }
 
-// What CPython calls where there is no vectorcall: CALL_FUNCTION_EX with the dict that it has made,
-// and any other call with one that it makes for this.
+// CPython calls this if there is no vectorcall: CALL_FUNCTION_EX with the dict that it has made,
+// and any other call with a dict that it makes for this.
 PyObject* CallWithDict(PyObject* callable, PyObject* args, PyObject* keywords) {
   LauncherObject* self = Self(callable);
   State& state = StateOf(self);
   state.style.NoteDict();
   if (!state.style.has_dicts()) self->vectorcall = CallLauncher;
   PyObject* arranged[Form::kMost];
-  // Who calls holds the tuple and the dict; a dict that somebody else has, too, may change.
+  // The caller holds the tuple and the dict; a dict that other code also holds may change.
   const bool is_kept = keywords != nullptr && Py_REFCNT(keywords) == 1;
   if (is_kept && !IsRecording() && Form::Arrange(state, args, keywords, arranged)) {
     const Ref names = Ref::Borrow(Form::LastNames(state));

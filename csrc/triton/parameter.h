@@ -1,4 +1,4 @@
-// A parameter of a Triton kernel's Python function, and what is known of it.
+// A parameter of a Triton kernel's Python function, and the known facts about it.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ enum ParameterFlag : int {
   kSetToZero = 64,
 };
 
-// What each call reads comes first, in one cache line.
+// Members that each call reads come first, in one cache line.
 struct alignas(64) Parameter {
   // The entry of the type that came last: most calls bring the same again.
   std::atomic<const TypeEntry*> last{nullptr};

@@ -26,7 +26,7 @@ bool AreSameNames(PyObject* one, PyObject* other) {
   return true;
 }
 
-// What a decorator set for a parameter; null where it set nothing.
+// The value that a decorator set for a parameter; null if it set none.
 PyObject* QuickArguments::Chosen(size_t parameter) const {
   if (found_ == nullptr || found_->choice == nullptr) return nullptr;
   for (const auto& one : found_->choice->constants) {

@@ -11,11 +11,11 @@ namespace triton {
 int ArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_names);
 
 // Whether two calls name the same arguments in the same order; null: a call names none. CPython
-// makes the tuple of names anew for each call with many keywords, and for each with ** of a dict.
+// makes a new tuple of names for each call with many keywords, and for each call with ** of a dict.
 bool AreSameNames(PyObject* one, PyObject* other);
 
-// What was chosen stands before what was given, and a default behind it. `found` is null where its
-// variant has no say in what the function is given.
+// A chosen value takes precedence over a given one, and a default comes last. `found` is null if
+// its variant does not affect the function's input.
 class QuickArguments final : public ArgumentsOfCall {
  public:
   QuickArguments(const State& state, PyObject* const* args, size_t count, PyObject* keyword_names,

@@ -19,7 +19,7 @@ uint64_t BitsOf(double value) {
 
 }  // namespace
 
-// What is not the commonest kind, or comes with a new type.
+// Objects that are not of the most common kind, or have a new type.
 Mismatch Specializer::AddOther(Parameter& parameter, PyObject* object) {
   const TypeEntry* entry = parameter.last.load(std::memory_order_acquire);
   TypeEntry scratch;
@@ -117,7 +117,7 @@ Mismatch Specializer::Array(const TypeEntry& entry, PyObject* object, Rules rule
   return Mismatch::kNone;
 }
 
-// An object with data_ptr() and dtype alone. Where it wraps a tensor, that says its device.
+// An object with only data_ptr() and dtype. If it wraps a tensor, the tensor knows the device.
 Mismatch Specializer::TensorLike(PyObject* object, Rules rules) {
   const Ref read = CallUp(Upcall::kReadTritonTensor, "(O)", object);
   if (!read) return Mismatch::kPython;
@@ -149,9 +149,9 @@ Mismatch Specializer::TensorLike(PyObject* object, Rules rules) {
   return Mismatch::kNone;
 }
 
-// The items are specialised whatever the parameter says.
+// The items are specialized whatever the parameter says.
 Mismatch Specializer::Tuple(PyObject* tuple) {
-  const Recursion recursion(" while the items of a tuple are specialised");
+  const Recursion recursion(" while the items of a tuple are specialized");
   if (recursion.is_too_deep()) return Mismatch::kPython;
   uint64_t type_number = 0;
   bool is_immutable = false;
@@ -186,7 +186,7 @@ Mismatch Specializer::Descriptor(PyObject* object, bool has_layout) {
   const size_t leaf = leaves.size();
   Mismatch mismatch = Natural(base.get(), entry, {false, false});
   if (mismatch != Mismatch::kNone) return mismatch;
-  // An address, and not what specialising made a constant of, or several words.
+  // An address, and not a value that specialization folded, or several words.
   if (leaves.size() != leaf + 1 || key.size() != position + 1 ||
       (KindOf(key[position]) != WordKind::kTensor && KindOf(key[position]) != WordKind::kNamed)) {
     return Mismatch::kUnsupported;

@@ -43,8 +43,8 @@ class Specializer {
   }
 
   Words key;
-  // One word for each leaf of the run-time arguments (tuples are flattened), folded ones too. That
-  // of a descriptor is its number.
+  // One word for each leaf of the run-time arguments (tuples are flattened), folded ones too. A
+  // descriptor's word is its number.
   Words leaves;
   std::vector<TensorDescriptor> descriptors;
 

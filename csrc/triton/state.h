@@ -1,4 +1,4 @@
-// What a dispatcher knows: of its kernel, and what its calls taught it.
+// The state of a dispatcher: its kernel, and what it learned from calls.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace triton {
 class Form;  // triton/form.h
 
 struct alignas(64) State {
-  // What every call reads comes first.
+  // Members that every call reads come first.
   static constexpr int kForms = 4;
   Form* forms[kForms] = {};  // owned; the one that was used last comes first
   culaunch::Driver* table = nullptr;

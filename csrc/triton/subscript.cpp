@@ -123,7 +123,7 @@ PyObject* Bind(PyObject* self, PyObject* object, PyObject*) {
   return PyObject_CallFunctionObjArgs(Self(self)->bound, self, object, nullptr);
 }
 
-// What a method says of itself is what the one says that this stands for.
+// The metadata of this method comes from the method that it replaces.
 PyObject* GetAttribute(PyObject* self, PyObject* name) {
   const bool is_of_type = PyUnicode_CompareWithASCIIString(name, "__doc__") == 0 ||
                           PyUnicode_CompareWithASCIIString(name, "__module__") == 0;

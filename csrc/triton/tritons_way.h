@@ -1,5 +1,5 @@
-// What a kernel of an installed dispatcher does where it cannot be launched natively: Triton
-// launches it, so that nobody can tell.
+// The fallback of an installed kernel that cannot be launched natively: Triton launches it, without
+// a visible difference.
 #pragma once
 
 #include "python/python.h"

@@ -3,7 +3,7 @@
 namespace triton {
 
 bool ReadShapePart(const KeyPart& part, const DLTensor& tensor, uint64_t* word) {
-  // Whoever reads a whole shape reads its first eight dimensions.
+  // Code that reads a whole shape reads its first eight dimensions.
   const int rank = tensor.ndim;
   if (rank > kMostDimensions || (rank > 0 && tensor.strides == nullptr)) return false;
   if (part.kind == KeyKind::kRank) {

@@ -1,4 +1,4 @@
-// What the decorators above a kernel chose for a key.
+// The choices of a kernel's decorators for a key.
 #pragma once
 
 #include <memory>
@@ -33,17 +33,17 @@ struct KeyPart {
   bool IsOfShape() const { return kind >= KeyKind::kSize; }
 };
 
-// Of a tensor whose shape, or strides, a choice depends on as a whole.
+// For a tensor whose whole shape, or strides, affect a choice.
 constexpr int kMostDimensions = 8;
 
 // Read the number of a tensor that a part of a shape is. A dimension that there is not is as none
 // of a size; false where the tensor cannot be known by such numbers.
 bool ReadShapePart(const KeyPart& part, const DLTensor& tensor, uint64_t* word);
 
-// Kept by whoever uses it: a dispatcher may forget it meanwhile.
+// Its users keep it alive: a dispatcher may drop it meanwhile.
 struct TunedChoice {
-  // What a choice sets, and whether it stands in the place of what the call gave: an autotuner
-  // refuses that, heuristics do not look.
+  // The values that a choice sets, and whether they replace the call's own: an autotuner refuses
+  // that, heuristics do not check.
   template <class Name>
   struct Setting {
     Name name;

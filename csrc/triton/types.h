@@ -1,4 +1,4 @@
-// How Triton specialises an argument, as one word of a key, and back in Triton's own words.
+// How Triton specializes an argument, as one word of a key, and back to Triton's own terms.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ constexpr uint64_t IntWord(int64_t value, bool specialize, bool align) {
 // Triton's name of an element type, such as "fp32"; null where Triton has none.
 const char* TypeName(uint64_t packed);
 
-// What an annotation makes of a parameter's values.
+// The effect of an annotation on a parameter's values.
 struct ForcedType {
   enum Class : uint8_t { kNotForced, kSigned, kUnsigned, kFloatingPoint, kBoolean, kPointer };
   Class type_class = kNotForced;

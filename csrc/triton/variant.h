@@ -41,7 +41,7 @@ struct DescriptorLayout {
 };
 
 struct alignas(64) VariantState {
-  // What each quick call reads comes first.
+  // Members that each quick call reads come first.
   CUlaunchConfig config = {};  // all but the grid and the stream
   uint32_t ctas = 1;
   culaunch::KernelState* kernel = nullptr;  // of the object's kernel

@@ -67,7 +67,7 @@ class WordTable {
     }
   }
 
-  // Add what is not there yet.
+  // Add it if it is missing.
   void Add(const Words& key, uint64_t hash, Value value) {
     if (entries_.empty() || (count_ + 1) * 2 > entries_.size()) Rehash();
     Entry entry;

@@ -12,8 +12,8 @@ enum class Zeroing {
   kFailed,  // with a Python error set
 };
 
-// Let the driver set them to zero, in the order of the stream of the launch. That is for contiguous
-// tensors of torch of which no gradient is asked: what zero_() would do otherwise, it does.
+// Let the driver set them to zero, in the stream order of the launch. This is for contiguous
+// tensors of torch that do not require grad; zero_() itself handles all others.
 CULAUNCH_APART Zeroing SetToZero(const State& state, const ArgumentsOfCall& arguments, int ordinal,
                                  CUstream stream);
 

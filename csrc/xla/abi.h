@@ -49,8 +49,8 @@ struct ErrorArguments {
 constexpr int kInvalidArgument = 3;
 constexpr int kInternal = 13;
 
-// What an error says. Version 0.4 writes the code, too, whatever size it is told; older ones do
-// not.
+// The contents of an error. Version 0.4 also writes the code, whatever size it is told; older
+// versions do not.
 struct DetailsArguments {
   size_t size;
   Extension* extensions;
@@ -80,7 +80,7 @@ struct AllocateArguments {
   size_t alignment;  // a power of two
   void* data;        // out
 };
-// XLA refuses to allocate for more. What it gives of a GPU's memory is aligned to 256 bytes.
+// XLA refuses to allocate for more. Its allocations on a GPU are aligned to 256 bytes.
 constexpr size_t kMostAlignment = 16;
 
 struct FreeArguments {

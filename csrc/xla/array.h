@@ -1,5 +1,5 @@
-// _core.XlaArray: memory of XLA during a call, as an array with the DLPack C exchange API. What is
-// allocated like one is memory of the call that runs on this thread.
+// _core.XlaArray: memory of XLA during a call, as an array with the DLPack C exchange API. Memory
+// allocated like one belongs to the call that runs on this thread.
 #pragma once
 
 #include "formats/dlpack.h"

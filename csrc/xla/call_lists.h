@@ -1,5 +1,5 @@
-// The lists of a call. Their memory stays with the thread for its next call, so that a call
-// allocates none for them.
+// The lists of a call. Their memory stays with the thread for its next call, which then needs no
+// allocation for them.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct Scratch {
   size_t bytes;
 };
 
-// What closes an array when the call ends.
+// Closes an array when the call ends.
 using CloseFunction = void (*)(PyObject* array);
 
 struct CallLists {

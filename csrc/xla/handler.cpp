@@ -18,8 +18,8 @@ std::atomic<int> g_minor{kMinor};
 std::atomic<int> g_running{0};
 std::atomic<bool> g_is_ending{false};
 
-// A call counts before it looks whether the end has come: whoever waits sees it, or it sees the
-// end.
+// A call increments the counter before it checks for the end. Either the waiting thread sees the
+// call, or the call sees the end.
 struct Counted {
   Counted() { g_running.fetch_add(1); }
   ~Counted() { g_running.fetch_sub(1); }

@@ -205,7 +205,7 @@ bool Invocation::CopyResults() {
     const DLTensor tensor = TensorOf(lists_.given[i]);
     sources.push_back(static_cast<const char*>(tensor.data) + tensor.byte_offset);
   }
-  // What lies in the memory of another result is saved before that is written.
+  // Save a value in the memory of another result before that result is written.
   for (size_t i = 0; i < returned_; ++i) {
     const Result& own = lists_.results[i];
     if (sources[i] == own.data || own.bytes == 0) continue;

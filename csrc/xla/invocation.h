@@ -24,8 +24,8 @@ class Invocation {
   bool Call();
   bool FindCall();
   bool ReadResults();
-  // The memory of an argument: of one that is written, that of its result, which XLA has made the
-  // same.
+  // The memory of an argument. For an argument that is written, it is the memory of its result,
+  // which XLA has made the same.
   bool MemoryOf(size_t index, const XlaBuffer& buffer, void** data);
   Ref ReadArray();
   Ref ReadSequence(long count);

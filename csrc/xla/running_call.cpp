@@ -70,7 +70,7 @@ bool RunningCall::GiveBack() {
       std::free(one.data);
       continue;
     }
-    // What comes after in the stream may have it.
+    // Later work in the stream may use it.
     FreeArguments arguments = {sizeof(FreeArguments), nullptr, context_, one.bytes, one.data};
     Error* error = api_->free(&arguments);
     if (error != nullptr) text = TakeText(*api_, error);

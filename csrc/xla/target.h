@@ -1,4 +1,5 @@
-// What a custom call calls: a function, the arguments that are no arrays, and what it writes.
+// The target of a custom call: a function, the arguments that are not arrays, and the arrays that
+// it writes.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ Error* MakeError(const Api& api, const char* message, int code);
 // The Python error that is set, which goes, as XLA's.
 Error* TakePythonError(const Api& api);
 
-// What an error of XLA says; the error, which is the caller's, goes.
+// The text of an XLA error; the caller's error object is freed.
 std::string TakeText(const Api& api, Error* error);
 
 }  // namespace xla_calls

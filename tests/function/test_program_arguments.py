@@ -172,7 +172,7 @@ def test_cells_are_watched(driver):
 
 @pytest.mark.parametrize("read", [(1, None, 1), ({}, 1, 1), ({}, None, 1), ({}, "a"), 3])
 def test_reads_of_another_form(read):
-    with pytest.raises(TypeError, match="what was read is"):
+    with pytest.raises(TypeError, match="each value read must be"):
         Traced("n")._add((int,), identity(), (read,))
 
 

@@ -159,7 +159,7 @@ WRONG = {
     "image": ({"image": "images/none"}, "no member 'images/none' for an image"),
     "symbol": ({"symbol": "a b"}, "is no name of a kernel"),
     "types": ({"types": {}}, "types is no list"),
-    "type": ({"types": [3]}, "no text"),
+    "type": ({"types": [3]}, "item that is not a text"),
     "user": ({"by_user": 1}, "by_user is true or false"),
     "unknown": ({"by_user": True, "types": ["int", None]}, "types that a user gave are whole"),
     "expressions": ({"expressions": [1]}, "expressions has an item that is not a text"),

@@ -13,11 +13,11 @@
 
 namespace itanium {
 
-// Thrown for a name that is not a mangled one, that uses a part of C++ which names of kernels do
-// not, or that would cost more than a name is worth. It never leaves this room.
+// Thrown for a name that is not mangled, that uses parts of C++ which kernel names do not use, or
+// that would cost too much. It never leaves this room.
 class Unsupported {};
 
-// What is made in it is not destroyed one by one, so it must be of trivial types.
+// Objects in the arena are not destroyed one by one, so their types must be trivial.
 class Arena {
  public:
   Arena() = default;

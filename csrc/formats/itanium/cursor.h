@@ -11,7 +11,7 @@ namespace itanium {
 
 inline bool IsDigit(char letter) { return letter >= '0' && letter <= '9'; }
 
-// Whether a text has a letter; the zero that stands past the end of a name is none.
+// Whether a text has a letter; the zero past the end of a name does not count.
 inline bool Has(std::string_view letters, char letter) {
   return letter != '\0' && letters.find(letter) != std::string_view::npos;
 }

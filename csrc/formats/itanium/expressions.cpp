@@ -67,7 +67,7 @@ const Node* Parser::Unary(const Operator& found) {
   const Node* const inner = Expression();
   if (found.code != "ad") return Join(found.spelling, Wrapped(inner));
   if (inner->kind() != Kind::kFunction) return Join(found.spelling, inner);
-  // Of a member, the address is written without the parameters.
+  // The address of a member is written without the parameters.
   const auto* const function = static_cast<const Function*>(inner);
   return Join(found.spelling, function->is_member() ? function->name() : Wrapped(inner));
 }
@@ -109,7 +109,7 @@ std::string_view Parser::Value() {
   return is_negative ? arena_.Concatenate({"-", digits}) : digits;
 }
 
-// What stands before the last `::`, with the `::`.
+// The text before the last `::`, with the `::`.
 const Node* Parser::Scope() {
   List* const parts = arena_.Make<List>();
   const bool has_several = cursor_.Accept('N');

@@ -85,7 +85,7 @@ Parser::Name Parser::NestedName(bool is_tagged) {
   return name;
 }
 
-// What is in a function: a variable, a type, a lambda.
+// An entity in a function: a variable, a type, a lambda.
 Parser::Name Parser::LocalName(bool is_tagged) {
   const Node* where = Encoding();
   if (where->kind() == Kind::kFunction) {

@@ -1,7 +1,7 @@
-// What a mangled name says, as a tree that prints itself.
+// The meaning of a mangled name, as a tree that prints itself.
 //
-// A C++ type may go around a name: `void (*name)(int)`. So each node prints what goes on the left,
-// and then what goes on the right. The nodes that have a right side are in declarators.h.
+// A C++ type may surround a name: `void (*name)(int)`. So each node prints the part on the left
+// first, and then the part on the right. The nodes with a right side are in declarators.h.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace itanium {
 class List;
 class Rebinding;
 
-// What a pointer to a type goes around.
+// The text that surrounds a pointer to a type.
 enum class Shape : uint8_t { kPlain, kArray, kFunction };
 
 enum class Kind : uint8_t {
@@ -39,7 +39,7 @@ class Node {
     Right(out);
   }
 
-  // What goes before a declarator, and what goes after it.
+  // The text before a declarator, and the text after it.
   virtual void Left(Printer& out) const = 0;
   virtual void Right(Printer&) const {}
 

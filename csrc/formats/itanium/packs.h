@@ -61,8 +61,8 @@ class Expansion final : public Node {
   int count_;
 };
 
-// While the argument of a template parameter is printed, of any node that may be one: the argument
-// was said in another place, and is no part of the expansion that the parameter is in.
+// Active while the argument of a template parameter is printed, or any node that may be one. The
+// argument comes from another place, and is not part of the parameter's expansion.
 class ArgumentScope {
  public:
   ArgumentScope(Printer& out, const Node* node) : out_(out), outer_(out.pack_index) {
@@ -77,7 +77,7 @@ class ArgumentScope {
   const int outer_;
 };
 
-// What a template parameter stands for, and everything else as it is.
+// The argument that a template parameter stands for, and any other node unchanged.
 const Node* ArgumentOf(const Node* node);
 
 // The same where it is printed: an element of a pack stands for itself. Null where it is missing.

@@ -14,14 +14,14 @@
 
 namespace itanium {
 
-// Parses one name. The grammar needs no second try: each letter is read once. Whatever calls
-// itself goes through Nested, which has a limit.
+// Parses one name. The grammar needs no backtracking: each letter is read once. Recursive functions
+// go through Nested, which has a limit.
 class Parser {
  public:
   // The name and the arena must outlive the tree.
   Parser(std::string_view name, Arena& arena) : arena_(arena), cursor_(name), rebinding_(arena) {}
 
-  // The whole name: a Function if it is that of a function.
+  // The whole name: a Function if it names a function.
   const Node* Whole();
 
  private:

@@ -16,7 +16,7 @@ struct Said {
   const Said* before;
 };
 
-// Collects text up to a limit, and in steps up to a limit: parts are shared, and a short name may
+// Collects text up to a limit, in at most a number of steps. Parts are shared, so a short name may
 // spell a text of exponential length, or of many parts without a letter.
 class Printer {
  public:

@@ -10,9 +10,9 @@
 
 namespace itanium {
 
-// `T_` in one function's name and `T_` in that of a function inside its arguments are the same to
-// the substitutions, and not the same type. So what a substitution stands for is made again with
-// the arguments of where it is used, each part once for each list of arguments.
+// `T_` in one function's name and `T_` in the name of a function inside its arguments are the same
+// to the substitutions, but not the same type. So the target of a substitution is made again with
+// the arguments of the place that uses it, each part once for each list of arguments.
 class Rebinding {
  public:
   explicit Rebinding(Arena& arena) : arena_(arena) {}

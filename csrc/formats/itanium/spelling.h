@@ -16,10 +16,10 @@ struct Spelling {
   std::optional<std::vector<std::string>> params;
 };
 
-// What a mangled name says; the parameters only where they are asked for. Nothing where it is not
-// a mangled name, uses parts of C++ that names of kernels do not, or would cost more than a name is
-// worth: then no spelling is better than a wrong one. The cost is bounded for any bytes: length,
-// depth of the parser and of the tree, memory, and size of the text.
+// The meaning of a mangled name; with the parameters only on request. Empty if it is not mangled,
+// uses parts of C++ that kernel names do not use, or costs too much: no spelling is better than a
+// wrong one. The cost is bounded for any bytes: length, depth of the parser and of the tree,
+// memory, and size of the text.
 std::optional<Spelling> Spell(std::string_view name, bool with_params = false);
 
 }  // namespace itanium

@@ -5,12 +5,12 @@
 
 namespace itanium {
 
-// A type of one letter; a type after a `D`; a name after an `S`.
+// A type of one letter, a type after a `D`, and a name after an `S`.
 std::string_view Builtin(char letter);
 std::string_view LongBuiltin(char letter);
 std::string_view Standard(char letter);
 
-// What a literal of an integer type ends with; null where a literal of the type is a cast.
+// The suffix of a literal of an integer type; null if a literal of the type is a cast.
 const char* LiteralSuffix(char letter);
 
 // The name of a cast, such as "static_cast".
@@ -22,7 +22,7 @@ struct Operator {
   int operands;  // 0 where it is in names only, or its expression has a form of its own
 };
 
-// Null for a code that is none.
+// Null for an unknown code.
 const Operator* FindOperator(std::string_view code);
 
 }  // namespace itanium
