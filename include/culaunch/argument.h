@@ -1,4 +1,4 @@
-// What C++ values may be arguments of a kernel, and what is known of one's type.
+// The C++ values that may be arguments of a kernel, and the known facts about their types.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ enum class ArgumentKind : uint8_t {
   kStructure,
 };
 
-// What a launch compares with a parameter.
+// The facts that a launch compares with a parameter.
 struct ArgumentType {
   size_t size;
   ArgumentKind kind;
@@ -51,9 +51,9 @@ constexpr void RequireArgument() {
       "memory, or a struct that holds the array, by value");
   static_assert(
       IsTensorLike<Type>::value || std::is_trivially_copyable_v<Type>,
-      "an argument of a kernel must be trivially copyable, for the kernel gets its bytes: "
-      "of a tensor pass culaunch::ffi::Data(tensor) or tensor.data_ptr(), of a smart "
-      "pointer .get(), of a container of device memory .data()");
+      "an argument of a kernel must be trivially copyable, because the kernel gets its bytes. Pass "
+      "culaunch::ffi::Data(tensor) or tensor.data_ptr() of a tensor, .get() of a smart pointer, "
+      ".data() of a container of device memory");
 }
 
 template <class Type>
@@ -132,7 +132,7 @@ int OrdinalOf(const Type& argument) noexcept {
   }
 }
 
-// What an array is, and its parameter does not want; `place` is where it should be.
+// The facts about an array that its parameter does not allow; `place` is where it should be.
 template <class Type>
 uint64_t Differences(const Type& argument, const ArrayRule& rule, uint64_t place) noexcept {
   if constexpr (kIsArray<Type>) {

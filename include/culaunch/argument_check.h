@@ -103,10 +103,9 @@ class ArgumentCheck {
                        "culaunch::Untyped(pointer) passes it all the same");
     }
     if (type.PointsToMutable() && pointer.PointsToConst()) {
-      return TypeError(Described(index, type) + ", is memory that the kernel may write (got " +
-                       given +
-                       "): pass a pointer to what may be written, or declare the parameter a "
-                       "pointer to const; culaunch::Untyped(pointer) passes it all the same");
+      return TypeError(Described(index, type) + ", must be writable memory (got " + given +
+                       "): pass a pointer to writable memory, or declare the parameter a pointer "
+                       "to const; culaunch::Untyped(pointer) passes it all the same");
     }
     return {};
   }
@@ -122,8 +121,8 @@ class ArgumentCheck {
     }
     if ((array.facts() & ArrayFacts::kConst) != 0 && type.PointsToMutable()) {
       return TypeError(Described(index, type) +
-                       ", is memory that the kernel may write, and the array is read-only: pass "
-                       "one that may be written, or declare the parameter a pointer to const");
+                       ", must be writable, but the array is read-only: pass a writable array, or "
+                       "declare the parameter a pointer to const");
     }
     if ((array.facts() & ArrayFacts::kNull) != 0) {
       return Error(Described(index, type) +

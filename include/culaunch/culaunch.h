@@ -1,5 +1,5 @@
-// culaunch: load a compiled CUDA kernel and launch it, through the driver API alone. Nothing to
-// link: the driver is found at first use.
+// culaunch: load a compiled CUDA kernel and launch it, with only the driver API. You need not link
+// anything: the driver is found at first use.
 #pragma once
 
 #include "argument.h"

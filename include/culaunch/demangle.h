@@ -46,9 +46,9 @@ inline bool SpellsTooMuch(const std::string& name) {
 
 }  // namespace detail
 
-// The demangled name; the name itself where it is not a mangled one. The C++ library also takes
-// encodings of types, so that a kernel `f` would be a "float"; and long names take much stack, or
-// much memory where they repeat themselves.
+// The demangled name, or the name itself if it is not mangled. The C++ library also accepts
+// encodings of types: a kernel `f` would be a "float". Long names use much stack, and repetitive
+// ones much memory.
 inline std::string Demangle(const std::string& name) {
   constexpr size_t kLongest = 1024;  // what GNU's demangler takes
   if (name.compare(0, 2, "_Z") != 0 || name.size() > kLongest || detail::SpellsTooMuch(name)) {

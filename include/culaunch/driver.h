@@ -24,7 +24,7 @@
 
 CULAUNCH_NAMESPACE_BEGIN
 
-// Immutable after construction but for the contexts, which are retained at first use; never
+// Immutable after construction, except for the contexts, which are retained at first use. Never
 // destroyed while modules that were loaded through it live.
 class Driver : public DriverTable {
  public:
@@ -67,8 +67,8 @@ class Driver : public DriverTable {
     if (choice == "emulator") {
       return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
                    "CULAUNCH_DRIVER is \"emulator\", which is written in Python, and this process "
-                   "runs no Python that has culaunch: run the program's library from Python, or "
-                   "leave CULAUNCH_DRIVER out on a machine with a GPU");
+                   "has no Python with culaunch. Run the program's library from Python, or unset "
+                   "CULAUNCH_DRIVER on a machine with a GPU");
     }
     if (!is_cuda && choice.find_first_of("/\\") == std::string::npos) {
       return Error(
@@ -114,8 +114,9 @@ class Driver : public DriverTable {
     return driver;
   }
 
-  // The driver that another copy of culaunch published for this process, if any: two libraries
-  // share no symbol, so the address travels in the environment, with the process it is good for.
+  // The driver that another copy of culaunch published for this process, if any. Two libraries
+  // share no symbol, so the address travels in the environment, together with the process that it
+  // is valid for.
   static Result<std::unique_ptr<Driver>> Published() {
     const PublishedDriver* published = FindPublished();
     if (published == nullptr) return std::unique_ptr<Driver>();
@@ -134,8 +135,8 @@ class Driver : public DriverTable {
 
   static constexpr const char* kPublishedVariable = "CULAUNCH_DRIVER_TABLE";
 
-  // A driver that checks addresses is told of each array that a launch will be given, before it:
-  // where it begins and how many bytes it spans (Note says what else). Null for libcuda.
+  // A driver that checks addresses is told of each array before the launch that uses it: its
+  // address and its size in bytes (Note has the rest). Null for libcuda.
   NoteArrayFunction note_array = nullptr;
 
   // The process's default driver where it is to be told of arrays; else null, at the cost of a
@@ -152,8 +153,8 @@ class Driver : public DriverTable {
   // Whether launches go as graphs, and those that there are.
   Graphs graphs;
 
-  // Choose that anew: "0", "1" or "auto", as CULAUNCH_GRAPHS has it. What graphs there are stays
-  // until Graphs::Drop(nullptr).
+  // Choose again: "0", "1" or "auto", like CULAUNCH_GRAPHS. Existing graphs stay until
+  // Graphs::Drop(nullptr).
   Status ChooseGraphs(const char* text) noexcept {
     GraphMode mode;
     if (!Graphs::Read(text, &mode)) {
@@ -350,9 +351,9 @@ class Driver : public DriverTable {
   std::vector<DeviceState> devices_;
 };
 
-// Tell the emulator of an array that the next launch of this thread gets by its address alone, as
-// from data_ptr() of a tensor: it takes every address that it does not know for a mistake. A driver
-// of a GPU needs it not, and nothing happens.
+// Tell the emulator of an array that this thread's next launch gets only by its address, for
+// example from data_ptr() of a tensor. The emulator treats every unknown address as a mistake. The
+// driver of a GPU does not need this, and the call is a no-op.
 inline void NoteArray(const void* begin, size_t bytes, Driver& driver = Driver::Get()) {
   if (driver.note_array != nullptr) driver.note_array(begin, bytes, kNoteArray);
 }

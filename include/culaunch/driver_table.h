@@ -146,16 +146,16 @@ enum DeviceType : int {
   kDLCUDAManaged = 13,
 };
 
-// cuda.h maps some names to their newest version (cuMemAlloc is cuMemAlloc_v2): the macro
-// argument below is expanded, so member and type follow it, while the name in quotes that is
-// looked up in CULAUNCH_DRIVER_FUNCTIONS stays the plain one.
+// cuda.h maps some names to their newest version (cuMemAlloc is cuMemAlloc_v2). The macro argument
+// below is expanded, and member and type follow it. The quoted name that is looked up in
+// CULAUNCH_DRIVER_FUNCTIONS stays the plain one.
 struct DriverTable {
 #define CULAUNCH_MEMBER(function, version, required) decltype(&::function) function = nullptr;
   CULAUNCH_DRIVER_FUNCTIONS(CULAUNCH_MEMBER)
 #undef CULAUNCH_MEMBER
 };
 
-// What a driver that checks addresses is told.
+// The note for a driver that checks addresses.
 enum Note : unsigned {
   kNoteArray = 0,          // an array that the next launch of this thread will be given
   kNoteReadOnlyArray = 1,  // likewise, and nothing may be written to it

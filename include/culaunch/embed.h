@@ -1,5 +1,5 @@
-// Images that are part of the program: declared by a macro, loaded at first use, and kept for the
-// life of the process, or as long as somebody uses them.
+// Images that are part of the program. A macro declares them, and they are loaded at first use.
+// They are kept for the lifetime of the process, or as long as they are in use.
 #pragma once
 
 #include <cuda.h>
@@ -99,8 +99,8 @@ constexpr unsigned long long SizeOfArray(const Byte (&)[kSize]) {
 
 }  // namespace detail
 
-// A user of an embedded image's module: it is loaded by the first and unloaded with the last of
-// them, and by the next use it is loaded anew. CULAUNCH_GET_MODULE is a user that stays.
+// A user of an embedded image's module. The first user loads it, the last one unloads it, and the
+// next one loads it again. CULAUNCH_GET_MODULE is a user that stays.
 class SharedModule {
  public:
   explicit SharedModule(detail::EmbeddedImage* image) noexcept : image_(image) {}

@@ -16,7 +16,7 @@
 
 CULAUNCH_NAMESPACE_BEGIN
 
-// Who has to act on an error.
+// The party that has to act on an error.
 enum class ErrorKind {
   kCall,      // the call is wrong: an argument, a name, an image, a launch configuration
   kType,      // an argument is of another type than the parameter: to Python, a TypeError
@@ -76,7 +76,7 @@ class [[nodiscard]] Status {
   CUresult code() const noexcept { return ok() ? CUDA_SUCCESS : error_->code(); }
   // "" where it is ok.
   const char* what() const noexcept { return ok() ? "" : error_->what(); }
-  // Of a failure alone.
+  // Only for a failure.
   const Error& error() const noexcept { return *error_; }
 
   void OrThrow() const {
@@ -109,7 +109,7 @@ class [[nodiscard]] Result {
   const char* what() const noexcept { return status_.what(); }
   const Error& error() const noexcept { return status_.error(); }
 
-  // Of a success alone.
+  // Only for a success.
   Value& operator*() noexcept { return value_; }
   const Value& operator*() const noexcept { return value_; }
   Value* operator->() noexcept { return &value_; }

@@ -1,4 +1,4 @@
-// Why a launch failed: found out after the fact, so that a launch that works pays nothing.
+// Why a launch failed. This is found after the fact, so a successful launch pays nothing.
 #pragma once
 
 #include <cuda.h>

@@ -1,6 +1,5 @@
-// What exported functions are written with (culaunch.export): the arguments of a call, numbers by
-// Python's rules, arrays, launches. Needs the headers of apache-tvm-ffi, as culaunch/tvm_ffi.h
-// does.
+// The building blocks of exported functions (culaunch.export): the arguments of a call, numbers by
+// Python's rules, arrays, launches. Needs the headers of apache-tvm-ffi, like culaunch/tvm_ffi.h.
 #pragma once
 
 #include <tvm/ffi/any.h>

@@ -48,7 +48,7 @@ inline void* At(void* data, int64_t bytes) {
 // An address for an array that is still to be allocated, where only its layout counts.
 inline void* Somewhere() { return reinterpret_cast<void*>(uintptr_t{1} << 20); }
 
-// What a function allocates, or is given to write its result to.
+// An array that a function allocates, or is given for its result.
 class Array {
  public:
   explicit Array(Tensor tensor) : owner_(std::move(tensor)), view_(*owner_) {}
@@ -56,7 +56,7 @@ class Array {
 
   const TensorView& view() const { return view_; }
   void* data() const { return ffi::Data(view_); }
-  // What a caller gets of it: nothing, of an array that is the caller's own.
+  // The array for the caller; empty if it is the caller's own.
   ::tvm::ffi::Any result() const {
     return owner_.has_value() ? ::tvm::ffi::Any(*owner_) : ::tvm::ffi::Any();
   }

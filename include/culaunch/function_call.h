@@ -87,8 +87,8 @@ class Call {
     return driver_.Attribute(static_cast<CUdevice_attribute>(attribute), device_.device_id);
   }
 
-  // A dense array: output `index` of the caller where there are outputs, else new (index -1: always
-  // new), from the allocator of the caller's framework, or the driver's memory where that has none.
+  // A dense array: the caller's output `index` if there are outputs, else a new one (index -1:
+  // always new). It comes from the allocator of the caller's framework, or else from the driver.
   Array Allocate(DLDataType dtype, Sizes shape, int index, const char* where) const {
     for (const int64_t size : shape) {
       if (size >= 0) continue;
@@ -151,8 +151,8 @@ class Call {
     RaiseLaunch(kernel, there, where, code);
   }
 
-  // A tensor map over an array; sizes, strides (bytes, but for the last dimension), box and steps
-  // in the order of its dimensions.
+  // A tensor map over an array. Sizes, strides (in bytes, without the last dimension), box and
+  // steps follow the order of its dimensions.
   CUtensorMap TensorMap(const std::array<int, 5>& numbers, void* data, Sizes sizes, Sizes strides,
                         Sizes box, Sizes steps, const char* where) const {
     CUtensorMap map;

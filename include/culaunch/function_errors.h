@@ -1,4 +1,4 @@
-// What an exported function raises: Python's own kinds of errors, with the place in the body.
+// The errors of an exported function: Python's own exception types, with the place in the body.
 #pragma once
 
 #include <tvm/ffi/error.h>
@@ -61,7 +61,7 @@ inline void Check(bool condition, const char* kind, const Parts&... parts) {
   Raise("NotImplementedError",
         std::string(name) + " was exported without the path of this call: at " + where +
             ", where " + condition + " is " + (outcome ? "true" : "false") +
-            "; export it after such a call, or after specialize() of both sides");
+            "; export it after a call like this one, or after specialize() of both sides");
 }
 
 }  // namespace function

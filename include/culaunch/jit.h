@@ -1,9 +1,10 @@
-// culaunch::Jit: CUDA C++ source to kernels while a program runs, through NVRTC, which is found and
-// loaded when it is first needed. What was compiled is kept in the cache that Python's
-// culaunch.compile uses: an entry that one wrote serves the other.
+// culaunch::Jit: compiles CUDA C++ source to kernels while a program runs, through NVRTC, which is
+// found and loaded on demand. Images are cached in the same cache as Python's culaunch.compile:
+// each uses the other's entries.
 //
-// This declares, and compiles quickly. What it declares is compiled once in a program: CMake's
-// culaunch::jit does that, or one source file that includes <culaunch/jit/implementation.h>.
+// This header only declares, and compiles quickly. The implementation is compiled once in a
+// program, by CMake's culaunch::jit, or by one source file that includes
+// <culaunch/jit/implementation.h>.
 #pragma once
 
 #include <memory>
@@ -66,15 +67,16 @@ class Jit {
                                    const std::vector<std::string>& names = {},
                                    const CompileOptions& options = {});
 
-  // The image alone; no driver is needed where the architecture is given.
+  // Only the image. No driver is needed if you name the architecture.
   Image Compile(const std::string& source, const std::vector<std::string>& names = {},
                 const CompileOptions& options = {});
 
   Image CompileFile(const std::string& path, const std::vector<std::string>& names = {},
                     const CompileOptions& options = {});
 
-  // One finished image of images compiled with lto or relocatable, of PTX, and of files; it has the
-  // names and signatures of all. nvJitLink does it; what it made is kept as compiled images are.
+  // Link images compiled with lto or relocatable, PTX and files to one finished image. The result
+  // has the names and signatures of all, and is cached like compiled images. nvJitLink does the
+  // work.
   Image Link(const std::vector<LinkInput>& inputs, const LinkOptions& options = {});
 
   // For programs without exceptions.
@@ -92,7 +94,7 @@ class Jit {
   Status TryAddHeader(const std::string& name, const std::string& text);
   Status TryAddDirectory(const std::string& path);
 
-  // What the image of a source is kept by: the same as Python's for the same request.
+  // The cache key of a source's image: the same as Python's for the same request.
   std::string Key(const std::string& source, const std::vector<std::string>& names = {},
                   const CompileOptions& options = {});
   // The same of a link.

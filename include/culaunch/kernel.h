@@ -76,7 +76,7 @@ class Kernel {
     return {};
   }
 
-  // What a code from Launch means.
+  // The meaning of a code from Launch.
   Status StatusOf(CUresult code, const LaunchConfig& config) const {
     if (code == CUDA_SUCCESS) return {};
     if (Status possible = config.Check(); !possible) return possible;
@@ -118,8 +118,8 @@ class Kernel {
     return Launch(pointers, config);
   }
 
-  // What the arrays of a call are, and should not be: 0 says that all is well, anything else that
-  // it needs a closer look.
+  // The facts that the arrays of a call must not have: 0 means that everything is fine, and
+  // anything else needs a closer look.
   template <size_t... kIndex, class... Arguments>
   uint64_t Differences(const Stream& stream, std::index_sequence<kIndex...>,
                        const Arguments&... arguments) const noexcept {
@@ -137,7 +137,7 @@ class Kernel {
     return status ? StatusOf(code, config) : std::move(status);
   }
 
-  // What is wrong with the arguments of a call.
+  // The error in the arguments of a call.
   template <class... Arguments>
   Status CheckArguments(const LaunchConfig& config, const Arguments&... arguments) const {
     const ArrayArgument* const arrays[] = {detail::ArrayIn(arguments)..., nullptr};
@@ -145,7 +145,7 @@ class Kernel {
         .Run(kTypes<Arguments...>, arrays, sizeof...(Arguments));
   }
 
-  // What contradicts the grid, or itself, is not for the driver to find.
+  // The driver does not have to find a configuration that contradicts the grid or itself.
   CUresult LaunchWithAttributes(void** arguments, const LaunchConfig& config) const noexcept {
     if (!config.IsPossible()) return CUDA_ERROR_INVALID_VALUE;
     const AllAttributes all(config);

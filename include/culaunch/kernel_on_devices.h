@@ -33,9 +33,9 @@ class KernelOnDevices {
     }
   }
 
-  // Launch on a device; -1 is that of the stream, which for a default stream is the current one.
-  // Its context is made current for the call if it must be, and the kernel is made resident there
-  // if this is its first launch.
+  // Launch on a device. -1 means the stream's device, which for a default stream is the current
+  // one. Its context is made current for the call if necessary. The first launch on a device makes
+  // the kernel resident there.
   CUresult Launch(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
     // The usual case is one call of the driver: the kernel is resident on the device, and it is the
     // device of the stream. The driver launches a CUfunction faster than a CUkernel, which it must
@@ -54,8 +54,9 @@ class KernelOnDevices {
     return code;
   }
 
-  // Do what a launch on a device does before it launches: what only this machine's driver can
-  // refuse (no code for the device, too much shared memory) is known then, and nothing has run.
+  // Do everything that a launch on a device does before the launch. Errors that only this machine's
+  // driver can find (no code for the device, too much shared memory) are then known before anything
+  // has run.
   CUresult MakeReady(const CUlaunchConfig& config, int ordinal) noexcept {
     if (ordinal < 0 || ordinal >= device_count_) return CUDA_ERROR_INVALID_DEVICE;
     if (Resident(config, ordinal) != nullptr) return CUDA_SUCCESS;
@@ -196,7 +197,8 @@ class KernelOnDevices {
            driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == primary;
   }
 
-  // What the driver says of a function that is not of the launch's context, or without a context.
+  // The driver's result for a function from another context than the launch's, or without a
+  // context.
   static bool IsRefusal(CUresult code) noexcept {
     return code == CUDA_ERROR_INVALID_HANDLE || code == CUDA_ERROR_INVALID_CONTEXT;
   }
@@ -258,7 +260,7 @@ class KernelOnDevices {
     return most;
   }
 
-  // What each launch reads comes first.
+  // Members that each launch reads come first.
   Driver& driver_;
   std::atomic<CUkernel> handle_;
   std::unique_ptr<DeviceState[]> devices_;

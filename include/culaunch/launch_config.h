@@ -33,9 +33,9 @@ struct Dim3 {
   uint32_t x, y, z;
 };
 
-// Where a launch goes. A stream made by cuStreamCreate has a device; a default stream (null,
-// CU_STREAM_LEGACY, CU_STREAM_PER_THREAD) is one of every device, and the handle alone means the
-// device that is current. Who knows the device says it.
+// The destination of a launch. A stream from cuStreamCreate has a device. Every device has the
+// default streams (null, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD), and a bare handle means the
+// current device. Pass the device if you know it.
 struct Stream {
   constexpr Stream(CUstream stream = nullptr, int ordinal = -1) noexcept
       : handle(stream), device(ordinal) {}
@@ -71,8 +71,8 @@ struct LaunchConfig {
   uint32_t shared_memory = 0;  // dynamic shared memory of a block in bytes
   Stream stream;               // a CUstream does as well
 
-  // The options that are attributes: docs/launching.md says what each does. Dimensions of zero,
-  // false, and a number without its has_: not given.
+  // The options that are attributes; docs/launching.md describes each. Dimensions of zero, false, and
+  // a number without its has_ mean that the option is not given.
 #define CULAUNCH_DIMS(name, flag, attribute, value, text) Dim3 name{0, 0, 0};
 #define CULAUNCH_SWITCH(name, flag, attribute, value, text) bool name = false;
 #define CULAUNCH_INT(name, flag, attribute, value, text) \
@@ -83,7 +83,7 @@ struct LaunchConfig {
 #undef CULAUNCH_SWITCH
 #undef CULAUNCH_INT
 
-  // More of them, such as a scheduling policy, an event, a domain of memory synchronisation.
+  // Further ones, such as a scheduling policy, an event, a domain of memory synchronization.
   LaunchAttributes attributes;
 
   bool HasCluster() const noexcept { return cluster.IsGiven(); }
@@ -114,7 +114,7 @@ struct LaunchConfig {
     return plain;
   }
 
-  // Whether what is more than a grid and a block can be right: the driver is not asked otherwise.
+  // Whether the parts beyond grid and block can be right: otherwise the driver is not asked.
   bool IsPossible() const noexcept {
     if (HasCluster() && !Divides(cluster)) return false;
     if (preferred_cluster.IsGiven() && !(HasCluster() && Divides(preferred_cluster))) return false;

@@ -13,8 +13,8 @@
 
 CULAUNCH_NAMESPACE_BEGIN
 
-// Nothing of it is to be destroyed, so that one in a static variable serves threads that run on at
-// exit, and leaves nothing behind at dlclose.
+// It needs no destruction. A static one serves threads that run on at exit, and leaves nothing
+// behind at dlclose.
 class Mutex {
  public:
   Mutex() noexcept = default;

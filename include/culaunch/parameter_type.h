@@ -12,8 +12,8 @@
 
 CULAUNCH_NAMESPACE_BEGIN
 
-// A parameter's type by its name. What is not certain is unknown, and takes every argument of its
-// size: a wrong claim would refuse a good one.
+// A parameter's type by its name. An uncertain type is unknown, and accepts every argument of its
+// size: a wrong claim would refuse a good argument.
 class ParameterType {
  public:
   ParameterType() = default;
@@ -26,9 +26,9 @@ class ParameterType {
   const std::string& text() const noexcept { return text_; }
 
   bool IsPointer() const noexcept { return kind_ == Kind::kPointer; }
-  // Of a pointer: what it points to, where that is a number of known size; else of 0 bits.
+  // For a pointer: its element type, if that is a number of known size; else of 0 bits.
   ElementType element() const noexcept { return element_; }
-  // Of a pointer: whether what it points to is known to be const, or known not to be.
+  // For a pointer: whether the pointee is known to be const, or known not to be.
   bool PointsToConst() const noexcept { return is_plain_ && is_const_; }
   bool PointsToMutable() const noexcept { return is_plain_ && !is_const_; }
 

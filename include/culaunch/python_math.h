@@ -1,5 +1,6 @@
-// What needs no Python of Python's own division, powers and `math`: the same results and refusals,
-// of the C library that CPython asks, too. For exported functions; in Python, Python is asked.
+// The parts of Python's division, powers and `math` that need no Python. They have the same results
+// and errors, from the same C library as CPython. This is for exported functions; in Python, Python
+// itself computes.
 #pragma once
 
 #include <cmath>
@@ -26,7 +27,7 @@ inline uint64_t Magnitude(int64_t x) {
 
 __extension__ using Wide = unsigned __int128;
 
-// What a function of the C library gave, by the rules of CPython's mathmodule.c.
+// The result of a function of the C library, by the rules of CPython's mathmodule.c.
 inline Problem Judged(double result, bool has_nan, bool is_finite, bool can_overflow) {
   if (std::isnan(result) && !has_nan) return Problem::kDomain;
   if (std::isinf(result) && is_finite) return can_overflow ? Problem::kOverflow : Problem::kDomain;

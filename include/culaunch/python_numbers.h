@@ -1,5 +1,5 @@
-// Numbers as Python computes them, in 64 bits: what has no answer there is a Problem and not a
-// wrong number. Bodies of functions are computed with these, natively and in exported libraries.
+// Numbers as Python computes them, in 64 bits. An operation without a result is a Problem and not a
+// wrong number. Bodies of functions use these, natively and in exported libraries.
 #pragma once
 
 #include <cmath>

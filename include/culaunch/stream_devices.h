@@ -16,11 +16,11 @@ inline bool IsDefaultStream(CUstream stream) noexcept {
   return reinterpret_cast<uintptr_t>(stream) <= reinterpret_cast<uintptr_t>(CU_STREAM_PER_THREAD);
 }
 
-// A guess that spares a launch its questions to the driver, and never an answer: a stream may have
-// been destroyed since and its handle given to one of another device; another context may be
-// current. Who acts on it launches a function of the guessed device's primary context, and the
-// driver refuses one that is not of the stream's context (CUDA_ERROR_INVALID_HANDLE), or of the
-// current one for a default stream. Then it is asked.
+// A guess that spares a launch its queries to the driver, and never a final answer. The stream may
+// have been destroyed since, and a stream of another device may have its handle. Another context
+// may be current. The launch uses a function of the guessed device's primary context. The driver
+// refuses it if the stream's context (or the current one, for a default stream) is another one
+// (CUDA_ERROR_INVALID_HANDLE). Only then is the driver asked.
 class StreamDevices {
  public:
   // The ordinal where this stream was last seen; -1 where it is not known.
@@ -36,15 +36,15 @@ class StreamDevices {
   }
 
   // A launch on a default stream was refused: threads with other contexts take turns, or have none.
-  // The next ones ask first, so that at most one of many is refused.
+  // The next launches ask first, so at most one of many is refused.
   void Doubt() noexcept { doubts_.store(kAskedForEachRefusal, std::memory_order_relaxed); }
   bool HasDoubts() const noexcept { return doubts_.load(std::memory_order_relaxed) > 0; }
   // A doubted guess would have been right.
   void Confirm() noexcept { doubts_.fetch_sub(1, std::memory_order_relaxed); }
 
  private:
-  // An entry has the handle, but for its highest bits, and the ordinal + 1. Two streams of one slot
-  // take it from each other.
+  // An entry has the handle without its highest bits, and the ordinal + 1. Two streams in one slot
+  // replace each other.
   static constexpr unsigned kOrdinalBits = 7;
   static constexpr uint64_t kMostOrdinal = (uint64_t{1} << kOrdinalBits) - 1;
   static constexpr size_t kSlots = 64;

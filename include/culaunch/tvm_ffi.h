@@ -1,7 +1,6 @@
-// What a kernel library over Apache TVM-FFI needs: checks of its tensors with messages that a
-// caller can act on (tvm_ffi_checks.h), the device and stream of a tensor, outputs, and the choice
-// of a kernel by element type. Needs the headers of apache-tvm-ffi; culaunch.h does not include
-// this file.
+// Tools for a kernel library over Apache TVM-FFI: checks of its tensors with actionable messages
+// (tvm_ffi_checks.h), a tensor's device and stream, and outputs. They also select a kernel by
+// element type. Needs the headers of apache-tvm-ffi; culaunch.h does not include this file.
 #pragma once
 
 #include <cuda.h>
@@ -59,7 +58,7 @@ inline ArrayArgument Data(const TensorView& x) {
   return detail::Argument(x);
 }
 
-// The same, of which the kernel needs so many elements: a tensor that spans fewer is an error.
+// The same for a kernel that needs a number of elements: a tensor that spans fewer is an error.
 inline ArrayArgument Data(const TensorView& x, int64_t least) {
   detail::Notes::Add(x);
   ArrayArgument array = detail::Argument(x);
@@ -67,9 +66,9 @@ inline ArrayArgument Data(const TensorView& x, int64_t least) {
   return array;
 }
 
-// The stream that the caller's framework works on for the tensor's device, and that device: a
-// launch on it goes there, whatever device is current. (`.handle` alone, of a default stream, means
-// the current device's.) Pinned memory is of no device.
+// The stream and the device that the caller's framework uses for the tensor. A launch on it goes to
+// that device, whatever device is current. (A bare `.handle` of a default stream means the current
+// device's stream.) Pinned memory belongs to no device.
 inline Stream CurrentStream(const TensorView& x) {
   const DLDevice device = x.device();
   return {static_cast<CUstream>(
@@ -93,7 +92,7 @@ class TensorGuard {
 inline Tensor Empty(ShapeView shape, DLDataType dtype, DLDevice device) {
   if (TVMFFIEnvGetDLPackManagedTensorAllocator() == nullptr) {
     TVM_FFI_THROW(RuntimeError) << "the arrays of this call come from a framework that offers no "
-                                   "allocator to libraries (NumPy has none): pass the output to a "
+                                   "allocator to libraries (NumPy has none). Pass the output to a "
                                    "function that takes it, or pass PyTorch tensors or culaunch's "
                                    "arrays (culaunch.to_device)";
   }

@@ -21,7 +21,7 @@ using ::tvm::ffi::ShapeView;
 using ::tvm::ffi::Tensor;
 using ::tvm::ffi::TensorView;
 
-// Element types. The macros below know them by these names alone.
+// Element types. The macros below accept only these names.
 inline namespace dtypes {
 constexpr DLDataType kFloat64{kDLFloat, 64, 1};
 constexpr DLDataType kFloat32{kDLFloat, 32, 1};
@@ -113,9 +113,8 @@ inline void CheckDtype(const char* name, const TensorView& x,
 inline void CheckSameDtype(const char* name, const TensorView& x, const char* other_name,
                            const TensorView& other) {
   if (!(x.dtype() == other.dtype())) {
-    TVM_FFI_THROW(TypeError) << "the element type of " << name << " must be that of " << other_name
-                             << ", " << ToString(other.dtype()) << " (got " << ToString(x.dtype())
-                             << ")";
+    TVM_FFI_THROW(TypeError) << name << " must have the same element type as " << other_name << ", "
+                             << ToString(other.dtype()) << " (got " << ToString(x.dtype()) << ")";
   }
 }
 

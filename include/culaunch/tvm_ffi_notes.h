@@ -1,4 +1,4 @@
-// What the emulated driver is told of the tensors of a launch. culaunch/tvm_ffi.h includes this.
+// The notes about a launch's tensors for the emulated driver. culaunch/tvm_ffi.h includes this.
 #pragma once
 
 #include <tvm/ffi/container/tensor.h>

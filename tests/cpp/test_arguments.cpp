@@ -70,9 +70,9 @@ void Pointers(const Module& module) {
   CHECK_THROWS(add({1, 1}, ci, cf, 1), kType, "takes a pointer to float32 (got const int*)");
   CHECK_THROWS(add({1, 1}, f, ci, 1), kType, "argument 1 of add, const float * __restrict__ (8");
   CHECK_THROWS(add({1, 1}, cf, cf, 1), kType,
-               "argument 0 of add, float* (8 bytes), is memory that the kernel may write (got "
+               "argument 0 of add, float* (8 bytes), must be writable memory (got "
                "const float*)");
-  CHECK_THROWS(add({1, 1}, static_cast<const void*>(cf), cf, 1), kType, "may write (got const v");
+  CHECK_THROWS(add({1, 1}, static_cast<const void*>(cf), cf, 1), kType, "must be writable memory (got const v");
   CHECK(!Recorded("launch"));
 
   const Kernel halves = module["_Z4halfP6__halfPKm"];

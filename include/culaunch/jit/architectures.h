@@ -52,8 +52,8 @@ struct Architecture {
 
 inline bool IsEmulator(const Driver& driver) { return driver.name() == "emulator"; }
 
-// What a driver takes: machine code of the current device, which is the first where none is; PTX
-// for the emulated driver, which executes that alone. Nothing where there is no device.
+// The architectures that a driver can load: machine code for the current device, or else the first
+// device, or only PTX for the emulated driver. Empty without a device.
 inline std::vector<std::string> ArchsOf(Driver& driver, const std::string& suffix = "") {
   if (IsEmulator(driver)) {
     const std::string chosen = EnvironmentVariable("CULAUNCH_EMULATOR_ARCH");
@@ -70,9 +70,9 @@ inline std::vector<std::string> ArchsOf(Driver& driver, const std::string& suffi
 
 // The architectures of one compile, without duplicates and in a fixed order.
 //
-// asked: "sm_90a", "compute_80", "native", "native_a", "native_f"; none: the device's, or PTX that
-// most devices take where there is no driver. loadable: whether the emulated driver must be able to
-// load it.
+// asked: "sm_90a", "compute_80", "native", "native_a" or "native_f". If it is empty, the device's,
+// or without a driver PTX that most devices accept. loadable: whether the emulated driver must be
+// able to load the image.
 inline std::vector<std::string> ResolveArchs(const std::vector<std::string>& asked, bool loadable) {
   std::vector<std::string> named = asked;
   Driver* driver = nullptr;
@@ -103,7 +103,7 @@ inline std::vector<std::string> ResolveArchs(const std::vector<std::string>& ask
     }
     for (const std::string& one : own) found.emplace_back(one);
   }
-  // The emulator executes PTX alone. (Where Python chooses it, the same is added there.)
+  // The emulator executes only PTX. (If Python selects the emulator, it adds the same.)
   if (loadable && EnvironmentVariable("CULAUNCH_DRIVER") == "emulator") {
     for (size_t i = 0, count = found.size(); i < count; ++i) {
       found.push_back(found[i]);

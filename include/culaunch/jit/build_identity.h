@@ -1,4 +1,4 @@
-// What tells one build of a compiler's library from another.
+// The identity of one build of a compiler's library.
 #pragma once
 
 #include <cstddef>

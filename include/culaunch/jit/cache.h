@@ -42,13 +42,14 @@ class Cache {
   bool enabled() const noexcept { return options_.enabled; }
   const std::string& path() const noexcept { return options_.path; }
 
-  // The image of a key; made and kept where it is not there. Among all threads and processes that
-  // ask for a key at the same time, one makes it. What `make` throws is thrown, and nothing kept.
+  // The image for a key; make and cache it if it is missing. Many threads and processes may ask for
+  // a key at the same time, and only one makes it. Exceptions of `make` propagate, and nothing is
+  // cached then.
   template <class Make>
   Image GetOrMake(const std::string& key, const Make& make) {
     if (std::optional<Image> image = Lookup(key)) return *std::move(image);
     if (!Open()) return make();
-    // The lock is held until the image is in place: whoever waits finds it there.
+    // The lock is held until the image is in place, so a process that waits finds it there.
     const jit::KeyLock lock(jit::JoinPath(path(), ".lock"), key,
                             std::chrono::duration<double>(options_.lock_timeout));
     // Another may have made it while this one waited for the lock.
@@ -109,7 +110,7 @@ class Cache {
     }
   }
 
-  // A directory in the cache that is only the user's; empty where there can be none.
+  // A directory in the cache that is private to the user; empty if there is none.
   std::string PrivateDirectory(const std::string& first, const std::string& second) {
     try {
       const std::string directory = jit::JoinPath(jit::JoinPath(path(), first), second);
@@ -174,8 +175,7 @@ class Cache {
     return kDefault;
   }
 
-  // It is opened anew, and looked at anew, for every use: while a program runs, somebody may put
-  // another directory in its place.
+  // Every use opens and checks it again: another directory may take its place while a program runs.
   std::optional<jit::TrustedDirectory> Open() {
     if (!enabled()) return std::nullopt;
     try {
@@ -200,7 +200,7 @@ class Cache {
     if (!directory.Read(name, &entry, &status)) return std::nullopt;
     try {
       Image image = jit::UnpackImage(key, entry);
-      // Only what was found whole was used: a bad entry must not look as if it were wanted.
+      // Record a use only of an intact entry: a bad one must not look wanted.
       const int64_t age = jit::NowNanoseconds() - jit::Nanoseconds(status.st_mtim);
       if (is_own && (age > kTouch || age < -kTouch)) directory.Touch(name);
       return image;
@@ -226,11 +226,11 @@ class Cache {
       jit::TrustedDirectory::Open(path(), true).Publish(name, entry);
     } catch (const jit::FileError& error) {
       if (error.code != ENOENT) throw;
-      // Somebody removed the whole directory since it was opened.
+      // The whole directory was removed after it was opened.
       jit::TrustedDirectory::Open(path(), true).Publish(name, entry);
     }
-    // A running total, so that the directory is read only where it may be too full. Other processes
-    // store as well, so the total is taken anew now and then.
+    // Keep a running total, to read the directory only if it may be too full. Other processes store
+    // entries as well, so compute the total again now and then.
     constexpr int kRecount = 64;
     constexpr int64_t kRecountNanoseconds = int64_t{10} * 1'000'000'000;
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -34,8 +34,8 @@ class MessageFunction {
   void (*call_)(void*, const std::string&) = nullptr;
 };
 
-// Where a cache is and how large it may be. What is left out is what the environment says:
-// CULAUNCH_CACHE_DIR, CULAUNCH_CACHE_MAX_SIZE, CULAUNCH_CACHE_SHIPPED.
+// The directory and the size of a cache. The environment supplies the defaults: CULAUNCH_CACHE_DIR,
+// CULAUNCH_CACHE_MAX_SIZE, CULAUNCH_CACHE_SHIPPED.
 struct CacheOptions {
   bool enabled = true;
   std::string path;

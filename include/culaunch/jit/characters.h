@@ -1,5 +1,5 @@
-// What kinds of characters a scan tells apart. Texts are bytes: a letter that is not ASCII is bytes
-// that each count as a letter.
+// The kinds of characters for a scan. Texts are bytes: each byte of a letter outside of ASCII
+// counts as a letter.
 #pragma once
 
 #include <string>
@@ -23,8 +23,9 @@ constexpr bool IsNamePart(char c) { return IsWord(c) || c == '$'; }
 constexpr bool IsSpace(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
 }
-// What compilers take for a blank within a line. A carriage return is one, too: before a line feed
-// it belongs to the end of the line, and alone it is what the compiler makes of it (see Mode).
+// The characters that compilers treat as blanks within a line. A carriage return is one, too.
+// Before a line feed it belongs to the end of the line, and otherwise the compiler decides (see
+// Mode).
 constexpr bool IsBlank(char c) {
   return c == ' ' || c == '\t' || c == '\f' || c == '\v' || c == '\r' || c == '\0';
 }
@@ -64,8 +65,8 @@ void ForEachName(std::string_view text, const Visit& visit) {
   }
 }
 
-// Whether visit(word) is true for a word in a text. Whether a dollar and which characters past
-// ASCII belong to a word depends on the compiler, so that it is asked with and without them.
+// Whether visit(word) is true for a word in a text. It depends on the compiler whether a dollar and
+// which characters past ASCII belong to a word. Therefore words are visited with and without them.
 template <class Visit>
 bool AnyWord(std::string_view text, const Visit& visit) {
   for (size_t at = 0; at < text.size();) {

@@ -54,8 +54,8 @@ inline std::vector<std::string> ChosenHomes() {
   return homes;
 }
 
-// The folders of pip's packages of NVIDIA, of the environments that this process may belong to: the
-// one that this code was installed in, the active one, conda's, that of the python3 in PATH.
+// The folders of NVIDIA's pip packages in the environments that this process may belong to. These
+// are the environment of this code, the active one, conda's, and the one of the python3 in PATH.
 inline std::vector<std::string> PipFolders() {
   std::vector<std::string> found;
   const auto add = [&](const std::string& site) {
@@ -142,7 +142,7 @@ class SharedCudaLibrary {
     for (const std::string& folder : first_folders) {
       if (TakeFrom(folder)) return;
     }
-    // A second copy beside one that somebody has loaded would be another compiler.
+    // A second copy beside one that is already loaded would be another compiler.
     if (Open(RTLD_NOLOAD)) return;
     for (const std::string& root : PipFolders()) {
       for (const std::string& folder : library_.folders) {

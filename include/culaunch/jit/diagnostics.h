@@ -19,7 +19,7 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace jit {
 
-// What a failed compile was given.
+// The inputs of a failed compilation.
 struct FailedCompile {
   std::string log;
   std::string compiler;  // "NVRTC 13.5"

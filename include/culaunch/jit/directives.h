@@ -221,7 +221,7 @@ class DirectiveReader {
       if (question != 0) {
         FileName name;
         const bool is_named = ReadQuestion(&(*at = stop + question), &name, ask);
-        // What is asked in so many words is no longer of interest.
+        // An explicit query is no longer of interest.
         rest.append(is_named ? std::string_view(" 0 ") : text_.substr(stop, *at - stop));
         if (is_named) directive->questions.push_back(std::move(name));
         continue;

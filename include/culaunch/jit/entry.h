@@ -45,8 +45,8 @@ inline std::string PackEntry(std::string_view key, std::string_view metadata,
   return head + EntryDigest(key, head, body) + body;
 }
 
-// The metadata and the data, after all of the entry was checked: the digest before the metadata, so
-// that no parser is given what a broken disk, or somebody else, made up.
+// The metadata and the data, after the whole entry was checked. The digest is checked before the
+// metadata: no parser gets bytes from a broken disk or an attacker.
 inline std::pair<std::string, std::string> UnpackEntry(std::string_view key,
                                                        std::string_view entry) {
   const auto number = [&](size_t at, unsigned bytes) {
@@ -125,7 +125,7 @@ inline Image UnpackImage(std::string_view key, std::string_view entry) {
     });
     json.End();
   } catch (const Error&) {
-    // The digest is right: whoever wrote it had another idea of what an entry is.
+    // The digest is right: the writer used another definition of an entry.
     throw BadEntry{"has metadata that mean nothing"};
   }
   return image;

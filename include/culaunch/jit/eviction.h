@@ -29,9 +29,9 @@ class Eviction {
  public:
   explicit Eviction(const TrustedDirectory& directory) : directory_(directory) {}
 
-  // Remove what was not used longest until the rest fits; give the size of the rest. A cap that is
-  // passed is undershot by a tenth, so that the next call has room. What was just published stays
-  // whatever the clock says.
+  // Evict the least recently used entries until the rest fits; return the size of the rest.
+  // Eviction goes a tenth below the limit, to make room for the next calls. The entry that was just
+  // published stays in any case.
   int64_t Run(int64_t most, const std::string& keep) {
     List();
     if (total_ <= most) return total_;
@@ -79,7 +79,7 @@ class Eviction {
     return EndsWith(name, ".cpp") || EndsWith(name, ".cu");
   }
 
-  // Whether whoever published a library's sources died before the library was there.
+  // Whether the publisher of a library's sources died before it published the library.
   static bool HasOnlySources(const TrustedDirectory& folder) {
     for (const auto& [name, status] : folder.Items()) {
       if (!IsSource(name) || !IsStale(status)) return false;
@@ -113,7 +113,7 @@ class Eviction {
     entries_.push_back(std::move(stored));
   }
 
-  // What dead writers left goes first: nobody misses it. What live ones write takes room, too.
+  // Files of dead writers go first: nobody needs them. Files of live writers count, too.
   bool Sweep(const TrustedDirectory& directory) {
     bool removed = false;
     for (const auto& [name, status] : directory.Items()) {

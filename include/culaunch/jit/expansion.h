@@ -1,4 +1,4 @@
-// What a text becomes when its macros are expanded, in all the ways that there are.
+// All possible expansions of the macros in a text.
 #pragma once
 
 #include <algorithm>
@@ -124,7 +124,7 @@ class Expansion {
     if (++steps_ > kMostSteps) throw UnknownName();
   }
 
-  // What follows once a macro is replaced, for each of its definitions.
+  // The text after a macro is replaced, for each of its definitions.
   std::vector<Tokens> Replaced(const Token& macro, const Tokens& after) {
     std::vector<Tokens> found;
     const std::optional<Call> call = ReadCall(after);

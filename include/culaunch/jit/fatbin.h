@@ -15,7 +15,7 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace jit {
 
-// What was made for one architecture.
+// The output for one architecture.
 struct CompiledPart {
   enum class Kind { kCubin, kPtx, kLtoIr };
 

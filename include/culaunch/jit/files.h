@@ -30,7 +30,8 @@ namespace jit {
 
 using FileStatus = struct stat;
 
-// What tells a file from what else may come to have its path. Times are in nanoseconds.
+// The identity of a file, which distinguishes it from later files with the same path. Times are in
+// nanoseconds.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -82,17 +83,17 @@ inline bool IsOld(const FileIdentity& identity, int64_t now) {
   return now - last > kSettled;
 }
 
-// The identity, or none where the file may change and keep it. That is so shortly after a change,
-// and where the file system keeps no time of change in fractions of a second: such an image could
-// be replaced by one that differs in contents alone.
+// The identity, or none if the file may change and keep it. That is the case shortly after a
+// change, and if the file system has no fractions of a second in its change times. Another file
+// with the same identity may then replace it.
 inline std::optional<FileIdentity> SettledIdentity(const FileStatus& status, int64_t now) {
   const FileIdentity identity = IdentityOf(status);
   if (!IsOld(identity, now) || status.st_ctim.tv_nsec == 0) return std::nullopt;
   return identity;
 }
 
-// Words that stand for the path of the file they are in, wherever they are expanded; the ones that
-// a function can have as an argument's default are in its caller's file then.
+// Words that stand for the path of their file, wherever they are expanded. Some can be the default
+// of a function's argument, and then stand for the caller's file.
 inline const std::vector<std::string>& PlaceWords() {
   static const std::vector<std::string>* const words =
       new std::vector<std::string>{"__FILE__",
@@ -111,7 +112,7 @@ inline bool IsCallerWord(std::string_view word) {
          word == "__builtin_source_location" || word == "source_location";
 }
 
-// What was in a file.
+// The contents of a file.
 struct SourceFile {
   explicit SourceFile(std::string contents)
       : text(std::move(contents)),
@@ -154,8 +155,8 @@ inline bool ReadAll(int descriptor, std::string* contents) {
   contents->clear();
   size_t filled = 0;
   for (;;) {
-    // One more than its size, so that a file that did not grow is read by one call and its end
-    // found by another.
+    // One more than its size: one call then reads a file that did not grow, and another call finds
+    // its end.
     const size_t room = filled < static_cast<size_t>(status.st_size)
                             ? static_cast<size_t>(status.st_size) - filled + 1
                             : 65536;

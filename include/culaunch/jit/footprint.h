@@ -1,4 +1,4 @@
-// What a scan asked of the disk, and whether it would get the same answers now.
+// The queries of a scan to the disk, and whether they would still have the same answers.
 #pragma once
 
 #include <sys/stat.h>
@@ -179,7 +179,7 @@ class DiskView {
     return found_[files_.at(path).first].path;
   }
 
-  // What was asked and answered so far.
+  // The queries and answers so far.
   Footprint Finish() const {
     Footprint footprint;
     footprint.found = found_;

@@ -27,8 +27,8 @@ namespace jit {
 constexpr std::string_view kElfMagic("\x7f\x45\x4c\x46", 4);
 constexpr std::string_view kFatbinMagic("\x50\xed\x55\xba", 4);
 
-// What the first bytes tell; what is none of these is an error. culaunch::CheckImage refuses more:
-// what the driver cannot load, such as objects that are still to be linked.
+// The format according to the first bytes; an unknown one is an error. culaunch::CheckImage also
+// refuses images that the driver cannot load, such as objects that are not linked yet.
 inline ImageFormat FormatOf(std::string_view bytes, const std::string& where) {
   if (StartsWith(bytes, kElfMagic)) return ImageFormat::kCubin;
   if (StartsWith(bytes, kFatbinMagic)) return ImageFormat::kFatbin;

@@ -35,7 +35,7 @@ namespace jit {
 
 using Names = std::vector<std::string>;
 
-// What a call gives, or the error that it threw.
+// The result of a call, or the error that it threw.
 template <class Value, class Call>
 Result<Value> Attempt(const Call& call) {
   try {

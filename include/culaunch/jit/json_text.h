@@ -13,8 +13,8 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace jit {
 
-// Read one character of several bytes at the front of a text; give how many they are, or 0 where
-// they are none.
+// Read one multi-byte character at the front of a text; return its number of bytes, or 0 if they
+// are invalid.
 inline size_t Utf8Size(std::string_view bytes, uint32_t* point) {
   const auto at = [&](size_t i) { return uint32_t{static_cast<unsigned char>(bytes[i])}; };
   const uint32_t lead = at(0);

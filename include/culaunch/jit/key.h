@@ -23,7 +23,7 @@ constexpr int64_t kKeySchema = 1;
 // Changes whenever the same headers would have another digest.
 constexpr int64_t kIncludesSchema = 1;
 
-// What one image depends on.
+// The inputs of one image.
 struct KeyParts {
   std::string backend;             // "nvrtc"
   std::string identity;            // what pins the build of the compiler
@@ -61,8 +61,8 @@ inline std::string CacheKey(KeyParts parts) {
   return HexDigest(json.Close(']').text());
 }
 
-// What stands for a source and for where its headers are looked for: what the headers came to is
-// noted under it.
+// A name for a source and the places to search for its headers: the note about its headers is
+// stored under it.
 inline std::string IncludesKey(std::string_view source_digest, std::string_view path,
                                std::string_view headers_digest, const Search& search,
                                const std::vector<std::string>& system) {
@@ -75,7 +75,7 @@ inline std::string IncludesKey(std::string_view source_digest, std::string_view 
   return HexDigest(json.String(search.defines).Close(']').text());
 }
 
-// What stands for the names and texts of all in-memory headers.
+// A digest of the names and texts of all in-memory headers.
 inline std::string HeadersDigest(const std::map<std::string, std::string>& headers) {
   JsonText json;
   json.Open('[');

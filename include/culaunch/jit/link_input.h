@@ -1,4 +1,4 @@
-// What is linked: of which kind it is, and which symbols it defines.
+// The inputs of a link: their kinds, and the symbols that they define.
 #pragma once
 
 #include <algorithm>
@@ -70,7 +70,7 @@ inline LinkPart ReadLinkPart(const LinkInput& input, size_t index) {
   if (input.path.empty()) {
     part.image = input.image;
   } else {
-    std::string bytes = ReadFile(input.path, "what is to be linked:");
+    std::string bytes = ReadFile(input.path, "cannot read an input of the link:");
     const bool is_elf = StartsWith(bytes, kElfMagic) && bytes.size() >= 20;
     constexpr int kCudaMachine = 190;
     const int machine =
@@ -116,8 +116,8 @@ inline std::set<std::string> StrongSymbols(const std::string& cubin, const std::
       const auto name = image.Read<uint32_t>(at, "a symbol's name");
       const auto info = image.Read<uint8_t>(at + 4, "a symbol's kind");
       const auto where_defined = image.Read<uint16_t>(at + 6, "a symbol's section");
-      // Global; no section and no file; not undefined, and no reserved number (common, absolute).
-      // CUDA has kinds of its own for variables.
+      // Global, with a section and no file, not undefined, and with no reserved number (common,
+      // absolute). CUDA has kinds of its own for variables.
       const int kind = info & 15;
       const bool is_thing = kind != 0 && kind != 3 && kind != 4;
       if (info >> 4 != 1 || !is_thing || where_defined == 0 || where_defined >= 0xff00) continue;

@@ -52,7 +52,7 @@ class Linker {
   const NvJitLinkApi& api() const noexcept { return api_; }
   const std::string& path() const noexcept { return library_.path(); }
   const std::string& version() const noexcept { return version_; }
-  // What pins this build.
+  // The identity of this build.
   const std::string& identity() const noexcept { return identity_; }
 
  private:
@@ -62,7 +62,7 @@ class Linker {
   std::string identity_;
 };
 
-// One link: what is asked, checked; its key; and its image.
+// One link: the checked request, its key, and its image.
 class LinkRequest {
  public:
   LinkRequest(Linker* linker, const std::vector<LinkInput>& inputs, const LinkOptions& given)
@@ -160,7 +160,7 @@ class LinkRequest {
  private:
   static bool IsVirtual(const std::string& arch) { return StartsWith(arch, "compute_"); }
 
-  // The last of a name counts, in the place of the first.
+  // The last option with a name counts, and replaces the first.
   template <class Value>
   static void Set(const std::string& name, const Value& value,
                   std::vector<std::pair<std::string, Value>>* values) {

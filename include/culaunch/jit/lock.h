@@ -18,10 +18,10 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace jit {
 
-// Holds one byte of a file, at an offset taken from the key: open-file-description locks of Linux,
-// which a process's death releases, which threads see as well, and which leave no file behind for
-// each key. Where the file system has none (some network mounts), there is no lock: two may then
-// compile the same key, and both are right.
+// Holds one byte of a file, at an offset computed from the key. It uses the open-file-description
+// locks of Linux. They end with the process, work between threads, and need no file for each key.
+// Some network mounts do not support them. Then nothing is locked: two processes may compile the
+// same key, and both get a correct result.
 class KeyLock {
  public:
   // Waits for another holder, but not past the timeout.

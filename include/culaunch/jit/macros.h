@@ -66,7 +66,7 @@ inline std::vector<std::string> SplitTokens(std::string_view text) {
   return found;
 }
 
-// All definitions of all macros: each may be the one in force, and so may be none.
+// All definitions of all macros: each may be the one in force, or no definition is.
 class Macros {
  public:
   // Add what follows #define.
@@ -113,7 +113,7 @@ class Macros {
     std::set<std::string> found;
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (suspicious.count(tokens[i]) == 0) continue;
-      // The question alone, not all of the condition: that has fewer expansions.
+      // Only the query, not the whole condition, which has more expansions.
       size_t end = i + 1;
       for (size_t next; (next = EndOfCall(tokens, end)) > end;) end = next;
       const std::vector<std::string> question(tokens.begin() + static_cast<std::ptrdiff_t>(i),

@@ -15,7 +15,7 @@ namespace jit {
 
 using NvJitLinkHandle = struct nvJitLink*;
 
-// What nvJitLink calls the kinds of what it is given.
+// nvJitLink's names for the kinds of inputs.
 enum class LinkKind { kCubin = 1, kPtx = 2, kFatbin = 4, kObject = 5, kLibrary = 6 };
 
 struct NvJitLinkApi {

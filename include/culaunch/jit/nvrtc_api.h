@@ -86,8 +86,8 @@ struct NvrtcApi {
   }
 };
 
-// One build of NVRTC. It is loaded when it is first asked to compile: which build it is can be told
-// without, and a program that finds all it needs in the cache never loads it.
+// One build of NVRTC, which is loaded when it is first asked to compile. The build is identified
+// without loading it, and a program that finds everything in the cache never loads it.
 class Nvrtc {
  public:
   // given: its path, a directory that has it, or nothing.
@@ -95,7 +95,7 @@ class Nvrtc {
 
   const std::string& path() const noexcept { return library_.path(); }
 
-  // What pins this build: no version does, two patch releases share them.
+  // The identity of this build. A version is not enough: two patch releases share one.
   const std::string& Identity() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (identity_.empty()) identity_ = BuildIdentity(path());
@@ -127,8 +127,8 @@ class Nvrtc {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (api_ != nullptr) return *api_;
     api_ = std::make_unique<NvrtcApi>(&library_);
-    // NVRTC opens its builtins by their name alone. Where its own search path does not count, as
-    // under a sanitizer, it finds them because they are loaded.
+    // NVRTC opens its builtins by their plain name. If its own search path does not apply, as under
+    // a sanitizer, it finds them because they are loaded.
     const std::string directory = DirectoryOf(path());
     for (const std::string& name : NamesIn(directory)) {
       if (name.compare(0, 21, "libnvrtc-builtins.so.") == 0) {

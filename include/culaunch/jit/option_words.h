@@ -1,4 +1,4 @@
-// What words of a compiler mean to a compile that is kept in a cache.
+// The meaning of a compiler's option words for a cached compilation.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace jit {
 
-// Throw for an option that a compile must know itself, or that makes a compiler do another thing
-// than compile, or write files beside the image: on a hit in the cache it would not be done.
+// Throw for an option that a compilation must handle itself, or that makes a compiler do something
+// other than compile, or write files beside the image. A cache hit would skip that.
 inline void CheckOption(const std::string& option) {
   static constexpr const char* const kOwn[][2] = {{"-I", "include_dirs"},
                                                   {"--include-path", "include_dirs"},

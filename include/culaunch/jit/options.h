@@ -64,7 +64,7 @@ class NormalOptions {
 
   const CompileOptions& get() const noexcept { return options_; }
 
-  // The options as NVRTC spells them, but for the architecture and directories.
+  // The options in NVRTC's spelling, without the architecture and directories.
   std::vector<std::string> NvrtcFlags() const {
     std::vector<std::string> flags;
     const auto add = [&](bool wanted, std::string flag) {
@@ -185,7 +185,7 @@ class NormalOptions {
     return true;
   }
 
-  // What these flags are given, in whichever way.
+  // The values of these flags, in either spelling.
   std::vector<std::string> Given(const std::vector<std::string>& flags, bool are_macros) const {
     std::vector<std::string> found;
     const std::vector<std::string>& options = options_.extra_options;

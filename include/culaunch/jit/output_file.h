@@ -32,8 +32,9 @@ inline bool WriteAll(int descriptor, std::string_view bytes) {
   return true;
 }
 
-// A file beside an output, whose writer is known to live by its lock. Its name is made of the
-// output's: whoever writes that again, here or in Python, removes what a killed writer left.
+// A file beside an output, whose lock shows that its writer is alive. Its name contains the
+// output's name: the next writer of that output, here or in Python, removes the file of a killed
+// writer.
 class FileBeside {
  public:
   explicit FileBeside(const std::string& target) {
@@ -112,13 +113,13 @@ inline bool WriteThrough(const std::string& path, std::string_view bytes) {
   return file && WriteAll(file.get(), bytes);
 }
 
-// Write a file; false leaves errno. A regular one keeps its mode, and is refused when it is
-// read-only; a link is followed. What is no regular file, such as a FIFO, is written through, and
-// so is one that can be written but not replaced.
+// Write a file; false leaves errno. A regular file keeps its mode, and is refused if it is
+// read-only. A link is followed. A FIFO or another special file is written through, like a file
+// that can be written but not replaced.
 inline bool WriteOutput(const std::string& path, std::string_view bytes) {
   FileStatus status;
   const bool is_there = stat(path.c_str(), &status) == 0;
-  // Such as /dev/stdout: whoever has the file open wants the bytes.
+  // Such as /dev/stdout: a program that has the file open expects the bytes.
   const bool is_open = path.compare(0, 5, "/dev/") == 0 || path.compare(0, 6, "/proc/") == 0;
   if (is_open || (is_there ? !S_ISREG(status.st_mode) : IsThere(path))) {
     return WriteThrough(path, bytes);

@@ -1,8 +1,8 @@
-// Precompiled headers for NVRTC. Three things go wrong where this is left to NVRTC: its heap is too
-// small for CUB, so that nothing is written; two writers at once can crash it; and it takes a
-// precompiled header for an in-memory header whose contents have changed. So the heap is raised,
-// one thread compiles at a time, each process has a directory of its own, and in it each set of
-// header contents has one too.
+// Precompiled headers for NVRTC. NVRTC's own handling has three problems. Its heap is too small for
+// CUB, and then nothing is written. Two writers at once can crash it. And it uses a precompiled
+// header even if an in-memory header has changed. Therefore culaunch enlarges the heap and compiles
+// in one thread at a time. Each process has its own directory, with a folder for each set of header
+// contents.
 #pragma once
 
 #include <sys/file.h>
@@ -59,8 +59,7 @@ class PrecompiledHeaders {
     return {"--pch", "--pch-dir=" + directory};
   }
 
-  // A folder that goes with the process, for what the cache has no room for; empty where there can
-  // be none.
+  // A folder that goes with the process, if the cache has no space; empty if there is none.
   static std::string SpareFolder() {
     static std::mutex* const mutex = new std::mutex;
     static auto* const made = new std::pair<pid_t, std::string>(0, {});
@@ -91,9 +90,9 @@ class PrecompiledHeaders {
  private:
   static constexpr const char* kPrefix = "culaunch-pch-";
 
-  // Whether NVRTC finds room for its heap, which is a file in memory's place: where it grows past
-  // what the disk has, the process ends by SIGBUS. It is taken as it is used, so that what is
-  // written tells what it has already. Without room, headers are compiled each time.
+  // Whether NVRTC has space for its heap, which is a file that is mapped as memory. If it outgrows
+  // the disk, SIGBUS ends the process. Space is allocated on use, so the written part shows how
+  // much the heap already has. Without space, headers are compiled each time.
   bool HasRoom(size_t heap) const {
     const std::string chosen = EnvironmentVariable("TMPDIR");
     struct statvfs space;
@@ -109,7 +108,7 @@ class PrecompiledHeaders {
     return space.f_bavail * space.f_frsize + written >= heap;
   }
 
-  // Empty where there can be none.
+  // Empty if there is none.
   std::string DirectoryFor(const std::string& name) {
     constexpr size_t kMostSets = 4;
     const std::string above = ProcessDirectory();
@@ -135,7 +134,7 @@ class PrecompiledHeaders {
     directory_ = mkdtemp(&pattern[0]) == nullptr ? std::string() : pattern;
     if (directory_.empty()) return directory_;
     owner_ = getpid();
-    // Locked for as long as the process lives: it says that whoever made it is alive.
+    // Locked as long as the process lives, to show that the directory's owner is alive.
     lock_ = Hold(directory_);
     std::atexit([] {
       PrecompiledHeaders& self = Get();
@@ -164,8 +163,8 @@ class PrecompiledHeaders {
     return opened;
   }
 
-  // Whether a process made it, here or in Python, which makes up eight letters: a directory of
-  // somebody's own may begin in the same way.
+  // Whether a process made it, here or in Python, which makes up eight letters: a user's own
+  // directory may begin in the same way.
   static bool IsMadeUp(const std::string& name) {
     const size_t start = std::strlen(kPrefix);
     if (name.compare(0, start, kPrefix) != 0) return false;

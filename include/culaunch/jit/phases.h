@@ -55,7 +55,7 @@ class Lines {
   Lines& operator=(const Lines&) = delete;
 
   std::string_view text() const noexcept { return text_; }
-  // The text as it was, but for carriage returns by themselves.
+  // The original text, except for lone carriage returns.
   std::string_view original() const noexcept { return original_; }
 
   // Where in the original text a character is.
@@ -107,7 +107,7 @@ class Lines {
     text_ = spliced_;
   }
 
-  // The bytes of a splice whose backslash has so many; 0 if it is none.
+  // The length in bytes of a splice whose backslash has that many; 0 if it is not a splice.
   static size_t SpliceSize(std::string_view text, size_t slash, const Mode& mode) {
     size_t at = slash;
     if (mode.spaced_splices) {

@@ -40,7 +40,7 @@ struct Job {
   std::string Place() const {
     return JoinPath(directory ? *directory : "/culaunch/source", BaseName(name));
   }
-  // What the compiler is told that the source is called.
+  // The name of the source for the compiler.
   std::string ShownName() const {
     return shows_paths && directory ? JoinPath(*directory, name) : name;
   }

@@ -1,4 +1,4 @@
-// One compile: what is asked, checked; its key; and its image, from the cache or made.
+// One compilation: the checked request, its key, and its image, from the cache or new.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +35,8 @@ class Request {
     const bool is_linkable = options.relocatable || options.lto;
     if (is_linkable && !may_be_unloadable) {
       throw Error(
-          "what relocatable or lto make is to be linked: Compile() "
-          "gives its image");
+          "an image of relocatable or lto must be linked before it is loaded; Compile() "
+          "returns it");
     }
     if (Stripped(text_.text).empty()) throw Error("source is empty; give a kernel's text");
     if (text_.text.find('\0') != std::string::npos) {
@@ -139,7 +139,7 @@ class Request {
     try {
       return session_.cache.GetOrMake(Key(includes.digest), [&] {
         Image image = Build();
-        // What the compiler read may be newer than what the key was made of.
+        // The compiler may have read newer files than those in the key.
         if (!includes.footprint.Holds()) throw NotToBeKept{std::move(image)};
         return image;
       });
@@ -174,7 +174,7 @@ class Request {
   }
 
   void Remember() {
-    // What is followed faster than a note of it is read needs none.
+    // If the scan is faster than reading a note of it, write no note.
     constexpr size_t kFewFiles = 4;
     const std::string key = NoteKey();
     {

@@ -1,4 +1,4 @@
-// What one text says about other files, read in every way in which a compiler could read it.
+// The references of one text to other files, for every way in which a compiler could read it.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ class OrderedTexts {
   std::unordered_set<std::string> known_;
 };
 
-// What was found in one text.
+// The findings in one text.
 struct Scan {
   std::vector<FileName> names;  // the files that it names, in #include, __has_include and the like
   std::unordered_set<std::string> next_names;  // which of them are looked for behind its directory

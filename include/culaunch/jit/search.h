@@ -32,7 +32,7 @@ struct Search {
   std::string unknown;                  // why it is not known where the compiler looks, if so
 };
 
-// What a source can pull in.
+// The files that a source can pull in.
 struct Includes {
   std::string text;    // the source, with names changed that NVRTC would not find
   std::string digest;  // of the contents of everything, and of which name leads where

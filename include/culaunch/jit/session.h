@@ -1,4 +1,4 @@
-// What all compiles of one Jit share, and checks of what it is given.
+// The state that all compilations of one Jit share, and checks of its inputs.
 #pragma once
 
 #include <algorithm>
@@ -33,14 +33,14 @@ struct MemoryHeaders {
   std::string digest;
 };
 
-// What all compiles and links of one Jit share.
+// The state that all compilations and links of one Jit share.
 struct Session {
   explicit Session(JitOptions options)
       : nvrtc(std::move(options.nvrtc)),
         nvjitlink(std::move(options.nvjitlink)),
         cache(std::move(options.cache)) {}
 
-  // What the headers of a source came to when they were last followed.
+  // The digest of a source's headers from the last scan.
   struct Known {
     std::string digest;
     Footprint footprint;
@@ -53,7 +53,7 @@ struct Session {
     return *compiler;
   }
 
-  // nvJitLink is looked for when it is first needed: beside NVRTC, of whose version it should be.
+  // nvJitLink is looked for on demand, beside NVRTC. Both should have the same version.
   jit::Linker& Linker() {
     const std::lock_guard<std::mutex> lock(linker_mutex);
     if (linker == nullptr) linker = std::make_unique<jit::Linker>(nvjitlink, NvrtcDirectory());

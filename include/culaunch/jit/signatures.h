@@ -99,7 +99,7 @@ class PtxKernels {
     }
   }
 
-  // What PTX says of a type is less than C says: where it is not certain, it is unknown.
+  // PTX says less about a type than C: an uncertain type is unknown.
   static std::string TypeOf(std::string_view word) {
     static constexpr const char* const kTypes[][2] = {{".f16", "__half"},
                                                       {".f16x2", "__half2"},

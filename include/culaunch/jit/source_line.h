@@ -1,4 +1,4 @@
-// What NVRTC is told that a source is called.
+// The name of a source for NVRTC.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace jit {
 
-// Where the line after that of a place begins; lines that are spliced are one.
+// The beginning of the line after a place; spliced lines count as one.
 inline size_t NextLine(std::string_view text, size_t at) {
   for (size_t end; (end = text.find('\n', at)) != kNowhere; at = end + 1) {
     const std::string_view line = Stripped(text.substr(at, end - at));
@@ -23,9 +23,10 @@ inline size_t NextLine(std::string_view text, size_t at) {
   return text.size();
 }
 
-// NVRTC looks for quoted includes in the directory that the program's name has, which is the
-// current one where it has none: so the name has one, and #line gives messages, __FILE__ and line
-// tables the name alone. Behind the includes, where a precompiled header is to hold those.
+// NVRTC looks for quoted includes in the directory of the program's name, or in the current one if
+// the name has no directory. Therefore the name has a directory, and #line sets the plain name for
+// messages, __FILE__ and line tables. It stands behind the includes if a precompiled header is to
+// hold those.
 inline std::string WithLine(std::string_view text, std::string_view name, bool after_includes) {
   size_t start = 0;
   if (after_includes) {

@@ -58,11 +58,12 @@ struct ToolkitHeaders {
   }
 };
 
-// Find the headers that belong to an NVRTC: beside the library (in pip's packages as in a toolkit),
-// then those that the environment names or that are in the usual place; each counts only if it is
-// of the same version. What they lack comes from the headers that NVRTC 13.3 and later carries.
+// Find the headers that belong to an NVRTC. The candidates are the directory beside the library (in
+// pip's packages as in a toolkit), the directories from the environment, and the usual places. Each
+// counts only if it has the same version. Missing headers come from NVRTC 13.3 and newer, which
+// contain their own headers.
 //
-// install_bundled: unpacks those; gives their directory, or why it cannot and nothing.
+// install_bundled: unpacks those headers; returns their directory, or the reason of a failure.
 inline ToolkitHeaders FindToolkitHeaders(
     const std::string& version, const std::string& library,
     const std::function<std::string(std::string* why)>& install_bundled) {

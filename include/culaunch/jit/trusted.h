@@ -32,7 +32,7 @@ struct FileError {
   static FileError Last() { return {errno, std::strerror(errno)}; }
 };
 
-// Why what has these facts is not the user's alone; empty where it is.
+// The reason why a file with these facts is not private to the user; empty if it is.
 inline std::string WhyNotTrusted(const FileStatus& status) {
   if (status.st_uid != 0 && status.st_uid != geteuid()) {
     return "it belongs to user " + detail::ToText(status.st_uid) + ", not " +
@@ -61,11 +61,11 @@ inline void MakePrivate(const std::string& path) {
   }
 }
 
-// An open directory that the user and root alone can change. What is checked is what was opened: a
-// directory that somebody moves away and replaces is noticed.
+// An open directory that only the user and root can change. Each check uses the descriptor of the
+// opened file: a directory that is moved away and replaced is noticed.
 class TrustedDirectory {
  public:
-  // Throws FileError where it is not there, is no directory, or is not the user's alone.
+  // Throws FileError if it does not exist, is not a directory, or is not private to the user.
   static TrustedDirectory Open(const std::string& path, bool make = false) {
     if (make) MakePrivate(path);
     Descriptor opened(open(path.c_str(), kFlags | O_NOFOLLOW));
@@ -96,11 +96,11 @@ class TrustedDirectory {
            WhyNotTrusted(*status).empty() && ReadAll(opened.get(), contents);
   }
 
-  // Put a file in place, whole or not at all, for the user alone; throws FileError, and leaves
-  // nothing behind then.
+  // Put a private file in place, whole or not at all. Throws FileError, and leaves nothing behind
+  // then.
   void Publish(const std::string& name, std::string_view data) const {
-    // Beside its final place, so that the rename stays within one file system, and under a name
-    // that no other writer takes, in another container with the same process id neither.
+    // Beside its final place: the rename then stays within one file system. Its name is unique,
+    // even for a writer in another container with the same process id.
     const std::string temporary = TemporaryName();
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     Descriptor opened(openat(get(), temporary.c_str(), flags, 0600));
