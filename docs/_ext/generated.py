@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import benchmark_numbers
 from command_reference import command_reference
 from cpp_reference import cpp_reference
+from diagrams import diagram
 from launch_chart import launch_chart
 from launch_options import launch_options
 
@@ -28,12 +29,13 @@ def _cpp(header: str, *left_out: str) -> str:
     return f"```{{eval-rst}}\n.. cpp:namespace:: {space}\n\n{listed}\n```"
 
 
-def _chart() -> str:
-    return f"```{{raw}} html\n{launch_chart()}\n```"
+def _html(text: str) -> str:
+    return f"```{{raw}} html\n{text}\n```"
 
 
 _MAKERS = {
-    "chart": _chart,
+    "chart": lambda: _html(launch_chart()),
+    "diagram": lambda name: _html(diagram(name)),
     "commands": command_reference,
     "cpp": _cpp,
     "bars": benchmark_numbers.bars,
