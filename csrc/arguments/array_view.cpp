@@ -16,7 +16,8 @@ Ref BaseOf(PyObject* array) {
   Ref last;
   for (Ref base = Ref::Borrow(array);;) {
     base = Ref(PyObject_GetAttrString(base.get(), "base"));
-    // What has no such interface is memory of something else, and the array before has all of it.
+    // A base without this interface is another kind of memory, and the previous array has all of
+    // it.
     if (!base || PyObject_HasAttrString(base.get(), "__array_interface__") == 0) break;
     last = Ref::Borrow(base.get());
   }

@@ -7,6 +7,6 @@
 // sides use are declared only in C++, and Python takes them from here.
 int AddNumbers(PyObject* module);
 
-// Add LAUNCH_OPTIONS to a module: of each option of a launch (culaunch/launch_options.h) the name,
-// the kind, the flag, the attribute (0: it is none) and the text.
+// Add LAUNCH_OPTIONS to a module: for each option of a launch (culaunch/launch_options.h) the name,
+// the kind, the flag, the attribute (0: no attribute) and the text.
 int AddLaunchOptions(PyObject* module);

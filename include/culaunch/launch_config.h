@@ -71,8 +71,8 @@ struct LaunchConfig {
   uint32_t shared_memory = 0;  // dynamic shared memory of a block in bytes
   Stream stream;               // a CUstream does as well
 
-  // The options that are attributes; docs/launching.md describes each. Dimensions of zero, false, and
-  // a number without its has_ mean that the option is not given.
+  // The options that are attributes; docs/launching.md describes each. Dimensions of zero, false,
+  // and a number without its has_ mean that the option is not given.
 #define CULAUNCH_DIMS(name, flag, attribute, value, text) Dim3 name{0, 0, 0};
 #define CULAUNCH_SWITCH(name, flag, attribute, value, text) bool name = false;
 #define CULAUNCH_INT(name, flag, attribute, value, text) \

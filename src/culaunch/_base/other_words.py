@@ -84,7 +84,7 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-# What no name of culaunch does, and what does it: the table of docs/support.md.
+# Features that culaunch does not have, and their replacements: the table of docs/support.md.
 _POOL = "culaunch has no memory pool; use the framework's allocator, or cuda.core"
 _RANDOM = "culaunch has no random numbers; use torch.rand, cupy.random or jax.random"
 _MATRICES = "culaunch has no matrix products; use torch.matmul, or CUTLASS in a kernel"

@@ -54,8 +54,8 @@ def catches(code: CodeType, offset: int) -> bool:
 
 def _entries(table: bytes) -> Iterator[tuple[int, int, int]]:
     """Yield start, end and target of what an exception table has, as offsets in the code."""
-    # Objects/exception_handling_notes.txt of CPython: four numbers for each entry, of which each
-    # byte has six bits and says whether another one follows.
+    # Objects/exception_handling_notes.txt of CPython: four numbers for each entry. Each byte has
+    # six bits, and a bit that says whether another byte follows.
     numbers: list[int] = []
     value = 0
     for byte in table:
@@ -87,7 +87,7 @@ def _is_handled(code: CodeType, table: bytes, target: int | None) -> bool:
         seen.add(offset)
         at = places[offset]
         name, following = steps[at].opname, steps[at + 1 : at + 2]
-        # Handlers of their own put back what was there before, and raise again.
+        # The interpreter's own handlers restore the previous state, and raise again.
         if name == "POP_EXCEPT" and following[0].opname == "RERAISE":
             name = ""
         if name in _CATCHING:

@@ -332,7 +332,7 @@ class Function(CoreFunction, Generic[P, R]):
         try:
             tree.add(run.record)
         except UnstableBodyError:
-            # What was learned since the first path may be the difference: such paths are recorded
+            # Facts learned since the first path may be the difference: such paths are recorded
             # again as calls come.
             if tree.learned == self._notes.version:
                 raise

@@ -51,7 +51,7 @@ def fits_float(value: float, code: int, bits: int) -> bool:
     return True
 
 
-# What is rounded to an infinity: halfway from the largest number to what would follow it.
+# Numbers that round to infinity: halfway from the largest number to its successor.
 _LEAST_TOO_LARGE: dict[tuple[int, int], float] = {
     (TypeCode.FLOAT, 16): 65520.0,
     (TypeCode.FLOAT, 32): 2.0**128 * (1 - 2.0**-25),

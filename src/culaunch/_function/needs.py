@@ -107,7 +107,7 @@ _NEEDS: dict[str, tuple[Need, ...]] = {
     "FPOW": (Need(ZeroDivisionError, "zero to a negative power", _has_power),),
 }
 _BOTH: tuple[type[Exception], ...] = (ValueError, OverflowError)
-# What functions of `math` raise, where that is not both.
+# The exceptions of functions of `math`, if they do not raise both kinds.
 _RAISED: dict[str, tuple[type[Exception], ...]] = {
     **dict.fromkeys(
         ("sqrt", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "acosh",

@@ -88,7 +88,7 @@ class Pointer:
     def __hash__(self) -> int:
         return self.__index__()
 
-    # Neither is it a text or a condition.
+    # It is not a text or a condition either.
     __int__ = __bool__ = __str__ = __index__
 
     def __format__(self, spec: str) -> NoReturn:

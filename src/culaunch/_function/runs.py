@@ -71,8 +71,8 @@ def trace(
     TypeError, ValueError, and what the body raises
         If the body does what no program can do, or the call fails a check of it.
     """
-    # A check's message may turn out to hold text that was made of a number, or the body to catch
-    # what nothing in its code could catch: with that noted, the body runs again.
+    # A check's message may turn out to contain a formatted number. Or the body may catch an
+    # exception that nothing in its code could catch. Record that, and run the body again.
     while True:
         run = _run(declaration, kind, values, notes, decide, tree)
         if not run.record.must_repeat:

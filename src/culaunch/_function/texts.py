@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
 
-# Of the private use area: what stands for a number in a text.
+# A character of the private use area stands for a number in a text.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 
 

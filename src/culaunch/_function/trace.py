@@ -94,7 +94,8 @@ class TraceBody(Body):
             condition = condition != 0
         record = self.recorded
         if not is_symbolic(condition):
-            # Known perhaps for this reason alone: the message was made before, and guards a number.
+            # It may be known only for this reason: the message was made before, and guards a
+            # number.
             if isinstance(message, str):
                 record.template(message)
             if not condition:

@@ -33,7 +33,7 @@ open_drivers: dict[str, Driver] = {}
 # The emulator where it takes only its own memory, as a GPU does; no framework has any.
 _STRICT_EMULATOR = "emulator, strict"
 _STRICT_MEMORY = (int(DeviceType.EXT_DEV), int(DeviceType.CUDA_MANAGED))
-# What was published, and of which driver.
+# The published table, and its driver.
 _published: dict[str, str] = {}
 
 

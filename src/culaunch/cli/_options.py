@@ -14,7 +14,7 @@ from culaunch._base.driver_choice import VARIABLE, check_choice
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What a shell completes --arch to. The compiler decides what it knows; a test compares the two.
+# The completions for --arch. The compiler decides which ones it knows; a test compares the two.
 NUMBERS = (75, 80, 86, 87, 88, 89, 90, 100, 103, 107, 110, 120, 121)
 _DRIVERS = ("cuda", "emulator")
 
@@ -76,7 +76,7 @@ class Architectures(click.ParamType):  # type: ignore[type-arg]  # not generic b
 def _architectures() -> Iterator[str]:
     for kind in ("sm", "compute"):
         for number in NUMBERS:
-            # Code for one architecture alone, and for one family.
+            # Code for only one architecture, and for one family.
             suffixes = ["", *(["a"] if number >= 90 else []), *(["f"] if number >= 100 else [])]
             yield from (f"{kind}_{number}{suffix}" for suffix in suffixes)
 
