@@ -72,7 +72,8 @@ void Pointers(const Module& module) {
   CHECK_THROWS(add({1, 1}, cf, cf, 1), kType,
                "argument 0 of add, float* (8 bytes), must be writable memory (got "
                "const float*)");
-  CHECK_THROWS(add({1, 1}, static_cast<const void*>(cf), cf, 1), kType, "must be writable memory (got const v");
+  CHECK_THROWS(add({1, 1}, static_cast<const void*>(cf), cf, 1), kType,
+               "must be writable memory (got const v");
   CHECK(!Recorded("launch"));
 
   const Kernel halves = module["_Z4halfP6__halfPKm"];
