@@ -45,6 +45,17 @@ def test_a_key_that_is_a_text_is_of_its_call(emulated):
     ]  # fmt: skip
 
 
+def test_a_number_that_was_compared_is_known_when_it_becomes_a_text(emulated):
+    @cl.function
+    def shown(n: int, f: float):
+        return f"{n} {f}" if n == 3 else "-"
+
+    calls = ((3, 1.5), (4, 1.5), (3, 2.5), (3, math.nan), (3, 0.0), (3, -0.0), (4, 0.0))
+    wanted = [f"{n} {f}" if n == 3 else "-" for n, f in calls]
+    for _ in range(2):
+        assert [shown(*one) for one in calls] == wanted
+
+
 def test_a_message_has_the_numbers_of_the_failing_call_on_one_path(emulated):
     @cl.function
     def checked(x, n: int):

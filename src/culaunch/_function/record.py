@@ -200,6 +200,10 @@ class Record:
                     "number"
                 )
             )
+        # The body has compared it with this value before: there is no guard for it now.
+        if self._is_decided(register, name, value):
+            self.pinned[register] = value
+            return
         # A known path asks for other values first. The guards must have the order of the tree. If
         # the path asks `n == 3` first, ask that first, although this call has n = 5. The call's own
         # question comes second.
@@ -211,6 +215,18 @@ class Record:
                 break
         self.decide(self._equals(register, name, value), value)
         self.pinned[register] = value
+
+    def _is_decided(self, register: Register, name: str, value: float) -> bool:
+        """Tell whether it is known on this path that a register has a value."""
+        if value != value:
+            condition = self._known.get(("ISNAN", (register,)))
+        elif name == "FEQ":
+            # Of a zero, a comparison does not tell the sign.
+            number = self._known.get(("CONST_F", value.hex())) if value != 0.0 else None
+            condition = self._known.get((name, (register, number)))
+        else:
+            condition = self._known.get((name, (register, self._known.get(("CONST_I", (value,))))))
+        return condition is not None and self._decided.get(condition, False)
 
     def _equals(self, register: Register, name: str, value: float) -> Register:
         """Return whether a register has a value: the same bits, of a float."""

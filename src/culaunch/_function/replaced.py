@@ -75,8 +75,10 @@ class _Type(_Number):
         return _SEEN.get(kind, kind)
 
 
-Int = _Number("int", (), {"_plain": int, "_convert": staticmethod(_to_int)})
-Float = _Number("float", (), {"_plain": float, "_convert": staticmethod(as_float)})
+# ``case int(n):`` gives the value itself, which is also what its attribute `real` is.
+_PATTERN = {"__match_args__": ("real",)}
+Int = _Number("int", (), {"_plain": int, "_convert": staticmethod(_to_int), **_PATTERN})
+Float = _Number("float", (), {"_plain": float, "_convert": staticmethod(as_float), **_PATTERN})
 Type = _Type("type", (), {"_plain": type})
 _SEEN: dict[type, Any] = {
     int: Int, float: Float, SymInt: Int, SymFloat: Float, SymBool: bool
