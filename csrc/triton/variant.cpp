@@ -94,13 +94,6 @@ void SetConfig(const culaunch::LaunchConfig& launch_config, VariantState* state)
   state->config = config.get();
   state->config.attrs = state->attributes;
   std::copy(config.get().attrs, config.get().attrs + config.get().numAttrs, state->attributes);
-  if (state->ctas > 1) {
-    // As Triton does: clusters are spread over the device.
-    CUlaunchAttribute& spread = state->attributes[state->config.numAttrs++];
-    spread = {};
-    spread.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
-    spread.value.clusterSchedulingPolicyPreference = CU_CLUSTER_SCHEDULING_POLICY_SPREAD;
-  }
 }
 
 // TritonVariant(kernel, sources, layouts, threads, ctas, shared, cooperative, programmatic,
@@ -144,6 +137,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   config.programmatic = programmatic != 0;
   state->ctas = ctas;
   if (ctas > 1) config.cluster = culaunch::Dim3(ctas, 1, 1);
+  config.spread_clusters = ctas > 1;  // as Triton does
   state->global_scratch = scratch[0];
   state->global_alignment = scratch[1];
   state->profile_scratch = scratch[2];

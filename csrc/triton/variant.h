@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cuda.h>
+#include <culaunch/launch_config.h>
 
 #include <vector>
 
@@ -54,7 +55,7 @@ struct alignas(64) VariantState {
   uint64_t profile_scratch = 0;
   uint64_t global_alignment = 1;
   uint64_t profile_alignment = 1;
-  CUlaunchAttribute attributes[6];  // of the configuration
+  CUlaunchAttribute attributes[culaunch::DriverLaunchConfig::kMostOwn];  // of the configuration
 };
 
 struct VariantObject {

@@ -10,7 +10,7 @@ from command_reference import command_reference
 from cpp_reference import cpp_reference
 from diagrams import diagram
 from launch_chart import launch_chart
-from launch_options import launch_options
+from launch_options import launch_flags, launch_options
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -47,6 +47,7 @@ _MAKERS = {
     "first_calls": benchmark_numbers.first_calls,
     "headline": benchmark_numbers.headline,
     "kernels": benchmark_numbers.kernels,
+    "launch_flags": launch_flags,
     "launch_options": launch_options,
     "launches": benchmark_numbers.launches,
     "machine": benchmark_numbers.machine,

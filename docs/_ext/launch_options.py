@@ -1,4 +1,4 @@
-"""The table of the options of a launch."""
+"""The options of a launch: their table, and their flags in programs."""
 
 from __future__ import annotations
 
@@ -16,3 +16,9 @@ def launch_options() -> str:
         type_ = KINDS[option.kind].type.removesuffix(", optional")
         rows.append(f"| `{option.name}` | {type_} | {default} | {option.text.replace('``', '`')} |")
     return "\n".join(rows)
+
+
+def launch_flags() -> str:
+    """Return the flags of recorded launches, in their order."""
+    flags = {option.flag: name for name, option in OPTIONS.items() if option.flag}
+    return ", ".join(f"{flag} {flags[flag]}" for flag in sorted(flags)) + "."

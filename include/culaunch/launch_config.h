@@ -83,7 +83,7 @@ struct LaunchConfig {
 #undef CULAUNCH_SWITCH
 #undef CULAUNCH_INT
 
-  // Further ones, such as a scheduling policy, an event, a domain of memory synchronization.
+  // Further ones, such as an event or a domain of memory synchronization.
   LaunchAttributes attributes;
 
   bool HasCluster() const noexcept { return cluster.IsGiven(); }

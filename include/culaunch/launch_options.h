@@ -33,6 +33,9 @@
   DIMS(preferred_cluster, 16, static_cast<CUlaunchAttributeID>(11), clusterDim,                   \
        "A larger cluster for the driver to use where it can (drivers for CUDA 12.8 and newer). "  \
        "It needs `cluster`, the smallest one that will do.")                                      \
+  SWITCH(spread_clusters, 64, CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,           \
+         clusterSchedulingPolicyPreference,                                                       \
+         "Spreads the blocks of each cluster over the multiprocessors, as Triton does.")          \
   SWITCH(cooperative, 1, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, cooperative,                            \
          "Makes all blocks resident at once, for grid-wide synchronization.")                     \
   SWITCH(programmatic, 2, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,                  \

@@ -159,6 +159,7 @@ class LaunchOptions(TypedDict, total=False):
     stream: object
     cluster: _Dims | None
     preferred_cluster: _Dims | None
+    spread_clusters: bool
     cooperative: bool
     programmatic: bool
     priority: int | None
@@ -213,6 +214,8 @@ class Launcher:
     def cluster(self) -> tuple[int, int, int] | None: ...
     @property
     def preferred_cluster(self) -> tuple[int, int, int] | None: ...
+    @property
+    def spread_clusters(self) -> bool: ...
     @property
     def cooperative(self) -> bool: ...
     @property

@@ -16,7 +16,7 @@ static void AnyAttributeGoesToTheDriver(const culaunch::Kernel& kernel) {
   config.attributes = more;
   ClearRecord();
   kernel(config);
-  CHECK(Recorded("stream=default attribute5=01000000 attribute10=01000000 attribute13=01000000"));
+  CHECK(Recorded("stream=default spread_clusters=1 attribute10=01000000 attribute13=01000000"));
   // What the driver writes arrives where the caller looks.
   CHECK(more[2].value.deviceUpdatableKernelNode.devNode != nullptr);
 
@@ -26,7 +26,7 @@ static void AnyAttributeGoesToTheDriver(const culaunch::Kernel& kernel) {
   config.attributes = {more, 1};
   ClearRecord();
   CHECK(kernel.Launch(nullptr, config) == CUDA_SUCCESS);
-  CHECK(Recorded("stream=default cluster=2,1,1 programmatic=1 attribute5=01000000"));
+  CHECK(Recorded("stream=default cluster=2,1,1 programmatic=1 spread_clusters=1"));
 }
 
 static void ACaseThatCannotBeRightIsNotTheDriversToFind(const culaunch::Kernel& kernel) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ VALUES = {
     "stream": (None, "own"),  # the value is made by the test
     "cluster": ((2, 1, 1), "2,1,1"),
     "preferred_cluster": (4, "4,1,1"),
+    "spread_clusters": (True, "1"),
     "cooperative": (True, "1"),
     "programmatic": (True, "1"),
     "priority": (-3, "-3"),
@@ -334,6 +336,60 @@ def test_a_cpp_program_has_every_option(build, gxx, run_cpp, tmp_path, monkeypat
     monkeypatch.setenv("FAKE_DRIVER_LOG_FILE", str(log))
     run_cpp(build(gxx, "options", "-Wall", "-Wextra", "-Werror", source, "-ldl"))
     assert launches(log.read_text()) == wants
+
+
+# ---- Triton: what its options are here, and what its own launcher adds
+
+TRITON = {
+    "grid": ((3, 2), {}, {"grid": "3,2,1"}),
+    "block": ((1,), {"num_warps": 8}, {"block": "256,1,1"}),
+    "cluster": (
+        (4,),
+        {"num_ctas": 2},
+        {"grid": "8,1,1", "cluster": "2,1,1", "spread_clusters": "1"},
+    ),
+    "cooperative": ((1,), {"launch_cooperative_grid": True}, {"cooperative": "1"}),
+    "programmatic": ((1,), {"launch_pdl": True}, {"programmatic": "1"}),
+}
+# Triton launches in the current stream, with the shared memory that the kernel needs; it has no
+# word for the others. It spreads the blocks of each cluster.
+NOT_TRITONS = {"shared_memory", "stream", "preferred_cluster", "priority"}
+WITH_CLUSTERS = {"spread_clusters"}
+
+
+@pytest.fixture
+def triton_kernel(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "function"))
+    from kernels_in_bodies import add
+
+    return add
+
+
+@pytest.mark.needs("torch", "triton")
+@pytest.mark.parametrize("name", TRITON)
+def test_triton_s_options(fake, torch, triton_kernel, name):
+    from culaunch.triton import native
+
+    kernel = native(triton_kernel)
+    grid, options, want = TRITON[name]
+    x = torch.zeros(64)
+
+    def launch(x):
+        kernel[grid](x, x, x, 64, 1.0, BLOCK=64, **options)
+
+    f = cl.function(launch, mutates=["x"])
+    launch(x)
+    for _ in range(3):
+        f(x)
+    with cl.function_debugging():
+        f(x)
+    found = fake.launches()
+    usual = {"grid": "1,1,1", "block": "128,1,1", "shared": "0", "stream": "default"}
+    assert found == [{**usual, **want}] * 5
+
+
+def test_triton_has_a_word_for_each_other_option():
+    assert TRITON.keys() | NOT_TRITONS | WITH_CLUSTERS == OPTIONS.keys()
 
 
 # ---- what describes the options

@@ -104,6 +104,7 @@ class VariantLaunch:
             grid=(x, y, z),
             block=facts.threads,
             cluster=(facts.ctas, 1, 1) if facts.ctas > 1 else None,
+            spread_clusters=facts.ctas > 1,
             shared_memory=facts.shared,
             cooperative=facts.cooperative,
             programmatic=facts.programmatic,
