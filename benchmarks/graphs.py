@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 PLAIN_C, GRAPH_C = "plain launches in C", "graph by hand in C"
 TEN = 10
+TWENTY = 20
 KERNELS = 1000
 THREADS = 8
 
@@ -136,7 +137,8 @@ class Rows:
             "function of ten": _burst(lambda i: ten(x, y, z, numbers[i & 1])),
         }
         if not self.bench.host_only:
-            bursts["replay of torch.cuda.graph"] = _burst(self._torch_replay())
+            replay = self._torch_replay(lambda: ten(x, y, z, numbers[0]))
+            bursts["replay of torch.cuda.graph"] = _burst(replay)
         return bursts
 
     def _several_waited(self) -> dict[str, Burst]:
@@ -149,12 +151,36 @@ class Rows:
 
         return {**self.in_c(TEN, waits=True), "function of ten, then wait": _burst(call)}
 
-    def _torch_replay(self) -> Callable[[int], Any]:
+    def _explicit(self) -> dict[str, Burst]:
+        x, y, z, numbers, launcher = self.x, self.y, self.z, self.numbers, self.launcher
+        with cl.Graph() as graph:
+            for _ in range(TWENTY):
+                launcher(x, y, z, numbers[0])
+        updates = [node.update for node in graph.nodes]
+        self._kept.append(graph)
+
+        def call(i: int) -> None:
+            n = numbers[i & 1]
+            for update in updates:
+                update(x, y, z, n)
+            graph.launch()
+
+        bursts = {
+            **self.in_c(TWENTY),
+            "cl.Graph of twenty, all arguments updated": _burst(call),
+            "cl.Graph of twenty, launched alone": _burst(lambda _: graph.launch()),
+        }
+        if not self.bench.host_only:
+            replay = self._torch_replay(lambda: [launcher(x, y, z, 1) for _ in range(TWENTY)])
+            bursts["replay of torch.cuda.graph"] = _burst(replay)
+        return bursts
+
+    def _torch_replay(self, body: Callable[[], Any]) -> Callable[[int], Any]:
         import torch
 
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            self.ten(self.x, self.y, self.z, self.numbers[0])
+            body()
         self._kept.append(graph)
         return lambda _: graph.replay()
 
@@ -165,7 +191,16 @@ class Rows:
             y.add_(1)
             launcher(x, y, z, numbers[i & 1])
 
-        return {"torch's add_, then the launcher": _burst(call)}
+        bursts = {"torch's add_, then the launcher": _burst(call)}
+        if not self.bench.host_only:
+            replay = self._torch_replay(lambda: y.add_(1))
+
+            def both(i: int) -> None:
+                replay(i)
+                launcher(x, y, z, numbers[i & 1])
+
+            bursts["replay of torch.cuda.graph, then the launcher"] = _burst(both)
+        return bursts
 
     def _grids(self) -> dict[str, Burst]:
         x, y, z, n, kernel = self.x, self.y, self.z, self.numbers[0], self.kernel
@@ -261,6 +296,7 @@ ROWS: dict[str, tuple[str, int]] = {  # the method, and the calls of a burst
     "one launch, then wait": ("_waited", 64),
     "ten launches": ("_several", 32),
     "ten launches, then wait": ("_several_waited", 16),
+    "explicit graph of twenty": ("_explicit", 16),
     "beside torch": ("_mixed", 128),
     "grids that change": ("_grids", 256),
     "streams": ("_streams", 256),

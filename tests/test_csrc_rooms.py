@@ -18,7 +18,7 @@ FLOORS = (
     {"driver"},
     {"arguments"},
     {"launch"},
-    {"elementwise", "triton", "function", "torch", "xla"},
+    {"elementwise", "triton", "function", "graph", "torch", "xla"},
     {"extension"},  # which sees them all
 )
 UPCALLS = CSRC / "python" / "upcalls.h"

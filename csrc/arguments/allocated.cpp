@@ -5,13 +5,34 @@
 
 #include "arguments/torch_allocator.h"
 #include "arguments/torch_tensor.h"
+#include "python/call_keeper.h"
 
 namespace {
+
+void FreeNow(Allocated* allocated) {
+  if (allocated->tensor != nullptr) {
+    FindTorchAllocator()->free(std::exchange(allocated->tensor, nullptr));
+  }
+  DLManagedTensorVersioned* managed = std::exchange(allocated->managed, nullptr);
+  if (managed != nullptr && managed->deleter != nullptr) managed->deleter(managed);
+}
 
 void SetError(void*, const char* kind, const char* message) {
   if (PyErr_Occurred() != nullptr) return;
   if (std::strcmp(kind, "RuntimeError") == 0) return PyErr_SetString(PyExc_RuntimeError, message);
   PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
+}
+
+// While calls are recorded in a graph, what they allocate stays: the graph has its address.
+CULAUNCH_RARE void KeepFor(CallKeeper& keeper, Allocated* allocated) {
+  auto* kept = new Allocated(std::exchange(*allocated, {nullptr, nullptr}));
+  Ref capsule(PyCapsule_New(kept, nullptr, [](PyObject* own) {
+    auto* memory = static_cast<Allocated*>(PyCapsule_GetPointer(own, nullptr));
+    FreeNow(memory);
+    delete memory;
+  }));
+  if (capsule) return keeper.Keep(std::move(capsule));
+  PyErr_Clear();  // it leaks, where it would be given to somebody else
 }
 
 }  // namespace
@@ -35,23 +56,24 @@ char* Allocate(const DLPackExchangeAPI* api, const DLTensor& like, Allocated* al
 }
 
 PyObject* TakeObject(const DLPackExchangeAPI* api, Allocated* allocated) {
+  PyObject* object = nullptr;
   if (allocated->tensor != nullptr) {
     const TorchAllocator* torch = FindTorchAllocator();
-    PyObject* object = torch->wrap(allocated->tensor);
+    object = torch->wrap(allocated->tensor);
     torch->free(std::exchange(allocated->tensor, nullptr));
-    return object;
+  } else {
+    void* made = nullptr;
+    DLManagedTensorVersioned* managed = std::exchange(allocated->managed, nullptr);
+    if (api->managed_tensor_to_py_object_no_sync(managed, &made) != 0) return nullptr;
+    object = static_cast<PyObject*>(made);
   }
-  void* object = nullptr;
-  DLManagedTensorVersioned* managed = std::exchange(allocated->managed, nullptr);
-  return api->managed_tensor_to_py_object_no_sync(managed, &object) == 0
-             ? static_cast<PyObject*>(object)
-             : nullptr;
+  CallKeeper* keeper = CallKeeper::Current();
+  if (CULAUNCH_UNLIKELY(keeper != nullptr) && object != nullptr) keeper->Keep(Ref::Borrow(object));
+  return object;
 }
 
 void Free(Allocated* allocated) {
-  if (allocated->tensor != nullptr) {
-    FindTorchAllocator()->free(std::exchange(allocated->tensor, nullptr));
-  }
-  DLManagedTensorVersioned* managed = std::exchange(allocated->managed, nullptr);
-  if (managed != nullptr && managed->deleter != nullptr) managed->deleter(managed);
+  if (!allocated->is_made()) return;
+  if (CallKeeper* keeper = CallKeeper::Current()) return KeepFor(*keeper, allocated);
+  FreeNow(allocated);
 }

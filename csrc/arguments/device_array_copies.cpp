@@ -1,5 +1,6 @@
 // Copies between a DeviceArray and the memory of the host.
 #include <culaunch/guard.h>
+#include <culaunch/launch_recorder.h>
 
 #include "arguments/device_array_object.h"
 #include "driver/errors.h"
@@ -26,6 +27,12 @@ PyObject* CopyBuffer(ArrayObject* self, PyObject* args, bool to_device) {
     }
     if (self->bytes == 0) Py_RETURN_NONE;
     culaunch::Driver& driver = DriverOfArray(self);
+    if (driver.graphs.IsRecording() && culaunch::LaunchRecorder::Current() != nullptr) {
+      PyErr_SetString(PyExc_RuntimeError,
+                      "a copy between the host and a device would run now, and not be part of the "
+                      "graph that is being recorded: add it with graph.copy(target, source)");
+      return nullptr;
+    }
     const CUstream stream = StreamOf(handle);
     CUresult code;
     {

@@ -1,6 +1,10 @@
 #include "driver/driver_calls.h"
 
+#include <culaunch/graph_node.h>
+#include <culaunch/launch_recorder.h>
+
 #include <cstring>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -153,6 +157,58 @@ bool IsThere(culaunch::Driver& driver, bool is_there, const Doing& doing) {
   });
 }
 
+// What a call is as a node of a graph; null: it is none.
+template <auto member>
+struct AsNode {
+  template <class... Arguments>
+  static std::unique_ptr<culaunch::GraphNode> Make(int, Arguments...) {
+    return nullptr;
+  }
+};
+
+template <>
+struct AsNode<&culaunch::DriverTable::cuMemcpyAsync> {
+  static auto Make(int ordinal, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream) {
+    const auto place = [](CUdeviceptr address) {
+      return culaunch::GraphNode::Place{reinterpret_cast<void*>(address), false};
+    };
+    return culaunch::GraphNode::Copy(ordinal, place(to), place(from), bytes);
+  }
+};
+
+template <class Value>
+struct FillAsNode {
+  static auto Make(int ordinal, CUdeviceptr to, Value value, size_t count, CUstream) {
+    return culaunch::GraphNode::Fill(ordinal, to, value, sizeof value, count);
+  }
+};
+template <>
+struct AsNode<&culaunch::DriverTable::cuMemsetD8Async> : FillAsNode<unsigned char> {};
+template <>
+struct AsNode<&culaunch::DriverTable::cuMemsetD16Async> : FillAsNode<unsigned short> {};
+template <>
+struct AsNode<&culaunch::DriverTable::cuMemsetD32Async> : FillAsNode<unsigned> {};
+template <>
+struct AsNode<&culaunch::DriverTable::cuMemsetD2D32Async> {
+  static auto Make(int ordinal, CUdeviceptr to, size_t pitch, unsigned value, size_t width,
+                   size_t height, CUstream) {
+    return culaunch::GraphNode::Fill(ordinal, to, value, sizeof value, width, height, pitch);
+  }
+};
+
+template <>
+struct AsNode<&culaunch::DriverTable::cuEventRecord> {
+  static auto Make(int, CUevent event, CUstream) {
+    return culaunch::GraphNode::Event(CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+  }
+};
+template <>
+struct AsNode<&culaunch::DriverTable::cuStreamWaitEvent> {
+  static auto Make(int, CUstream, CUevent event, unsigned) {
+    return culaunch::GraphNode::Event(CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+  }
+};
+
 // The first `kResults` parameters point to results; the others are arguments.
 template <auto member, size_t kResults, class Function>
 struct Call;
@@ -180,6 +236,13 @@ struct Call<member, kResults, CUresult (*)(Parameters...)> {
     bool is_ready = true;
     const Ref done(OnDevice(driver, ordinal.value, doing.what, [&](culaunch::Driver& table) {
       const culaunch::RelaxedCaptureGuard relaxed(table);
+      if (CULAUNCH_UNLIKELY(table.graphs.IsRecording())) {
+        culaunch::LaunchRecorder* recorder = culaunch::LaunchRecorder::Current();
+        auto node = recorder != nullptr
+                        ? AsNode<member>::Make(ordinal.value, std::get<A>(arguments).value...)
+                        : nullptr;
+        if (node != nullptr) return recorder->TakeNode(std::move(node));
+      }
       if constexpr (kReleases<member> >= 0) {
         const uint64_t handle = HandleNumber(std::get<0>(arguments).value);
         if (!MayRelease(table, static_cast<Thing>(kReleases<member>), handle)) return CUDA_SUCCESS;

@@ -21,6 +21,7 @@
 #include "formats/mangled_names.h"
 #include "function/function_type.h"
 #include "function/program_object.h"
+#include "graph/graph_object.h"
 #include "launch/kernel_type.h"
 #include "launch/launcher.h"
 #include "launch/module_object.h"
@@ -95,6 +96,7 @@ int Execute(PyObject* module) {
                  AddDriverType(module) == 0 && AddDriverCalls() == 0 &&
                  AddDriverFunctionType(module) == 0 && AddModuleType(module) == 0 &&
                  AddKernelType(module) == 0 && AddLauncherType(module) == 0 &&
+                 graph::AddNodeType(module) == 0 && graph::AddGraphType(module) == 0 &&
                  AddDeviceArrayType(module) == 0 && AddDeviceArrayExchange() == 0 &&
                  AddElementwiseType(module) == 0 && triton::AddVariantType(module) == 0 &&
                  triton::AddDispatcherType(module) == 0 && triton::AddLauncherType(module) == 0 &&
@@ -140,6 +142,12 @@ PyMethodDef functions[] = {
     {"includes_key", SourceIncludesKey, METH_VARARGS, nullptr},
     {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},
     {"count_bodies", CountBodies, METH_VARARGS, nullptr},
+    {"begin_capture", graph::BeginCapture, METH_VARARGS, nullptr},
+    {"end_capture", graph::EndCapture, METH_VARARGS, nullptr},
+    {"take_copy", graph::TakeCopy, METH_VARARGS, nullptr},
+    {"take_host", graph::TakeHost, METH_VARARGS, nullptr},
+    {"take_child", graph::TakeChild, METH_VARARGS, nullptr},
+    {"take_empty", graph::TakeEmpty, METH_VARARGS, nullptr},
     {"open_torch", torch_operators::OpenTorch, METH_VARARGS, nullptr},
     {"open_versions", OpenVersions, METH_VARARGS, nullptr},
     {"open_plain_calls", torch_operators::OpenPlainCalls, METH_VARARGS, nullptr},

@@ -8,6 +8,7 @@
 #include "function/call.h"
 #include "function/run.h"
 #include "function/state.h"
+#include "python/call_keeper.h"
 #include "python/recording.h"
 #include "python/type_builder.h"
 #include "python/upcalls.h"
@@ -42,6 +43,7 @@ PyObject* CallFunction(PyObject* callable, PyObject* const* args, size_t nargsf,
       return recorded.release();
     }
   }
+  const KeptCall kept(callable, args, count, keyword_names);
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
     const bool is_plain = count == state.parameters.size() && count == state.positional;
     if (CULAUNCH_UNLIKELY(!is_plain || keyword_names != nullptr)) {

@@ -7,6 +7,7 @@
 #include "driver/errors.h"
 #include "launch/configuration.h"
 #include "launch/launch_failure.h"
+#include "python/call_keeper.h"
 #include "python/numbers.h"
 #include "python/recording.h"
 #include "python/small_buffer.h"
@@ -106,6 +107,7 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
   if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
     return RaiseLaunch(self, config, conversion.ordinal, code);
   }
+  if (CallKeeper* keeper = CallKeeper::Current()) keeper->NoteLaunch(callable, args, count);
   Py_RETURN_NONE;
 }
 

@@ -110,6 +110,8 @@ std::unique_ptr<CUgraphNode_st> CopyOf(const CUgraphNode_st& node) {
 
 CUresult RunGraph(CUgraph graph, CUstream stream);
 
+std::set<CUgraph> graphs;  // that exist
+
 CUresult RunCopy(const CUDA_MEMCPY3D& copy) {
   const bool from_host = copy.srcMemoryType == CU_MEMORYTYPE_HOST;
   const bool to_host = copy.dstMemoryType == CU_MEMORYTYPE_HOST;
@@ -221,11 +223,15 @@ using fake::Lock;
 extern "C" {
 
 CUresult cuGraphCreate(CUgraph* graph, unsigned) {
+  const Lock lock(fake::mutex);
   *graph = new CUgraph_st;
+  fake::graphs.insert(*graph);
   return CUDA_SUCCESS;
 }
 
 CUresult cuGraphDestroy(CUgraph graph) {
+  const Lock lock(fake::mutex);
+  fake::graphs.erase(graph);
   for (const auto& node : graph->nodes) {
     if (node->child != nullptr) cuGraphDestroy(node->child);
   }
@@ -387,7 +393,20 @@ CUresult cuGraphAddDependencies_v2(CUgraph, const CUgraphNode* from, const CUgra
   return CUDA_SUCCESS;
 }
 
-CUresult cuGraphDestroyNode(CUgraphNode) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult cuGraphDestroyNode(CUgraphNode node) {
+  const Lock lock(fake::mutex);
+  for (CUgraph graph : fake::graphs) {
+    auto& nodes = graph->nodes;
+    for (const auto& one : nodes) {
+      auto& needed = one->dependencies;
+      needed.erase(std::remove(needed.begin(), needed.end(), node), needed.end());
+    }
+    nodes.erase(std::remove_if(nodes.begin(), nodes.end(),
+                               [&](const auto& one) { return one.get() == node; }),
+                nodes.end());
+  }
+  return CUDA_SUCCESS;
+}
 
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
   std::vector<CUgraphNode> all;
@@ -413,6 +432,35 @@ CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode* from, CUgraphNode* to,
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
   *type = node->type;
   return CUDA_SUCCESS;
+}
+
+CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {
+  const Lock lock(fake::mutex);
+  if (params->type != node->type) return CUDA_ERROR_INVALID_VALUE;
+  switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      node->copy = params->memcpy.copyParams;
+      return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+      const auto& fill = params->memset;
+      node->fill = {fill.dst, fill.pitch, fill.value, fill.elementSize, fill.width, fill.height};
+      return CUDA_SUCCESS;
+    }
+    case CU_GRAPH_NODE_TYPE_HOST:
+      node->host = {params->host.fn, params->host.userData};
+      return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      cuGraphDestroy(node->child);
+      return cuGraphClone(&node->child, params->graph.graph);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      node->event = params->eventRecord.event;
+      return CUDA_SUCCESS;
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+      node->event = params->eventWait.event;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
 }
 
 CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph graph, unsigned long long) {

@@ -109,6 +109,7 @@
   X(cuGraphGetNodes, 10000, false)                           \
   X(cuGraphGetEdges_v2, 12030, false)                        \
   X(cuGraphNodeGetType, 10000, false)                        \
+  X(cuGraphNodeSetParams, 12020, false)                      \
   X(cuGraphKernelNodeGetParams, 12000, false)                \
   X(cuGraphKernelNodeSetParams, 12000, false)                \
   X(cuGraphKernelNodeGetAttribute, 11000, false)             \
@@ -169,7 +170,7 @@ using NoteArrayFunction = void (*)(const void* begin, size_t bytes, unsigned not
 // A driver that one copy of culaunch offers to the others in its process.
 struct PublishedDriver {
   // Changes with CULAUNCH_DRIVER_FUNCTIONS and with this struct.
-  static constexpr unsigned kVersion = 7;
+  static constexpr unsigned kVersion = 8;
 
   unsigned version;
   const char* name;

@@ -10,9 +10,10 @@
 #include <new>
 
 #include "driver.h"
-#include "graph.h"
 #include "graphs.h"
 #include "guard.h"
+#include "launch_graph.h"
+#include "launch_recorder.h"
 #include "version.h"
 
 #if !defined(_WIN32)
@@ -116,6 +117,10 @@ class GraphPass {
     Driver& driver = slots.driver();
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     unsigned long long id = 0;
+    // What is recorded goes to the recorder, launch by launch.
+    if (CULAUNCH_UNLIKELY(driver.graphs.IsRecording()) && LaunchRecorder::Current() != nullptr) {
+      return false;
+    }
     // Under capture a launch is a node of that capture, and asking for the number would end it.
     if (driver.cuStreamIsCapturing(stream, &capture) != CUDA_SUCCESS ||
         capture != CU_STREAM_CAPTURE_STATUS_NONE ||

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "driver_table.h"
-#include "graph.h"
+#include "launch_graph.h"
 #include "lock.h"
 #include "text.h"
 #include "version.h"
@@ -52,13 +52,19 @@ class Graphs {
                   std::memory_order_relaxed);
     const bool is_auto = mode == GraphMode::kAuto;
     several_after_.store(is_auto ? kSeveralAfter : 0, std::memory_order_relaxed);
-    single_after_.store(against != nullptr ? kNever
-                        : is_auto          ? kSingleAfter
-                                           : 0,
-                        std::memory_order_relaxed);
+    single_after_.store(is_auto ? kSingleAfter : 0, std::memory_order_relaxed);
+    const bool is_on_now = against == nullptr;
+    if (is_on_now != is_on()) ways_.fetch_add(is_on_now ? kOn : -kOn, std::memory_order_relaxed);
   }
 
-  bool is_on() const noexcept { return single_after_.load(std::memory_order_relaxed) >= 0; }
+  // Whether launches of this driver may go another way than plainly: as graphs, or to a recorder.
+  bool HasOtherWays() const noexcept { return ways_.load(std::memory_order_relaxed) != 0; }
+  bool is_on() const noexcept { return (ways_.load(std::memory_order_relaxed) & kOn) != 0; }
+  // Whether some thread records what it launches: see LaunchRecorder.
+  bool IsRecording() const noexcept { return ways_.load(std::memory_order_relaxed) >= kRecording; }
+  void CountRecordings(int change) noexcept {
+    ways_.fetch_add(change * kRecording, std::memory_order_relaxed);
+  }
   GraphMode mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
   const char* reason() const noexcept { return reason_.load(std::memory_order_relaxed); }
   int single_after() const noexcept { return single_after_.load(std::memory_order_relaxed); }
@@ -97,7 +103,8 @@ class Graphs {
   inline void Drop(const void* kernel) noexcept;
 
  private:
-  static constexpr int kNever = -1;
+  static constexpr int kOn = 1;
+  static constexpr int kRecording = 2;
 
   // A reason against graphs; null where there is none.
   static const char* Against(GraphMode mode, const DriverTable& table, bool is_cuda,
@@ -130,7 +137,8 @@ class Graphs {
     }
   }
 
-  std::atomic<int> single_after_{kNever};
+  std::atomic<int> ways_{0};  // kOn, and kRecording for each thread that records
+  std::atomic<int> single_after_{0};
   std::atomic<int> several_after_{0};
   std::atomic<int> threads_{0};
   std::atomic<GraphMode> mode_{GraphMode::kAuto};

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "graph_slots.h"
 #include "guard.h"
 #include "kernel_on_devices.h"
+#include "launch_recorder.h"
 #include "lock.h"
 #include "parameter.h"
 #include "parameter_type.h"
@@ -38,13 +40,32 @@ class KernelState : public KernelOnDevices {
 
   ~KernelState() { delete graphs_.load(std::memory_order_acquire); }
 
-  // Launch as KernelOnDevices does, or as a graph of one node where such launches go that way.
+  // Launch as KernelOnDevices does, or as a graph of one node where such launches go that way; or
+  // give the launch to whoever records those of this thread.
   CUresult Launch(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
-    if (driver().graphs.is_on() && config.numAttrs == 0 &&
-        LaunchAsGraph(config, ordinal, arguments)) {
-      return CUDA_SUCCESS;
+    if (driver().graphs.HasOtherWays()) {
+      if (CULAUNCH_UNLIKELY(driver().graphs.IsRecording())) {
+        if (LaunchRecorder* recorder = LaunchRecorder::Current()) {
+          return recorder->TakeLaunch(*this, config, ordinal, arguments);
+        }
+      }
+      if (config.numAttrs == 0 && driver().graphs.is_on() &&
+          LaunchAsGraph(config, ordinal, arguments)) {
+        return CUDA_SUCCESS;
+      }
     }
     return KernelOnDevices::Launch(config, ordinal, arguments);
+  }
+
+  // The kernel in the primary context of a launch's device, ready for this launch, and that device.
+  CUresult FunctionFor(const CUlaunchConfig& config, int* ordinal, CUfunction* function) noexcept {
+    CUresult code = CUDA_SUCCESS;
+    if (*ordinal < 0) code = StreamDevice(driver(), config.hStream, ordinal);
+    if (code == CUDA_SUCCESS) code = MakeReady(config, *ordinal);
+    if (code != CUDA_SUCCESS) return code;
+    *function = Resident(config, *ordinal);
+    // It is prepared in whatever context of the device is current: see Prepare.
+    return *function != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
   }
 
   // Add this launch to a pass, as number `index`. False: launch plainly; the pass is over.
@@ -58,6 +79,7 @@ class KernelState : public KernelOnDevices {
   void MarkUnloaded() noexcept {
     KernelOnDevices::MarkUnloaded();
     driver().graphs.Drop(static_cast<KernelOnDevices*>(this));
+    is_loaded_->store(false, std::memory_order_release);
   }
 
   // Read the parameter layout: the driver takes it from the code of the current device.
@@ -75,6 +97,8 @@ class KernelState : public KernelOnDevices {
   }
 
   const std::string& name() const noexcept { return name_; }
+  // Whether its module is loaded, for those that may outlive this.
+  const std::shared_ptr<std::atomic<bool>>& is_loaded() const noexcept { return is_loaded_; }
   const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
 
   size_t ParameterBytes() const noexcept {
@@ -167,6 +191,7 @@ class KernelState : public KernelOnDevices {
   std::vector<detail::ArrayRule> array_rules_;
   int own_device_type_;
   std::string name_;
+  std::shared_ptr<std::atomic<bool>> is_loaded_ = std::make_shared<std::atomic<bool>>(true);
   std::vector<Parameter> parameters_;
   Mutex types_mutex_;
   bool has_types_ = false;

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         zeros,
         zeros_like,
     )
+    from culaunch._graph import Graph, GraphNode
     from culaunch._image import (
         Image,
         ImageInfo,
@@ -117,6 +118,8 @@ _HOME = {
     "Finding": "_doctor",
     "Function": "_function",
     "GlobalVariable": "_launch",
+    "Graph": "_graph",
+    "GraphNode": "_graph",
     "Headers": "_compile",
     "Image": "_image",
     "ImageError": "_errors",
@@ -223,6 +226,8 @@ __all__ = [
     "Finding",
     "Function",
     "GlobalVariable",
+    "Graph",
+    "GraphNode",
     "Headers",
     "Image",
     "ImageError",

@@ -31,7 +31,7 @@ def test_every_row_is_measured_or_named(
     report = json.loads((tmp_path / "graphs.json").read_text())
     assert set(report["rows"]) == {
         "one launch", "one launch, then wait", "ten launches", "ten launches, then wait",
-        "beside torch", "grids that change", "streams", "threads",
+        "explicit graph of twenty", "beside torch", "grids that change", "streams", "threads",
     }  # fmt: skip
     assert {line.split(":")[0] for line in report["missing"]} == {"kernels", "durations"}
     for contenders in report["rows"].values():

@@ -29,7 +29,6 @@ def test_the_table_has_the_functions_of_the_header():
     # Streams capture nothing, and nodes have no conditions.
     optional = {
         "cuStreamGetGreenCtx", "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphAddNode_v2",
-        "cuGraphDestroyNode",
         "cuGraphConditionalHandleCreate", "cuGraphExecUpdate", "cuGraphInstantiateWithParams",
         "cuCtxEnablePeerAccess", "cuCtxGetId", "cuDeviceCanAccessPeer",
         "cuArray3DCreate", "cuArrayDestroy", "cuMemcpy3DAsync",

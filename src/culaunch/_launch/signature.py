@@ -61,6 +61,8 @@ class Parameter:
         Its place in the parameter block, in bytes, as the driver reports it.
     type : str or None
         Its C++ type, such as ``"const float*"``; None where nothing says it.
+    name : str or None
+        Its name, where the user's signature has it.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class Parameter:
     size: int
     type: str | None
     _kind: ParameterType = field(default=UNKNOWN, repr=False, compare=False)
+    name: str | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __str__(self) -> str:
         return self.type or f"{self.size} bytes"
@@ -132,7 +135,8 @@ def parse_signature(text: str, layout: Sequence[tuple[int, int]], kernel: str) -
         raise TypeError(
             f"signature must be a str of C type names, as in 'float*, int' (got {spell(text)})"
         )
-    types = [_without_name(part) for part in _split(text)]
+    split = [_without_name(part) for part in _split(text)]
+    types = [spelling for spelling, _ in split]
     if len(types) != len(layout):
         raise ValueError(
             f"signature {text!r} has {len(types)} parameters; {kernel} has {len(layout)}, "
@@ -145,11 +149,13 @@ def parse_signature(text: str, layout: Sequence[tuple[int, int]], kernel: str) -
                 f"signature {text!r}: parameter {index} is {spelling!r}, of {known} bytes; "
                 f"in {kernel} it has {size} bytes"
             )
-    return make_signature(layout, types, "user")
+    made = make_signature(layout, types, "user")
+    named = zip(made.parameters, split, strict=True)
+    return Signature(tuple(replace(one, name=name) for one, (_, name) in named), made.source)
 
 
-def _without_name(part: str) -> str:
-    """Return the type of ``const float* x``; a lone type stays as it is."""
+def _without_name(part: str) -> tuple[str, str | None]:
+    """Return the type and the name of ``const float* x``; a lone type stays as it is."""
     part = part.strip()
     if not part:
         raise ValueError("signature has an empty parameter: write C type names between the commas")
@@ -166,8 +172,8 @@ def _without_name(part: str) -> str:
         or _TAG.fullmatch(bare) is not None
     )
     if match is None or _NAMED.match(bare) is None or is_type:
-        return part
-    return match["type"].strip()
+        return part, None
+    return match["type"].strip(), match["name"]
 
 
 def _has_several_names(bare: str) -> bool:

@@ -86,6 +86,19 @@ class HostParams(ctypes.Structure):
     _fields_ = (("function", ctypes.c_void_p), ("data", ctypes.c_void_p))
 
 
+class NodeParams(ctypes.Structure):
+    """``CUgraphNodeParams``: a type, and a union, where a copy has its context first."""
+
+    _fields_ = (
+        ("kind", ctypes.c_int),
+        ("reserved", ctypes.c_int * 3),
+        ("rest", ctypes.c_ulonglong * 30),
+    )
+
+    COPY = 32  # where the parameters of a copy, and of others, begin
+    OTHERS = 16
+
+
 class Node:
     """A node: its type, what it waits for, and what it does."""
 
@@ -111,6 +124,8 @@ class KernelNode(Node):
         self.handle = 0
         self.arrays: Arrays
         self.values = b""
+        # Of a graph's node: that of an executable graph, as it was set last.
+        self.told: KernelNode | None = None
 
     def set(
         self, params: KernelNodeParams, handle: int, kernel: Kernel, values: bytes, arrays: Arrays

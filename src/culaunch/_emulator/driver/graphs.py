@@ -16,6 +16,7 @@ from culaunch._emulator.driver.graph_nodes import (
     KernelNode,
     KernelNodeParams,
     Node,
+    NodeParams,
 )
 from culaunch._emulator.driver.launch_config import parameter_bytes
 from culaunch._emulator.driver.memory import MemoryFunctions
@@ -115,6 +116,14 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
             node = self._graph(graph).nodes[second[i]]
             node.dependencies = [*node.dependencies, first[i]]
 
+    def cuGraphDestroyNode(self, node: int) -> None:
+        self.get(node, Node)
+        for graph in self.all(Graph):
+            graph.nodes.pop(node, None)
+            for one in graph.nodes.values():
+                one.dependencies = [before for before in one.dependencies if before != node]
+        self.remove(node)
+
     def _add_plain(
         self, out: Any, graph: int, dependencies: Any, count: int, kind: GraphNodeType, params: Any
     ) -> None:
@@ -129,8 +138,11 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
         out[0] = handle
         nodes[handle] = node
 
-    def _set_kernel(self, node: KernelNode, address: int) -> None:
+    def _set_kernel(self, node: KernelNode, address: int, told: KernelNode | None = None) -> None:
         arrays = self.noted.take()
+        # Who gives a graph what was set in its executable graph is not told of the arrays again.
+        if told is not None and not (arrays.writable or arrays.read_only):
+            arrays = told.arrays
         params = _at(address, KernelNodeParams)
         handle = params.function or params.kernel
         kernel: Kernel = self.get(handle, Kernel)
@@ -159,7 +171,8 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
         self.get(node, KernelNode).show(_at(out, KernelNodeParams))
 
     def cuGraphKernelNodeSetParams(self, node: int, params: int) -> None:
-        self._set_kernel(self.get(node, KernelNode), params)
+        own = self.get(node, KernelNode)
+        self._set_kernel(own, params, own.told)
 
     def cuGraphKernelNodeGetAttribute(self, node: int, attribute: int, out: int) -> None:
         value = self.get(node, KernelNode).attributes.get(attribute, bytes(64))
@@ -169,6 +182,21 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
         if attribute == LaunchAttribute.PROGRAMMATIC_STREAM_SERIALIZATION:
             raise Refusal(INVALID_VALUE, "a node's order is its graph's")
         self.get(node, KernelNode).attributes[attribute] = ctypes.string_at(value, 64)
+
+    def cuGraphNodeSetParams(self, node: int, params: int) -> None:
+        own: Node = self.get(node, Node)
+        if _at(params, NodeParams).kind != own.kind:
+            raise Refusal(INVALID_VALUE, "the parameters are of another type of node")
+        if own.kind == GraphNodeType.MEMCPY:
+            own.params = _copied(params + NodeParams.COPY, CopyParams)
+        elif own.kind == GraphNodeType.MEMSET:
+            own.params = _copied(params + NodeParams.OTHERS, FillParams)
+        elif own.kind == GraphNodeType.HOST:
+            own.params = _copied(params + NodeParams.OTHERS, HostParams)
+        else:  # of a graph or an event: its handle
+            handle = ctypes.c_void_p.from_address(params + NodeParams.OTHERS).value or 0
+            is_graph = own.kind == GraphNodeType.GRAPH
+            own.params = (handle, ExecutableGraph(self._graph(handle))) if is_graph else handle
 
     def cuGraphMemcpyNodeGetParams(self, node: int, out: int) -> None:
         self._show(node, out)
@@ -221,6 +249,7 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
         if not isinstance(own, KernelNode):
             raise Refusal(INVALID_VALUE, f"{node:#x} is no kernel node")
         self._set_kernel(own, params)
+        self.get(node, KernelNode).told = own
 
     def cuGraphExecMemcpyNodeSetParams(
         self, executable: int, node: int, params: int, context: int

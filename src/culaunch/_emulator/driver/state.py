@@ -84,6 +84,10 @@ class DriverState:
             raise Refusal(INVALID_HANDLE, f"{handle or 0:#x} is no handle of a {kind.__name__}")
         return thing
 
+    def all(self, kind: type[Any]) -> list[Any]:
+        """Return all things of a kind."""
+        return [thing for thing in self._handles.values() if isinstance(thing, kind)]
+
     def remove(self, handle: int) -> None:
         """Make a handle invalid; none is used twice."""
         del self._handles[handle]

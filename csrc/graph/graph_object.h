@@ -1,0 +1,54 @@
+// What a _core.Graph and a _core.GraphNode hold.
+#pragma once
+
+#include <culaunch/graph.h>
+
+#include <memory>
+
+#include "python/python.h"
+
+namespace graph {
+
+class Recording;
+
+struct GraphObject {
+  PyObject_HEAD PyObject* driver;  // owned
+  culaunch::Graph* graph;          // owned
+  PyObject* nodes;                 // owned: a list of _core.GraphNode, in their order
+  PyObject* like;                  // owned: an array whose framework says the stream; null: none
+  Recording* recording;            // owned: that of a `with` block; null: there is none
+};
+
+// One call, or a copy and the like: nodes of the driver's in a row, that are updated together.
+struct NodeObject {
+  PyObject_HEAD GraphObject* graph;  // owned
+  PyObject* callable;                // owned; null: the node is another library's
+  PyObject* args;                    // owned: a tuple
+  PyObject* names;                   // owned: of the last arguments, or null
+  PyObject* name;                    // owned: the user's, or None
+  PyObject* kept;                    // owned: a list of what the nodes need, or null
+  size_t first;
+  size_t count;
+};
+
+inline GraphObject* GraphOf(PyObject* object) { return reinterpret_cast<GraphObject*>(object); }
+inline NodeObject* NodeOf(PyObject* object) { return reinterpret_cast<NodeObject*>(object); }
+
+// A new node at the end of a graph's list; null with a Python error set. `args` is a tuple.
+NodeObject* AddNode(GraphObject* graph, size_t first, size_t count, PyObject* callable,
+                    PyObject* args, PyObject* names, PyObject* name);
+
+// What is no launch: added to the graph that this thread records, or put in the place of a node.
+PyObject* TakeCopy(PyObject* self, PyObject* args);
+PyObject* TakeHost(PyObject* self, PyObject* args);
+PyObject* TakeChild(PyObject* self, PyObject* args);
+PyObject* TakeEmpty(PyObject* self, PyObject* args);
+
+// The capture of a stream.
+PyObject* BeginCapture(PyObject* self, PyObject* args);
+PyObject* EndCapture(PyObject* self, PyObject* args);
+
+int AddNodeType(PyObject* module);
+int AddGraphType(PyObject* module);
+
+}  // namespace graph

@@ -1,0 +1,318 @@
+// _core.Graph: a culaunch::Graph, its nodes as calls, and its launches.
+#include <culaunch/guard.h>
+
+#include <string>
+
+#include "arguments/convert.h"
+#include "driver/driver_object.h"
+#include "driver/errors.h"
+#include "graph/graph_object.h"
+#include "graph/recording.h"
+#include "python/call_arguments.h"
+#include "python/type_builder.h"
+#include "python/upcalls.h"
+
+namespace graph {
+
+namespace {
+
+PyTypeObject* g_graph_type = nullptr;
+
+GraphObject* Self(PyObject* self) { return GraphOf(self); }
+
+// Graph(driver, handle=0, is_own=False): an empty one; a copy of another library's; or that itself.
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* driver = nullptr;
+  unsigned long long handle = 0;
+  int is_own = 0;
+  if (!PyArg_ParseTuple(args, "O|Kp:Graph", &driver, &handle, &is_own)) return nullptr;
+  culaunch::Driver* table = DriverOf(driver);
+  if (table == nullptr) return nullptr;
+  auto* other = reinterpret_cast<CUgraph>(static_cast<uintptr_t>(handle));
+  auto* made = Guarded<culaunch::Graph*>(nullptr, nullptr, [&] {
+    return WithoutGil([&]() -> culaunch::Graph* {
+      if (other == nullptr) return new culaunch::Graph(*table);
+      auto graph = is_own != 0 ? culaunch::Graph::Owning(other, *table)
+                               : culaunch::Graph::CopyOf(other, *table);
+      return graph.release();
+    });
+  });
+  if (made == nullptr) return nullptr;
+  PyObject* self = PyType_GenericAlloc(type, 0);
+  if (self == nullptr) return nullptr;
+  Self(self)->driver = Ref::Borrow(driver).release();
+  Self(self)->graph = made;
+  Self(self)->nodes = PyList_New(0);
+  const Ref none(PyTuple_New(0));
+  for (size_t i = 0; i < made->size() && Self(self)->nodes != nullptr && none; ++i) {
+    if (AddNode(Self(self), i, 1, nullptr, none.get(), nullptr, Py_None) == nullptr) break;
+  }
+  if (PyErr_Occurred() == nullptr) return self;
+  Py_DECREF(self);
+  return nullptr;
+}
+
+int Traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(Self(self)->nodes);
+  Py_VISIT(Self(self)->like);
+  return 0;
+}
+
+int Clear(PyObject* self) {
+  if (Self(self)->nodes != nullptr) PyList_SetSlice(Self(self)->nodes, 0, PY_SSIZE_T_MAX, nullptr);
+  Py_CLEAR(Self(self)->like);
+  return 0;
+}
+
+void Dealloc(PyObject* self) {
+  DeallocCollected(self, [self] {
+    GraphObject* own = Self(self);
+    delete own->recording;
+    WithoutGil([own] {
+      delete own->graph;
+      return 0;
+    });
+    Py_XDECREF(own->nodes);
+    Py_XDECREF(own->like);
+    Py_XDECREF(own->driver);
+  });
+}
+
+// The nodes of the driver's that a tuple of numbers names. False with a Python error set.
+bool ReadAfter(GraphObject* self, PyObject* tuple, culaunch::Graph::Nodes* after) {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); ++i) {
+    const size_t index = PyLong_AsSize_t(PyTuple_GetItem(tuple, i));
+    if (PyErr_Occurred() != nullptr) return false;
+    if (index >= self->graph->size()) {
+      PyErr_Format(PyExc_ValueError, "the graph has no node %zu", index);
+      return false;
+    }
+    after->push_back({index});
+  }
+  return true;
+}
+
+PyObject* Begin(PyObject* object, PyObject*) {
+  GraphObject* self = Self(object);
+  if (self->recording != nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "the graph is being recorded: leave that block first");
+    return nullptr;
+  }
+  self->recording = new Recording(self, nullptr, false);
+  Py_RETURN_NONE;
+}
+
+PyObject* End(PyObject* object, PyObject*) {
+  GraphObject* self = Self(object);
+  if (self->recording == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "the graph is not being recorded");
+    return nullptr;
+  }
+  const std::unique_ptr<Recording> recording(std::exchange(self->recording, nullptr));
+  const Ref none(PyTuple_New(0));
+  // Nodes of calls that did not say what they are, such as those of Triton's kernels.
+  const Ref nodes(PyList_GetSlice(self->nodes, 0, PY_SSIZE_T_MAX));
+  const Py_ssize_t known = nodes ? PyList_Size(nodes.get()) : 0;
+  std::vector<bool> has_node(self->graph->size());
+  for (Py_ssize_t i = 0; i < known; ++i) {
+    const NodeObject* node = NodeOf(PyList_GetItem(nodes.get(), i));
+    for (size_t k = 0; k < node->count; ++k) has_node[node->first + k] = true;
+  }
+  NodeObject* last = nullptr;
+  for (size_t i = 0; i < has_node.size() && none; ++i) {
+    if (has_node[i]) continue;
+    last = AddNode(self, i, 1, nullptr, none.get(), nullptr, Py_None);
+    if (last == nullptr) return nullptr;
+  }
+  Ref kept = recording->TakeKept();
+  if (kept && last != nullptr) last->kept = kept.release();
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  Py_RETURN_NONE;
+}
+
+// _call(callable, args, keywords, after, name) -> a node, and what the call returned. `after` is
+// None or a tuple of numbers; `keywords` a dict.
+PyObject* Call(PyObject* object, PyObject* arguments) {
+  GraphObject* self = Self(object);
+  PyObject *callable, *args, *keywords, *after, *name;
+  if (!PyArg_ParseTuple(arguments, "OO!O!OO:_call", &callable, &PyTuple_Type, &args, &PyDict_Type,
+                        &keywords, &after, &name)) {
+    return nullptr;
+  }
+  culaunch::Graph::Nodes nodes;
+  if (after != Py_None && !ReadAfter(self, after, &nodes)) return nullptr;
+  FlatArguments flat;
+  if (!flat.Take(args, keywords)) return nullptr;
+  Ref result;
+  Ref kept;
+  size_t first = 0;
+  {
+    Recording recording(self, after != Py_None ? &nodes : nullptr, true);
+    result = Ref(PyObject_Vectorcall(callable, flat.values.data(), flat.count, flat.names.get()));
+    first = recording.first();
+    kept = recording.TakeKept();
+  }
+  if (!result) return nullptr;
+  const size_t count = self->graph->size() - first;
+  if (count == 0) {
+    PyErr_SetString(PyExc_ValueError,
+                    "the call launched nothing that a graph can have: it records launches, copies "
+                    "and fills of culaunch");
+    return nullptr;
+  }
+  const Ref tuple = PositionalTuple(flat.values.data(), flat.values.size());
+  if (!tuple) return nullptr;
+  NodeObject* node = AddNode(self, first, count, callable, tuple.get(), flat.names.get(), name);
+  if (node == nullptr) return nullptr;
+  node->kept = kept.release();
+  return Py_BuildValue("OO", reinterpret_cast<PyObject*>(node), result.get());
+}
+
+PyObject* Raise(GraphObject* self, CUresult code, const char* what) {
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    const culaunch::Status status = WithoutGil([&] { return self->graph->StatusOf(code, what); });
+    RaiseError(status.error(), "LaunchError");
+    return nullptr;
+  });
+}
+
+// The stream of a launch: the given one, or the current one of the framework of the first array.
+bool FindStream(GraphObject* self, PyObject* given, culaunch::Stream* stream) {
+  if (given != nullptr && given != Py_None) {
+    Ref handle = Ref::Borrow(given);
+    if (!PyLong_CheckExact(given)) handle = CallUp(Upcall::kStreamHandle, "(O)", given);
+    if (!handle) return false;
+    stream->handle = reinterpret_cast<CUstream>(PyLong_AsSize_t(handle.get()));
+    return PyErr_Occurred() == nullptr;
+  }
+  if (self->like == nullptr) return true;
+  TypeEntry scratch;
+  const TypeEntry* entry = LookUpObject(self->like, &scratch);
+  if (entry == nullptr) return false;
+  Conversion conversion(*reinterpret_cast<DriverObject*>(self->driver)->driver);
+  ArrayData data;
+  const Mismatch mismatch = ReadArgumentArray(conversion, *entry, self->like, &data);
+  if (mismatch != Mismatch::kNone && PyErr_Occurred() == nullptr) {
+    PyErr_SetString(PyExc_ValueError,
+                    "the current stream of the graph's arrays is not known: give stream=");
+  }
+  if (mismatch != Mismatch::kNone) return false;
+  *stream = {conversion.stream, conversion.ordinal};
+  return true;
+}
+
+using Step = CUresult (culaunch::Graph::*)(culaunch::Stream);
+
+PyObject* InStream(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* names,
+                   Step step, const char* name, const char* what) {
+  GraphObject* self = Self(object);
+  const bool is_named = names != nullptr && PyTuple_Size(names) == 1 &&
+                        PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "stream") == 0;
+  if (count + (names != nullptr ? PyTuple_Size(names) : 0) > 1 ||
+      (names != nullptr && !is_named && PyTuple_Size(names) != 0)) {
+    PyErr_Format(PyExc_TypeError, "%s takes one argument, stream", name);
+    return nullptr;
+  }
+  culaunch::Stream stream;
+  if (!FindStream(self, count != 0 || is_named ? args[0] : nullptr, &stream)) return nullptr;
+  const CUresult code = WithoutGil([&] { return (self->graph->*step)(stream); });
+  if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) return Raise(self, code, what);
+  Py_RETURN_NONE;
+}
+
+PyObject* Launch(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return InStream(self, args, count, names, &culaunch::Graph::TryLaunch, "launch",
+                  "launching the graph");
+}
+PyObject* Upload(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return InStream(self, args, count, names, &culaunch::Graph::TryUpload, "upload",
+                  "uploading the graph");
+}
+
+PyObject* Instantiate(PyObject* object, PyObject*) {
+  GraphObject* self = Self(object);
+  const CUresult code = WithoutGil([&] { return self->graph->TryInstantiate(); });
+  if (code != CUDA_SUCCESS) return Raise(self, code, "instantiating the graph");
+  Py_RETURN_NONE;
+}
+
+// _set_enabled(number, is_enabled)
+PyObject* SetEnabled(PyObject* object, PyObject* args) {
+  Py_ssize_t index = 0;
+  int is_enabled = 0;
+  if (!PyArg_ParseTuple(args, "np:_set_enabled", &index, &is_enabled)) return nullptr;
+  GraphObject* self = Self(object);
+  const CUresult code = WithoutGil(
+      [&] { return self->graph->SetEnabled({static_cast<size_t>(index)}, is_enabled != 0); });
+  if (code != CUDA_SUCCESS) return Raise(self, code, "enabling a node");
+  Py_RETURN_NONE;
+}
+
+// _describe(number) -> type, name of a kernel, grid, block, numbers of the nodes before it
+PyObject* Describe(PyObject* object, PyObject* number) {
+  const size_t index = PyLong_AsSize_t(number);
+  if (PyErr_Occurred() != nullptr || index >= Self(object)->graph->size()) return nullptr;
+  const culaunch::GraphNode& node = Self(object)->graph->node(index);
+  Ref after(PyTuple_New(static_cast<Py_ssize_t>(node.after.size())));
+  for (size_t i = 0; after && i < node.after.size(); ++i) {
+    PyTuple_SetItem(after.get(), static_cast<Py_ssize_t>(i), PyLong_FromSize_t(node.after[i]));
+  }
+  const CUlaunchConfig& config = node.config;
+  return Py_BuildValue("is(III)(III)N", static_cast<int>(node.type), node.name.c_str(),
+                       config.gridDimX, config.gridDimY, config.gridDimZ, config.blockDimX,
+                       config.blockDimY, config.blockDimZ, after.release());
+}
+
+PyObject* GetHandle(PyObject* object, void*) {
+  return Guarded<PyObject*>(nullptr, nullptr, [&] {
+    return PyLong_FromVoidPtr(WithoutGil([&] { return Self(object)->graph->handle(); }));
+  });
+}
+PyObject* GetExecutable(PyObject* object, void*) {
+  return Guarded<PyObject*>("LaunchError", nullptr, [&] {
+    return PyLong_FromVoidPtr(WithoutGil([&] { return Self(object)->graph->executable(); }));
+  });
+}
+PyObject* GetNodes(PyObject* object, void*) { return PyList_AsTuple(Self(object)->nodes); }
+PyObject* GetSize(PyObject* object, void*) {
+  return PyLong_FromSize_t(Self(object)->graph->size());
+}
+PyObject* GetDevice(PyObject* object, void*) {
+  return PyLong_FromLong(WithoutGil([&] { return Self(object)->graph->ordinal(); }));
+}
+PyObject* GetDriver(PyObject* object, void*) { return Ref::Borrow(Self(object)->driver).release(); }
+
+template <class Function>
+PyCFunction Untyped(Function* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
+
+}  // namespace
+
+int AddGraphType(PyObject* module) {
+  constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
+  g_graph_type =
+      TypeBuilder("culaunch._core.Graph", sizeof(GraphObject), Py_TPFLAGS_BASETYPE)
+          .Slot(Py_tp_new, New)
+          .Slot(Py_tp_dealloc, Dealloc)
+          .Collected(Traverse, Clear)
+          .Method("_begin", Begin, METH_NOARGS)
+          .Method("_end", End, METH_NOARGS)
+          .Method("_call", Call)
+          .Method("_set_enabled", SetEnabled)
+          .Method("_describe", Describe, METH_O)
+          .Method("launch", Untyped(Launch), kFast)
+          .Method("upload", Untyped(Upload), kFast)
+          .Method("instantiate", Instantiate, METH_NOARGS)
+          .Property("handle", GetHandle, "The CUgraph, with the arguments that its nodes have now.")
+          .Property("executable", GetExecutable, "The CUgraphExec, which is made where it must be.")
+          .Property("nodes", GetNodes, "The nodes, in the order in which they were added.")
+          .Property("device", GetDevice, "The ordinal of the device of the first node.")
+          .Property("_size", GetSize)
+          .Property("_driver", GetDriver)
+          .AddTo(module);
+  return g_graph_type != nullptr ? 0 : -1;
+}
+
+}  // namespace graph

@@ -1,0 +1,132 @@
+// _core.GraphNode: what one call put into a graph.
+#include "driver/errors.h"
+#include "graph/graph_object.h"
+#include "graph/recording.h"
+#include "python/type_builder.h"
+
+namespace graph {
+
+namespace {
+
+PyTypeObject* g_node_type = nullptr;
+
+CULAUNCH_RARE PyObject* RaiseOtherForm(NodeObject* self) {
+  PyErr_Format(PyExc_ValueError,
+               "the call must launch what it launched when it was recorded, %zu node%s in the same "
+               "order (it launches something else with these arguments): record a new graph",
+               self->count, self->count == 1 ? "" : "s");
+  return nullptr;
+}
+
+// update(*args, **keywords): make the call again, in the place of its nodes.
+PyObject* Update(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  NodeObject* self = NodeOf(object);
+  if (CULAUNCH_UNLIKELY(self->callable == nullptr)) {
+    PyErr_SetString(PyExc_TypeError,
+                    "this node was not made by a call that can be made again: add it with "
+                    "graph.call(...) to update it");
+    return nullptr;
+  }
+  Ref result;
+  Ref kept;
+  bool kept_form = false;
+  {
+    Replacement replacement(self);
+    result = Ref(PyObject_Vectorcall(self->callable, args, static_cast<size_t>(count), names));
+    kept_form = replacement.KeptForm();
+    kept = replacement.TakeKept();
+  }
+  if (CULAUNCH_UNLIKELY(!result)) {
+    // A launch that is another one is refused by its own words: these say more.
+    if (kept_form || PyErr_ExceptionMatches(PyExc_TypeError) != 0) return nullptr;
+    return PyErr_ExceptionMatches(PyExc_ValueError) != 0 ? nullptr : RaiseOtherForm(self);
+  }
+  if (CULAUNCH_UNLIKELY(!kept_form)) return RaiseOtherForm(self);
+  const Py_ssize_t all = count + (names != nullptr ? PyTuple_Size(names) : 0);
+  Ref tuple(PyTuple_New(all));
+  if (!tuple) return nullptr;
+  for (Py_ssize_t i = 0; i < all; ++i) {
+    PyTuple_SetItem(tuple.get(), i, Ref::Borrow(args[i]).release());
+  }
+  const Ref old_args(std::exchange(self->args, tuple.release()));
+  const Ref old_names(std::exchange(self->names, Ref::Borrow(names).release()));
+  const Ref old_kept(std::exchange(self->kept, kept.release()));
+  return result.release();
+}
+
+int Traverse(PyObject* object, visitproc visit, void* arg) {
+  NodeObject* self = NodeOf(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(reinterpret_cast<PyObject*>(self->graph));
+  Py_VISIT(self->callable);
+  Py_VISIT(self->args);
+  Py_VISIT(self->kept);
+  return 0;
+}
+
+// Its graph's list breaks the cycle: until the node goes its members are there.
+int Clear(PyObject*) { return 0; }
+
+void Dealloc(PyObject* object) {
+  DeallocCollected(object, [object] {
+    NodeObject* self = NodeOf(object);
+    Py_XDECREF(self->callable);
+    Py_XDECREF(self->args);
+    Py_XDECREF(self->names);
+    Py_XDECREF(self->name);
+    Py_XDECREF(self->kept);
+    Py_XDECREF(reinterpret_cast<PyObject*>(self->graph));
+  });
+}
+
+PyObject* Given(PyObject* object) {
+  return Ref::Borrow(object != nullptr ? object : Py_None).release();
+}
+PyObject* GetGraph(PyObject* self, void*) {
+  return Given(reinterpret_cast<PyObject*>(NodeOf(self)->graph));
+}
+PyObject* GetCallable(PyObject* self, void*) { return Given(NodeOf(self)->callable); }
+PyObject* GetArgs(PyObject* self, void*) { return Given(NodeOf(self)->args); }
+PyObject* GetNames(PyObject* self, void*) { return Given(NodeOf(self)->names); }
+PyObject* GetName(PyObject* self, void*) { return Given(NodeOf(self)->name); }
+PyObject* GetRange(PyObject* self, void*) {
+  return Py_BuildValue("nn", static_cast<Py_ssize_t>(NodeOf(self)->first),
+                       static_cast<Py_ssize_t>(NodeOf(self)->count));
+}
+
+}  // namespace
+
+NodeObject* AddNode(GraphObject* graph, size_t first, size_t count, PyObject* callable,
+                    PyObject* args, PyObject* names, PyObject* name) {
+  Ref object(PyType_GenericAlloc(g_node_type, 0));
+  if (!object) return nullptr;
+  NodeObject* node = NodeOf(object.get());
+  node->graph = GraphOf(Ref::Borrow(reinterpret_cast<PyObject*>(graph)).release());
+  node->callable = Ref::Borrow(callable).release();
+  node->args = Ref::Borrow(args).release();
+  node->names = Ref::Borrow(names).release();
+  node->name = Ref::Borrow(name).release();
+  node->first = first;
+  node->count = count;
+  return PyList_Append(graph->nodes, object.get()) == 0 ? node : nullptr;
+}
+
+int AddNodeType(PyObject* module) {
+  const auto update = reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(Update));
+  g_node_type =
+      TypeBuilder("culaunch._core.GraphNode", sizeof(NodeObject), Py_TPFLAGS_DISALLOW_INSTANTIATION)
+          .Slot(Py_tp_dealloc, Dealloc)
+          .Collected(Traverse, Clear)
+          .Doc("What one call put into a graph; culaunch.Graph makes and updates it.")
+          .Method("update", update, METH_FASTCALL | METH_KEYWORDS)
+          .Property("graph", GetGraph, "The graph.")
+          .Property("callable", GetCallable, "What was called; None for another library's node.")
+          .Property("args", GetArgs, "The arguments of the last call, those by name at the end.")
+          .Property("name", GetName, "The name that was given to it, or None.")
+          .Property("_names", GetNames)
+          .Property("_range", GetRange)
+          .AddTo(module);
+  return g_node_type != nullptr ? 0 : -1;
+}
+
+}  // namespace graph

@@ -1,0 +1,78 @@
+// Who keeps the calls that a thread makes while they are recorded in a graph, and the memory that
+// they take.
+#pragma once
+
+#include <atomic>
+
+#include "python/python.h"
+
+class CallKeeper {
+ public:
+  // Keep an object for as long as the graph has what was recorded with it.
+  virtual void Keep(Ref object) = 0;
+  // A call begins that may launch something, and ends; `callable` is null where it failed.
+  virtual void Begin() = 0;
+  virtual void End(PyObject* callable, PyObject* const* args, size_t count, PyObject* names) = 0;
+  // One launch was recorded.
+  virtual void NoteLaunch(PyObject* callable, PyObject* const* args, size_t count) = 0;
+
+  // That of this thread, or null: one load where no thread records.
+  static CallKeeper* Current() {
+    return CULAUNCH_UNLIKELY(Count().load(std::memory_order_relaxed) != 0) ? Place() : nullptr;
+  }
+
+ protected:
+  ~CallKeeper() = default;
+  static CallKeeper* Enter(CallKeeper* keeper) {
+    Count().fetch_add(1, std::memory_order_relaxed);
+    return std::exchange(Place(), keeper);
+  }
+  static void Leave(CallKeeper* before) {
+    Count().fetch_sub(1, std::memory_order_relaxed);
+    Place() = before;
+  }
+
+ private:
+  static std::atomic<int>& Count() {
+    static std::atomic<int> count{0};
+    return count;
+  }
+  static CallKeeper*& Place() {
+    static thread_local CallKeeper* current = nullptr;
+    return current;
+  }
+};
+
+// A call that may be recorded, as one.
+class KeptCall {
+ public:
+  KeptCall(PyObject* callable, PyObject* const* args, size_t count, PyObject* names)
+      : keeper_(CallKeeper::Current()) {
+    if (CULAUNCH_UNLIKELY(keeper_ != nullptr)) Begin(callable, args, count, names);
+  }
+  KeptCall(const KeptCall&) = delete;
+  KeptCall& operator=(const KeptCall&) = delete;
+  ~KeptCall() {
+    if (CULAUNCH_UNLIKELY(keeper_ != nullptr)) End();
+  }
+
+ private:
+  CULAUNCH_RARE void Begin(PyObject* callable, PyObject* const* args, size_t count,
+                           PyObject* names) {
+    callable_ = callable;
+    args_ = args;
+    count_ = count;
+    names_ = names;
+    keeper_->Begin();
+  }
+  CULAUNCH_RARE void End() {
+    const bool has_failed = PyErr_Occurred() != nullptr;
+    keeper_->End(has_failed ? nullptr : callable_, args_, count_, names_);
+  }
+
+  CallKeeper* keeper_;
+  PyObject* callable_;
+  PyObject* const* args_;
+  size_t count_;
+  PyObject* names_;
+};

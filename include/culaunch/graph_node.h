@@ -1,0 +1,120 @@
+// culaunch::GraphNode: what a culaunch::Graph knows of one of its nodes.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver_table.h"
+#include "parameter.h"
+#include "version.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+struct GraphNode {
+  CUgraphNode handle = nullptr;
+  CUgraphNodeType type;
+  std::vector<size_t> after;  // the nodes that it waits for, by their numbers
+  int ordinal = -1;           // the device that it is for; -1: not known
+  // The graph has other parameters than the executable graph, which was set alone.
+  bool is_stale = false;
+
+  // Of a kernel: what is launched, as GraphLaunch has it, with the bytes of its arguments.
+  std::shared_ptr<const std::atomic<bool>> is_loaded;
+  CUkernel kernel_handle = nullptr;
+  CUfunction function = nullptr;
+  std::string name;
+  CUlaunchConfig config = {};  // its attributes are set once, and kept below
+  std::vector<CUlaunchAttribute> attributes;
+  std::vector<Parameter> parameters;
+  std::vector<unsigned char> bytes;
+  std::vector<void*> arguments;  // into bytes
+
+  // Of the others, by the type.
+  CUDA_MEMCPY3D copy = {};
+  CUDA_MEMSET_NODE_PARAMS fill = {};
+  CUDA_HOST_NODE_PARAMS host = {};
+  CUevent event = nullptr;
+  CUgraph child = nullptr;
+
+  explicit GraphNode(CUgraphNodeType own_type = CU_GRAPH_NODE_TYPE_EMPTY) : type(own_type) {}
+
+  // Where a copy reads or writes: memory of devices, or of the host.
+  struct Place {
+    void* address;
+    bool is_host;
+  };
+  static std::unique_ptr<GraphNode> Copy(int ordinal, Place to, Place from, size_t bytes) {
+    auto node = std::make_unique<GraphNode>(CU_GRAPH_NODE_TYPE_MEMCPY);
+    node->ordinal = ordinal;
+    CUDA_MEMCPY3D& copy = node->copy;
+    copy.srcMemoryType = from.is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    copy.dstMemoryType = to.is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    copy.srcHost = from.is_host ? from.address : nullptr;
+    copy.dstHost = to.is_host ? to.address : nullptr;
+    copy.srcDevice = from.is_host ? 0 : reinterpret_cast<CUdeviceptr>(from.address);
+    copy.dstDevice = to.is_host ? 0 : reinterpret_cast<CUdeviceptr>(to.address);
+    copy.WidthInBytes = bytes;
+    copy.Height = copy.Depth = 1;
+    return node;
+  }
+
+  // Rows of elements of 1, 2 or 4 bytes; `pitch`, in bytes, tells rows apart.
+  static std::unique_ptr<GraphNode> Fill(int ordinal, CUdeviceptr to, unsigned value,
+                                         unsigned element, size_t width, size_t height = 1,
+                                         size_t pitch = 0) {
+    auto node = std::make_unique<GraphNode>(CU_GRAPH_NODE_TYPE_MEMSET);
+    node->ordinal = ordinal;
+    node->fill.dst = to;
+    node->fill.value = value;
+    node->fill.elementSize = element;
+    node->fill.width = width;
+    node->fill.height = height;
+    node->fill.pitch = pitch;
+    return node;
+  }
+
+  static std::unique_ptr<GraphNode> Event(CUgraphNodeType record_or_wait, CUevent event) {
+    auto node = std::make_unique<GraphNode>(record_or_wait);
+    node->event = event;
+    return node;
+  }
+
+  CUDA_KERNEL_NODE_PARAMS KernelParams() {
+    CUDA_KERNEL_NODE_PARAMS params = {};
+    params.func = function;
+    params.gridDimX = config.gridDimX;
+    params.gridDimY = config.gridDimY;
+    params.gridDimZ = config.gridDimZ;
+    params.blockDimX = config.blockDimX;
+    params.blockDimY = config.blockDimY;
+    params.blockDimZ = config.blockDimZ;
+    params.sharedMemBytes = config.sharedMemBytes;
+    params.kernelParams = arguments.data();
+    return params;
+  }
+
+  // Take the arguments of a launch; whether any of them is another than before.
+  bool TakeArguments(void** values) noexcept {
+    bool is_changed = false;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (std::memcmp(arguments[i], values[i], parameters[i].size) == 0) continue;
+      std::memcpy(arguments[i], values[i], parameters[i].size);
+      is_changed = true;
+    }
+    return is_changed;
+  }
+
+  void MakeRoom(const std::vector<Parameter>& all) {
+    parameters = all;
+    bytes.assign(all.empty() ? 0 : all.back().offset + all.back().size, 0);
+    for (const Parameter& one : all) arguments.push_back(bytes.data() + one.offset);
+  }
+};
+
+CULAUNCH_NAMESPACE_END

@@ -1,0 +1,8 @@
+"""Explicit graphs: recorded or added call by call, updated, drawn and launched."""
+
+from __future__ import annotations
+
+from culaunch._core import GraphNode
+from culaunch._graph.graph import Graph
+
+__all__ = ["Graph", "GraphNode"]

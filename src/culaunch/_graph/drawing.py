@@ -1,0 +1,133 @@
+"""Graphs as text for Graphviz, and as drawings."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from culaunch._base.cuda import GraphNodeType
+from culaunch._image import demangle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Box(NamedTuple):
+    """A node: what it says, and the numbers of the nodes that it waits for."""
+
+    lines: tuple[str, ...]
+    after: tuple[int, ...]
+
+
+def boxes_of(graph: Any) -> list[Box]:
+    """Return the nodes of a graph, as the driver has them."""
+    names = {}
+    for node in graph.nodes:
+        first, count = node._range  # noqa: SLF001
+        if node.name is not None:
+            names.update(dict.fromkeys(range(first, first + count), node.name))
+    boxes = []
+    for number in range(len(graph)):
+        kind, name, grid, block, after = graph._describe(number)  # noqa: SLF001
+        lines = [names[number]] if number in names else []
+        if kind == GraphNodeType.KERNEL and name:
+            lines += [demangle(name).partition("(")[0], f"{grid} x {block}"]
+        else:
+            lines.append(_KINDS.get(kind, f"node of type {kind}"))
+        boxes.append(Box(tuple(lines), after))
+    return boxes
+
+
+def dot_of(graph: Any) -> str:
+    """Return a graph in Graphviz's language."""
+    text = ["digraph {"]
+    for number, box in enumerate(boxes_of(graph)):
+        label = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in box.lines)
+        text.append(f'  {number} [label="{label}"];')
+        text += [f"  {one} -> {number};" for one in box.after]
+    return "\n".join([*text, "}"]) + "\n"
+
+
+def svg_of(graph: Any) -> str:
+    """Return a drawing: each node below those that it waits for."""
+    boxes = boxes_of(graph)
+    rows = _rows(boxes)
+    width = max((len(line) for box in boxes for line in box.lines), default=0) * _LETTER + 24
+    height = max((len(box.lines) for box in boxes), default=1) * _LINE + 16
+    places: dict[int, tuple[float, float]] = {}
+    for depth, row in enumerate(rows):
+        left = (max(map(len, rows)) - len(row)) / 2
+        for column, number in enumerate(row):
+            places[number] = (
+                _GAP + (left + column) * (width + _GAP), _GAP + depth * (height + _GAP),
+            )  # fmt: skip
+    lines, shapes = [], []
+    for number, box in enumerate(boxes):
+        x, y = places[number]
+        for one in box.after:
+            from_x, from_y = places[one]
+            lines.append(
+                f'<path d="M{from_x + width / 2:g} {from_y + height:g} L{x + width / 2:g} {y:g}" '
+                'marker-end="url(#end)"/>'
+            )
+        shapes.append(f'<rect x="{x:g}" y="{y:g}" width="{width}" height="{height}" rx="4"/>')
+        for index, line in enumerate(box.lines):
+            shapes.append(
+                f'<text x="{x + width / 2:g}" y="{y + 8 + (index + 0.75) * _LINE:g}" fill="#111" '
+                f'stroke="none">'
+                f"{escape(line)}</text>"
+            )
+    columns = max(map(len, rows), default=0)
+    return _SVG.format(
+        width=_GAP + columns * (width + _GAP), height=_GAP + len(rows) * (height + _GAP),
+        lines="\n".join(lines), shapes="\n".join(shapes),
+    )  # fmt: skip
+
+
+def _rows(boxes: Sequence[Box]) -> list[list[int]]:
+    depths: dict[int, int] = {}
+
+    # Nodes of another library's graph come in any order.
+    def depth(number: int) -> int:
+        pending = [number]
+        while pending:
+            one = pending[-1]
+            missing = [before for before in boxes[one].after if before not in depths]
+            if missing:
+                pending += missing
+            else:
+                depths[one] = 1 + max((depths[before] for before in boxes[one].after), default=-1)
+                pending.pop()
+        return depths[number]
+
+    rows: list[list[int]] = []
+    for number in range(len(boxes)):
+        while len(rows) <= depth(number):
+            rows.append([])
+        rows[depths[number]].append(number)
+    return rows
+
+
+_LETTER, _LINE, _GAP = 7.5, 16, 28
+_KINDS = {
+    GraphNodeType.KERNEL: "kernel",
+    GraphNodeType.MEMCPY: "copy",
+    GraphNodeType.MEMSET: "fill",
+    GraphNodeType.HOST: "host function",
+    GraphNodeType.GRAPH: "graph",
+    GraphNodeType.EMPTY: "join",
+    GraphNodeType.WAIT_EVENT: "wait for an event",
+    GraphNodeType.EVENT_RECORD: "record of an event",
+}
+_SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" \
+font-family="monospace" font-size="12" text-anchor="middle">
+<defs><marker id="end" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" \
+orient="auto"><path d="M0 0 L8 4 L0 8 z" stroke="none" fill="#555"/></marker></defs>
+<g stroke="#555" fill="none">
+{lines}
+</g>
+<g fill="#eef3f8" stroke="#555">
+{shapes}
+</g>
+</svg>
+"""

@@ -1,0 +1,351 @@
+"""The public class of explicit graphs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._core import Graph as CoreGraph
+from culaunch._core import GraphNode, take_child, take_empty, take_host
+from culaunch._graph.arguments import with_names
+from culaunch._graph.drawing import dot_of, svg_of
+from culaunch._graph.memory import copy_between, fill_array
+from culaunch._graph.others import Capture, handle_of
+from culaunch._launch.driver import current_driver
+from culaunch._launch.event import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+class Graph(CoreGraph):
+    """A CUDA graph: launches, copies and more that one call launches together.
+
+    In a ``with`` block the graph records what this thread launches through culaunch: launchers,
+    functions, Triton kernels under :func:`culaunch.triton.install`, fills and copies on the device.
+    Each runs after the one before it, and nothing runs in the block. The other way is
+    :meth:`call`, which adds one call, after the nodes that you name. Both check arguments as
+    launches do. The graph keeps the arrays that its calls were given, and what functions allocate.
+
+    Attributes
+    ----------
+    nodes : tuple of GraphNode
+        What each call put into the graph, in order.
+    handle : int
+        The ``CUgraph``, with the arguments that its nodes have now, for other libraries. It stays
+        this object's.
+    executable : int
+        The ``CUgraphExec``.
+    device : int
+        The ordinal of the device of the first node.
+
+    Raises
+    ------
+    DriverError
+        If the driver has no graphs.
+
+    Examples
+    --------
+    >>> import culaunch as cl
+    >>> kernel = cl.load("kernels.cubin")["scale"]  # doctest: +SKIP
+    >>> with cl.Graph() as graph:  # doctest: +SKIP
+    ...     kernel[1, 256](y, x, 2.0, 256)
+    ...     kernel[1, 256](z, y, 3.0, 256)
+    >>> graph.launch()  # doctest: +SKIP
+    >>> graph.nodes[0].update(y, x, 4.0, 256)  # doctest: +SKIP
+    >>> graph.launch()  # doctest: +SKIP
+    """
+
+    def __new__(cls) -> Graph:
+        """Make an empty graph for the driver in use."""
+        return super().__new__(cls, current_driver())
+
+    @classmethod
+    def from_handle(cls, other: object) -> Graph:
+        """Return a copy of another library's graph, to which nodes can be added.
+
+        Parameters
+        ----------
+        other : int or object
+            A ``CUgraph`` as an int, ``torch.cuda.CUDAGraph(keep_graph=True)`` after its capture,
+            a graph of ``cuda.core``, or any object with ``handle``.
+
+        Raises
+        ------
+        TypeError
+            If it is no graph.
+        DriverError
+            If the driver refuses it.
+
+        Examples
+        --------
+        >>> graph = cl.Graph.from_handle(torch_graph)  # doctest: +SKIP
+        """
+        return CoreGraph.__new__(cls, current_driver(), handle_of(other))
+
+    @classmethod
+    def capture(cls, stream: object) -> Capture:
+        """Capture what any library puts into a stream, in a ``with`` block.
+
+        Parameters
+        ----------
+        stream : int or object
+            The stream, which must not be the default one.
+
+        Returns
+        -------
+        Capture
+            A context manager; at the end of the block its ``graph`` is the new :class:`Graph`.
+
+        Examples
+        --------
+        >>> with cl.Graph.capture(torch.cuda.current_stream()) as capture:  # doctest: +SKIP
+        ...     y = torch.relu(x)
+        >>> capture.graph.launch()  # doctest: +SKIP
+        """
+        return Capture(
+            lambda handle: CoreGraph.__new__(cls, current_driver(), handle, True), stream
+        )
+
+    def __enter__(self) -> Graph:
+        self._begin()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._end()
+
+    def call(
+        self,
+        callable: Callable[..., object],  # noqa: A002
+        /,
+        *args: Any,
+        after: GraphNode | Iterable[GraphNode] | None = None,
+        name: str | None = None,
+        **keywords: Any,
+    ) -> GraphNode:
+        """Add what a call launches, and return its node.
+
+        Parameters
+        ----------
+        callable : launcher, function or other callable
+            ``kernel[grid, block]``, a function of :func:`culaunch.function`, a Triton kernel with
+            its grid, or any Python callable that launches through culaunch.
+        *args, **keywords
+            Its arguments.
+        after : GraphNode or iterable of these, optional
+            What it waits for; ``()`` is nothing. By default everything that was added before.
+        name : str, optional
+            A name for :meth:`update` and the drawings.
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError
+            If an argument is not what the call takes, or the call launches nothing.
+        LaunchError
+            If a launch is not possible.
+
+        Examples
+        --------
+        >>> first = graph.call(kernel[1, 256], y, x, 2.0, 256, name="scale")  # doctest: +SKIP
+        >>> graph.call(kernel[1, 256], z, x, 3.0, 256, after=())  # doctest: +SKIP
+        """
+        return self._call(callable, args, keywords, self._numbers(after), name)[0]
+
+    def copy(
+        self,
+        target: Any,
+        source: Any,
+        *,
+        after: GraphNode | Iterable[GraphNode] | None = None,
+        name: str | None = None,
+    ) -> GraphNode:
+        """Add a copy between two arrays of the same bytes, on the device or the host.
+
+        Parameters
+        ----------
+        target, source : array
+            In C order. Memory of the host is read and written when the graph runs; with
+            :func:`culaunch.pinned` memory it needs no staging.
+        after, name
+            As for :meth:`call`.
+        """
+        copy = copy_between(self._driver)
+        return self._call(copy, (target, source), {}, self._numbers(after), name)[0]
+
+    def fill(
+        self,
+        array: Any,
+        value: Any,
+        *,
+        after: GraphNode | Iterable[GraphNode] | None = None,
+        name: str | None = None,
+    ) -> GraphNode:
+        """Add that every element of a :class:`culaunch.DeviceArray` is set to a value."""
+        return self._call(fill_array, (array, value), {}, self._numbers(after), name)[0]
+
+    def host(
+        self,
+        function: Callable[[], object],
+        *,
+        after: GraphNode | Iterable[GraphNode] | None = None,
+        name: str | None = None,
+    ) -> GraphNode:
+        """Add a Python callable without arguments. A thread of the driver's calls it.
+
+        The callable must make no call of CUDA. What it raises is printed, as of a destructor.
+        """
+        if not callable(function):
+            raise TypeError(f"function must be callable (got {spell(function)})")
+        take = _Take(take_host, self._driver)
+        return self._call(take, (function,), {}, self._numbers(after), name)[0]
+
+    def graph(
+        self,
+        child: Graph,
+        *,
+        after: GraphNode | Iterable[GraphNode] | None = None,
+        name: str | None = None,
+    ) -> GraphNode:
+        """Add a copy of another graph as one node."""
+        take = _Take(_take_graph, self._driver)
+        return self._call(take, (child,), {}, self._numbers(after), name)[0]
+
+    def record(
+        self,
+        event: Event,
+        *,
+        after: GraphNode | Iterable[GraphNode] | None = None,
+        name: str | None = None,
+    ) -> GraphNode:
+        """Add the record of an event: it is done when what comes before it has run."""
+        return self._event(_record, event, after, name)
+
+    def wait(
+        self,
+        event: Event,
+        *,
+        after: GraphNode | Iterable[GraphNode] | None = None,
+        name: str | None = None,
+    ) -> GraphNode:
+        """Add the wait for an event that is recorded elsewhere."""
+        return self._event(_wait, event, after, name)
+
+    def join(
+        self, after: Iterable[GraphNode] | None = None, *, name: str | None = None
+    ) -> GraphNode:
+        """Add a node that does nothing and waits for others: later ones wait for it alone."""
+        return self._call(_Take(take_empty, self._driver), (), {}, self._numbers(after), name)[0]
+
+    def update(self, node: GraphNode | str, /, *args: Any, **named: Any) -> None:
+        """Let a node have other arguments in the launches that follow.
+
+        Parameters
+        ----------
+        node : GraphNode or str
+            The node, or the name that it was given.
+        *args
+            All arguments, as for the call. Without any, those of the last call stay, except for:
+        **named
+            Arguments by the names of the parameters: of a function, its own; of a kernel, those of
+            the ``signature=`` that :meth:`culaunch.Module.kernel` was given.
+
+        Raises
+        ------
+        KeyError
+            If no node has that name.
+        TypeError, ValueError, OverflowError
+            If an argument is not what the call takes, or the call launches something else with
+            these arguments.
+
+        Notes
+        -----
+        ``node.update(*args)`` is the same without names, and the fastest.
+        """
+        if isinstance(node, str):
+            node = self._named(node)
+        elif not isinstance(node, GraphNode) or node.graph is not self:
+            raise TypeError(f"node must be a node of this graph, or its name (got {spell(node)})")
+        if named:
+            args, named = with_names(node, args, named)
+        node.update(*args, **named)
+
+    def enable(self, node: GraphNode | str, is_enabled: bool = True) -> None:
+        """Let a node run in the launches that follow, or not."""
+        node = self._named(node) if isinstance(node, str) else node
+        first, count = node._range  # noqa: SLF001
+        for number in range(first, first + count):
+            self._set_enabled(number, is_enabled)
+
+    def dot(self) -> str:
+        r"""Return the graph in Graphviz's language.
+
+        Examples
+        --------
+        >>> print(graph.dot())  # doctest: +SKIP
+        digraph {
+          0 [label="scale\n(1, 1, 1) x (256, 1, 1)"];
+        }
+        """
+        return dot_of(self)
+
+    def svg(self) -> str:
+        """Return a drawing of the graph, as the text of an SVG file."""
+        return svg_of(self)
+
+    def _repr_svg_(self) -> str:
+        return svg_of(self)
+
+    def __len__(self) -> int:
+        """Return the number of nodes, as the driver counts them."""
+        return self._size
+
+    def __repr__(self) -> str:
+        return f"<culaunch.Graph of {self._size} nodes>"
+
+    def _event(self, take: Any, event: Any, after: Any, name: str | None) -> GraphNode:
+        if not isinstance(event, Event):
+            raise TypeError(f"event must be a culaunch.Event (got {spell(event)})")
+        return self._call(take, (event,), {}, self._numbers(after), name)[0]
+
+    def _named(self, name: str) -> GraphNode:
+        found = [node for node in self.nodes if node.name == name]
+        if len(found) != 1:
+            names = sorted({node.name for node in self.nodes if node.name is not None})
+            many = "no node is" if not found else f"{len(found)} nodes are"
+            raise KeyError(f"{many} called {name!r}; the names are {', '.join(names) or 'none'}")
+        return found[0]
+
+    def _numbers(self, after: GraphNode | Iterable[GraphNode] | None) -> tuple[int, ...] | None:
+        if after is None:
+            return None
+        numbers = []
+        for node in (after,) if isinstance(after, GraphNode) else tuple(after):
+            if not isinstance(node, GraphNode) or node.graph is not self:
+                raise TypeError(f"after must be nodes of this graph (got {spell(node)})")
+            first, count = node._range  # noqa: SLF001
+            numbers.append(first + count - 1)
+        return tuple(numbers)
+
+
+class _Take:
+    """A function of the extension that adds a node, with its driver."""
+
+    def __init__(self, take: Callable[..., None], driver: Any) -> None:
+        self._take, self._driver = take, driver
+
+    def __call__(self, *args: Any) -> None:
+        self._take(self._driver, *args)
+
+
+def _take_graph(driver: Any, child: Graph) -> None:
+    if not isinstance(child, Graph):
+        raise TypeError(f"child must be a culaunch.Graph (got {spell(child)})")
+    take_child(driver, child.handle)
+
+
+def _record(event: Event) -> None:
+    event._driver.event_record(event.device, event.handle, 0)  # noqa: SLF001
+
+
+def _wait(event: Event) -> None:
+    event._driver.stream_wait_event(event.device, 0, event.handle, 0)  # noqa: SLF001

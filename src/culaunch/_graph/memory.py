@@ -1,0 +1,54 @@
+"""Copies and fills as nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._core import DeviceArray as CoreDeviceArray
+from culaunch._core import array_info, take_copy
+from culaunch._launch.copies import fill_elements, is_on_device
+from culaunch._launch.dlpack import DeviceType
+from culaunch._launch.strides import is_dense
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._core import Driver
+
+
+def copy_between(driver: Driver) -> Callable[[Any, Any], None]:
+    """Return what adds a copy of one array to another."""
+
+    def copy(target: Any, source: Any) -> None:
+        to, size, device = _place(driver, target, "target")
+        origin, count, other = _place(driver, source, "source")
+        if size != count:
+            raise ValueError(f"target and source must have as many bytes (got {size} and {count})")
+        if device is None and other is None:
+            raise ValueError("target or source must be on a device: both are the host's")
+        take_copy(driver, other if device is None else device, to, origin, size)
+
+    return copy
+
+
+def fill_array(array: Any, value: Any) -> None:
+    """Add that each element of an array is set."""
+    if not isinstance(array, CoreDeviceArray):
+        raise TypeError(f"array must be a culaunch.DeviceArray (got {spell(array)})")
+    fill_elements(array, value, None)
+
+
+def _place(driver: Driver, array: Any, name: str) -> tuple[tuple[int, bool], int, int | None]:
+    """Return the address and whether it is the host's, the bytes, and the device."""
+    address, shape, strides, _, bits, device = array_info(driver, array)
+    if not is_dense(shape, strides):
+        raise ValueError(f"{name} must be contiguous, in C order (got strides {strides})")
+    size = bits // 8
+    for extent in shape:
+        size *= extent
+    if is_on_device(array):
+        return (address, False), size, device[1]
+    if device[0] != DeviceType.CPU:
+        raise ValueError(f"{name} must be on a device of the driver in use or the host")
+    return (address, True), size, None
