@@ -485,6 +485,7 @@ CUresult cuGraphUpload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   const Lock lock(fake::mutex);
+  if (!fake::HadContext()) return CUDA_ERROR_INVALID_CONTEXT;
   CUresult code = CUDA_SUCCESS;
   if (fake::Capture(stream, exec, &code)) return code;
   for (CUgraphNode node : exec->order) {
@@ -525,6 +526,7 @@ CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateRes
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                         const CUDA_KERNEL_NODE_PARAMS* params) {
   const Lock lock(fake::mutex);
+  if (!fake::HadContext()) return CUDA_ERROR_INVALID_CONTEXT;
   CUgraphNode own = fake::InExec(exec, node);
   if (own == nullptr || own->type != CU_GRAPH_NODE_TYPE_KERNEL) return CUDA_ERROR_INVALID_VALUE;
   if (fake::ContextOfNode(*params) != own->context) return CUDA_ERROR_INVALID_VALUE;

@@ -252,8 +252,10 @@ class Graph {
       own = config;
       own.attrs = before.attrs;
     }
-    node.is_stale = true;
+    node.is_stale = is_complete_ || driver_.note_array == nullptr;
+    if (!node.is_stale) return RefreshKernel(node);  // the driver was told of arrays for this call
     if (!is_complete_) return CUDA_SUCCESS;
+    EnsureHadContext(driver_, ordinal());
     const CUDA_KERNEL_NODE_PARAMS params = node.KernelParams();
     return driver_.cuGraphExecKernelNodeSetParams(executable_, node.handle, &params);
   }
@@ -306,6 +308,7 @@ class Graph {
     return code;
   }
   CUresult RefreshKernel(GraphNode& node) noexcept {
+    EnsureHadContext(driver_, ordinal());
     const CUDA_KERNEL_NODE_PARAMS params = node.KernelParams();
     return driver_.cuGraphKernelNodeSetParams(node.handle, &params);
   }
@@ -362,6 +365,7 @@ class Graph {
       if (code != CUDA_SUCCESS) return code;
     }
     if (call == nullptr) return kUnsupported;
+    EnsureHadContext(driver_, ordinal_);
     // A default stream is that of the current context.
     if (IsDefaultStream(stream.handle)) {
       const DeviceGuard guard(driver_, stream.device < 0 ? ordinal() : stream.device);

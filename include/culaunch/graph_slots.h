@@ -131,6 +131,7 @@ class GraphPass {
       driver.graphs.Leave();
       return false;
     }
+    EnsureHadContext(driver, ordinal);
     slots_ = &slots;
     stream_ = stream;
     slot_ = &slots.Find(id, ordinal, path);

@@ -58,6 +58,20 @@ class DeviceGuard {
   bool pushed_ = false;
 };
 
+// Let this thread use executable graphs. Drivers crash where one is set in a thread that never had
+// a current context, whatever the parameters say (seen of 580.159, CUDA 13.0). To have had one once
+// is enough, and each thread is looked at once.
+inline void EnsureHadContext(Driver& driver, int ordinal) noexcept {
+  static thread_local const Driver* known = nullptr;
+  if (known == &driver) return;
+  CUcontext context = nullptr;
+  if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
+    const DeviceGuard guard(driver, ordinal);
+    if (guard.code() != CUDA_SUCCESS) return;
+  }
+  known = &driver;
+}
+
 // Let this thread load a kernel while some stream is under graph capture: loading is not part of
 // the capture (driver API, cuThreadExchangeStreamCaptureMode).
 class RelaxedCaptureGuard {

@@ -275,6 +275,18 @@ def test_threads_never_share_a_graph_at_once(fake, module):
         assert own == sorted(own)
 
 
+def test_a_thread_that_never_had_a_context_uses_a_graph(fake, module):
+    launcher = module["one"][1, 32, 0, cl.Stream()]
+    for i in range(3):
+        launcher(7, i)
+    plain = fake.calls("cuLaunchKernelEx")
+    thread = threading.Thread(target=lambda: [launcher(7, i) for i in range(3, 6)])
+    thread.start()
+    thread.join()
+    assert fake.values() == list(range(6))
+    assert fake.calls("cuLaunchKernelEx") == plain
+
+
 # ---- functions
 
 

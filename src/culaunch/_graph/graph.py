@@ -345,6 +345,7 @@ def _take_graph(driver: Any, child: Graph) -> None:
 
 def _record(event: Event) -> None:
     event._driver.event_record(event.device, event.handle, 0)  # noqa: SLF001
+    event.is_recorded = True
 
 
 def _wait(event: Event) -> None:

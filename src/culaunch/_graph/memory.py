@@ -25,9 +25,10 @@ def copy_between(driver: Driver) -> Callable[[Any, Any], None]:
         origin, count, other = _place(driver, source, "source")
         if size != count:
             raise ValueError(f"target and source must have as many bytes (got {size} and {count})")
-        if device is None and other is None:
+        ordinal = other if device is None else device
+        if ordinal is None:
             raise ValueError("target or source must be on a device: both are the host's")
-        take_copy(driver, other if device is None else device, to, origin, size)
+        take_copy(driver, ordinal, to, origin, size)
 
     return copy
 
