@@ -117,7 +117,7 @@ int AddNodeType(PyObject* module) {
       TypeBuilder("culaunch._core.GraphNode", sizeof(NodeObject), Py_TPFLAGS_DISALLOW_INSTANTIATION)
           .Slot(Py_tp_dealloc, Dealloc)
           .Collected(Traverse, Clear)
-          .Doc("What one call put into a graph; culaunch.Graph makes and updates it.")
+          .Doc("The part of a graph that one call added; culaunch.Graph makes and updates it.")
           .Method("update", update, METH_FASTCALL | METH_KEYWORDS)
           .Property("graph", GetGraph, "The graph.")
           .Property("callable", GetCallable, "What was called; None for another library's node.")

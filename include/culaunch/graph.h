@@ -39,7 +39,7 @@ class Graph {
         driver_.cuGraphCreate != nullptr ? driver_.cuGraphCreate(&graph_, 0) : kUnsupported,
         "creating a graph");
   }
-  // A graph of another library or of a capture, of which this is a copy.
+  // Copy a graph of another library or of a capture.
   static std::unique_ptr<Graph> CopyOf(CUgraph other, Driver& driver = Driver::Get()) {
     CUgraph copy = nullptr;
     const DeviceGuard guard(driver, CurrentDevice(driver));
@@ -366,7 +366,7 @@ class Graph {
     }
     if (call == nullptr) return kUnsupported;
     EnsureHadContext(driver_, ordinal_);
-    // A default stream is that of the current context.
+    // A default stream belongs to the current context.
     if (IsDefaultStream(stream.handle)) {
       const DeviceGuard guard(driver_, stream.device < 0 ? ordinal() : stream.device);
       return guard.code() == CUDA_SUCCESS ? call(executable_, stream.handle) : guard.code();
@@ -384,7 +384,7 @@ class Graph {
     return true;
   }
 
-  // Of a graph that was made elsewhere.
+  // Read the nodes and edges of a graph that was made elsewhere.
   void ReadNodes() {
     size_t count = 0;
     driver_.Check(Ask(driver_.cuGraphGetNodes, graph_, nullptr, &count), "reading the graph");
@@ -443,7 +443,7 @@ class GraphRecording final : private LaunchRecorder {
   // After some nodes, or none.
   GraphRecording(Graph& graph, const Graph::Nodes& after)
       : GraphRecording(graph, NumbersOf(after), false) {}
-  // In the place of `count` nodes from `first` on: the same launches with other arguments.
+  // Replaces `count` nodes from `first` on: the same launches with other arguments.
   GraphRecording(Graph& graph, size_t first, size_t count)
       : GraphRecording(graph, std::vector<size_t>(), true) {
     next_ = first;
@@ -459,7 +459,7 @@ class GraphRecording final : private LaunchRecorder {
     graph_.last_ = std::move(last_);
   }
 
-  // Of one that replaces: whether the launches were the same ones.
+  // Whether the launches were those of the nodes that are replaced.
   bool KeptForm() const noexcept { return !has_changed_form_ && next_ == end_; }
 
   // Any other node: `node` has its type and what that needs.

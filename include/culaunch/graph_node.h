@@ -21,10 +21,10 @@ struct GraphNode {
   CUgraphNodeType type;
   std::vector<size_t> after;  // the nodes that it waits for, by their numbers
   int ordinal = -1;           // the device that it is for; -1: not known
-  // The graph has other parameters than the executable graph, which was set alone.
+  // Only the executable graph has the current parameters; the graph itself is out of date.
   bool is_stale = false;
 
-  // Of a kernel: what is launched, as GraphLaunch has it, with the bytes of its arguments.
+  // For a kernel: the launch, as in GraphLaunch, with the bytes of its arguments.
   std::shared_ptr<const std::atomic<bool>> is_loaded;
   CUkernel kernel_handle = nullptr;
   CUfunction function = nullptr;
@@ -35,7 +35,7 @@ struct GraphNode {
   std::vector<unsigned char> bytes;
   std::vector<void*> arguments;  // into bytes
 
-  // Of the others, by the type.
+  // For other types of nodes.
   CUDA_MEMCPY3D copy = {};
   CUDA_MEMSET_NODE_PARAMS fill = {};
   CUDA_HOST_NODE_PARAMS host = {};

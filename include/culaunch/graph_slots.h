@@ -117,7 +117,7 @@ class GraphPass {
     Driver& driver = slots.driver();
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     unsigned long long id = 0;
-    // What is recorded goes to the recorder, launch by launch.
+    // A recorder takes each launch by itself.
     if (CULAUNCH_UNLIKELY(driver.graphs.IsRecording()) && LaunchRecorder::Current() != nullptr) {
       return false;
     }

@@ -40,8 +40,8 @@ class KernelState : public KernelOnDevices {
 
   ~KernelState() { delete graphs_.load(std::memory_order_acquire); }
 
-  // Launch as KernelOnDevices does, or as a graph of one node where such launches go that way; or
-  // give the launch to whoever records those of this thread.
+  // Launch as KernelOnDevices does, or as a graph of one node if graphs are on. If this thread
+  // records, its recorder takes the launch.
   CUresult Launch(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
     if (driver().graphs.HasOtherWays()) {
       if (CULAUNCH_UNLIKELY(driver().graphs.IsRecording())) {

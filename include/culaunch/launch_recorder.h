@@ -15,13 +15,13 @@ struct GraphNode;
 
 class LaunchRecorder {
  public:
-  // `ordinal` is the launch's device; -1: that of its stream.
+  // `ordinal` is the device of the launch; -1: the device of its stream.
   virtual CUresult TakeLaunch(KernelState& kernel, const CUlaunchConfig& config, int ordinal,
                               void** arguments) noexcept = 0;
   // A copy, a fill or whatever else a node of a graph is.
   virtual CUresult TakeNode(std::unique_ptr<GraphNode> node) noexcept = 0;
 
-  // That of this thread; null where it launches. Graphs::IsRecording is cheaper to ask, first.
+  // The recorder of this thread, or null. Ask Graphs::IsRecording first: it is cheaper.
   static LaunchRecorder* Current() noexcept { return Place(); }
 
  protected:

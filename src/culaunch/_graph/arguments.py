@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def with_names(
     node: GraphNode, args: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return all arguments of a call, of which some are given by their names."""
+    """Return all arguments of a call; some are given by name."""
     if isinstance(node.callable, Launcher):
         return _of_kernel(node, args, named), {}
     keywords = node._names or ()  # noqa: SLF001

@@ -192,7 +192,7 @@ class Graph(CoreGraph):
     ) -> GraphNode:
         """Add a Python callable without arguments. A thread of the driver's calls it.
 
-        The callable must make no call of CUDA. What it raises is printed, as of a destructor.
+        The callable must not call CUDA. Its exceptions are printed and ignored.
         """
         if not callable(function):
             raise TypeError(f"function must be callable (got {spell(function)})")
@@ -233,7 +233,7 @@ class Graph(CoreGraph):
     def join(
         self, after: Iterable[GraphNode] | None = None, *, name: str | None = None
     ) -> GraphNode:
-        """Add a node that does nothing and waits for others: later ones wait for it alone."""
+        """Add an empty node that waits for others, so that later nodes wait for one node."""
         return self._call(_Take(take_empty, self._driver), (), {}, self._numbers(after), name)[0]
 
     def update(self, node: GraphNode | str, /, *args: Any, **named: Any) -> None:
