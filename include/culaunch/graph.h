@@ -23,9 +23,9 @@
 
 CULAUNCH_NAMESPACE_BEGIN
 
-// Owns a CUgraph, and the CUgraphExec that is made of it at the first launch. What a thread
-// launches while a GraphRecording lives becomes nodes, in order. Nodes are checked as launches are.
-// Threads may use one graph at once: they wait for each other.
+// Owns a CUgraph and its CUgraphExec, which the first launch makes. While a GraphRecording lives,
+// the launches of its thread become nodes, in order. Nodes are checked as launches are. Threads may
+// use one graph at once: they wait for each other.
 class Graph {
  public:
   // A node, by its number.

@@ -233,7 +233,7 @@ class Graph(CoreGraph):
     def join(
         self, after: Iterable[GraphNode] | None = None, *, name: str | None = None
     ) -> GraphNode:
-        """Add an empty node that waits for others, so that later nodes wait for one node."""
+        """Add an empty node that waits for others: one node for later ones to wait for."""
         return self._call(_Take(take_empty, self._driver), (), {}, self._numbers(after), name)[0]
 
     def update(self, node: GraphNode | str, /, *args: Any, **named: Any) -> None:
