@@ -60,7 +60,7 @@ extern "C" __global__ void attention(
 
 
 @triton.jit
-def rms_norm(out, x, weight, size, eps, BLOCK: tl.constexpr):  # noqa: N803
+def rms_norm(out, x, weight, size, eps, BLOCK: tl.constexpr):
     row = tl.program_id(0) * size
     at = tl.arange(0, BLOCK)
     mask = at < size
@@ -70,7 +70,7 @@ def rms_norm(out, x, weight, size, eps, BLOCK: tl.constexpr):  # noqa: N803
 
 
 @triton.jit
-def rotated(x, cos, sin, position, row, HALF: tl.constexpr):  # noqa: N803
+def rotated(x, cos, sin, position, row, HALF: tl.constexpr):
     at = tl.arange(0, HALF)
     c, s = tl.load(cos + position * HALF + at), tl.load(sin + position * HALF + at)
     a, b = tl.load(x + row + at), tl.load(x + row + HALF + at)
@@ -78,7 +78,7 @@ def rotated(x, cos, sin, position, row, HALF: tl.constexpr):  # noqa: N803
 
 
 @triton.jit(do_not_specialize=["position"])
-def rope(q, cos, sin, position, HALF: tl.constexpr):  # noqa: N803
+def rope(q, cos, sin, position, HALF: tl.constexpr):
     row = (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)) * 2 * HALF
     a, b = rotated(q, cos, sin, position, row, HALF)
     tl.store(q + row + tl.arange(0, HALF), a)
@@ -86,7 +86,7 @@ def rope(q, cos, sin, position, HALF: tl.constexpr):  # noqa: N803
 
 
 @triton.jit(do_not_specialize=["position"])
-def append(keys, values, k, v, cos, sin, position, most, HALF: tl.constexpr):  # noqa: N803
+def append(keys, values, k, v, cos, sin, position, most, HALF: tl.constexpr):
     heads = tl.num_programs(0)
     row = (tl.program_id(1) * heads + tl.program_id(0)) * 2 * HALF
     to = ((tl.program_id(1) * most + position) * heads + tl.program_id(0)) * 2 * HALF
@@ -99,7 +99,7 @@ def append(keys, values, k, v, cos, sin, position, most, HALF: tl.constexpr):  #
 
 
 @triton.jit
-def swiglu(out, gate_up, size, BLOCK: tl.constexpr):  # noqa: N803
+def swiglu(out, gate_up, size, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     row = tl.program_id(1) * size
     mask = at < size

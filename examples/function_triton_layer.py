@@ -15,7 +15,7 @@ from culaunch.triton import native
 
 @native
 @triton.jit
-def layer_norm(out, x, weight, bias, size, eps, BLOCK: tl.constexpr):  # noqa: N803
+def layer_norm(out, x, weight, bias, size, eps, BLOCK: tl.constexpr):
     row = tl.program_id(0) * size
     at = tl.arange(0, BLOCK)
     mask = at < size

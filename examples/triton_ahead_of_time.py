@@ -9,11 +9,11 @@ import triton
 import triton.language as tl
 
 import culaunch as cl
-from culaunch.triton import KernelSet, compile  # noqa: A004
+from culaunch.triton import KernelSet, compile
 
 
 @triton.jit
-def scale(x_ptr, out_ptr, factor, n, BLOCK: tl.constexpr):  # noqa: N803
+def scale(x_ptr, out_ptr, factor, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=mask) * factor, mask=mask)
@@ -35,7 +35,7 @@ device = "cpu" if cl.driver_name() == "emulator" else "cuda"
 for dtype in (torch.float32, torch.float16):
     x = torch.arange(1000, device=device).to(dtype)
     out = torch.empty_like(x)
-    grid = lambda meta: (-(-meta["n"] // meta["BLOCK"]),)  # noqa: E731
+    grid = lambda meta: (-(-meta["n"] // meta["BLOCK"]),)
     kernels[grid](x, out, 0.5, 1000, BLOCK=256)
     assert torch.equal(out, x * 0.5)
     print(f"{dtype}: out[999] = {out[999]}")

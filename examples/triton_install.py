@@ -15,7 +15,7 @@ import culaunch.triton
 # What a library might have: nothing of it knows of culaunch.
 @triton.heuristics({"HAS_BIAS": lambda args: args["bias"] is not None})
 @triton.jit
-def scale(x, bias, out, n, HAS_BIAS: tl.constexpr, BLOCK: tl.constexpr):  # noqa: N803
+def scale(x, bias, out, n, HAS_BIAS: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     value = 2 * tl.load(x + i, mask=i < n)
     if HAS_BIAS:

@@ -17,7 +17,8 @@ template <typename T> __global__ void clip(T* y, const T* x, T low, T high, int 
   if (i < n) y[i] = min(max(x[i], low), high);
 }
 """
-# For the GPUs to support, and PTX for those to come (and for the emulator). No GPU is needed here.
+# For the GPUs to support, and PTX for newer ones and the emulator. Compiling needs no GPU. Loading
+# and recording need a driver: on a machine without one, set CULAUNCH_DRIVER=emulator.
 image = cl.compile(
     SOURCE, arch=["sm_80", "sm_90", "compute_80"], names=["clip<float>", "clip<double>"]
 )

@@ -14,7 +14,7 @@ from triton.compiler import ASTSource
 
 
 @triton.jit
-def square(x, y, n, BLOCK: tl.constexpr):  # noqa: N803
+def square(x, y, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     value = tl.load(x + i, mask=i < n)
     tl.store(y + i, value * value, mask=i < n)

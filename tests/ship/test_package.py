@@ -3,6 +3,7 @@
 import base64
 import csv
 import hashlib
+import importlib.metadata
 import io
 import os
 import subprocess
@@ -333,6 +334,48 @@ def test_the_command(library, tmp_path):
     assert (
         b"Requires-Dist: numpy>=1.26\n" in contents(done.output.strip())["k-1.0.dist-info/METADATA"]
     )
+
+
+@pytest.mark.slow
+@pytest.mark.needs("installed-wheel")
+def test_it_installs_without_an_index(library, tmp_path):
+    """In a new environment that has nothing, from the directory that was written alone."""
+    target, room = tmp_path / "dist", tmp_path / "room"
+    target.mkdir()
+    done = run_command("package", str(library), "--name", "my-kernels", "--version", "1.0",
+                       "--with-culaunch", "-o", str(target))  # fmt: skip
+    assert done.exit_code == 0, done.output
+    (own,) = target.glob("culaunch-*.whl")
+    assert own.name.startswith(f"culaunch-{cl.__version__.replace('-', '_')}-")
+    found = contents(own)
+    assert not [name for name in found if "__pycache__" in name or "direct_url" in name]
+    assert b"Name: culaunch\n" in found[f"culaunch-{cl.__version__}.dist-info/METADATA"]
+    subprocess.run([sys.executable, "-m", "venv", room], check=True)
+    subprocess.run(
+        [room / "bin" / "pip", "install", "-q", "--no-index", "--disable-pip-version-check",
+         "--find-links", target, "my-kernels"],
+        check=True,
+    )  # fmt: skip
+    program = (
+        "import culaunch, my_kernels; print(culaunch.__file__, my_kernels.__all__); "
+        "print(culaunch.ceildiv(7, 2), my_kernels.scale.__doc__)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [room / "bin" / "python", "-W", "error", "-c", program],
+        cwd=tmp_path, env=environment, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.startswith(str(room))
+    assert "['fill_', 'scale', 'shapes']\n4 y = x * factor.\n" in done.stdout
+
+
+def test_an_installation_without_a_wheel_cannot_be_packed(library, tmp_path, monkeypatch):
+    def none(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", none)
+    with pytest.raises(FileNotFoundError, match="is not installed from a wheel"):
+        cl.package(library, name="k", version="1.0", output=tmp_path, with_culaunch=True)
 
 
 @pytest.mark.parametrize(

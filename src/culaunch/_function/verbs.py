@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from culaunch._base.places import here
 from culaunch._base.values import spell
@@ -26,6 +26,9 @@ from culaunch._launch.stream_handle import stream_or_current
 
 if TYPE_CHECKING:
     from culaunch._function.bodies import Body
+    from culaunch._launch import DeviceArray
+
+T = TypeVar("T")
 
 
 def check(condition: Any, message: str, exception: type[Exception] = ValueError) -> None:
@@ -73,6 +76,23 @@ def check(condition: Any, message: str, exception: type[Exception] = ValueError)
     body.check(condition, f"{message} ({body.name}, at {place})", exception)
 
 
+# An array like another belongs to its framework, and a device is not allowed in a body. Otherwise
+# the type depends on the place: in a body the array belongs to the framework of the call.
+@overload
+def empty(
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    device: int | None = None,
+    stream: object = None,
+    like: T,
+) -> T: ...
+@overload
+def empty(
+    shape: Any = None, dtype: Any = None, *, device: int, stream: object = None
+) -> DeviceArray: ...
+@overload
+def empty(shape: Any = None, dtype: Any = None, *, stream: object = None) -> Any: ...
 def empty(
     shape: Any = None,
     dtype: Any = None,
@@ -124,6 +144,21 @@ def empty(
     return _in_body(body, "empty", shape, dtype, like, 0, device=device, stream=stream)
 
 
+@overload
+def zeros(
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    device: int | None = None,
+    stream: object = None,
+    like: T,
+) -> T: ...
+@overload
+def zeros(
+    shape: Any = None, dtype: Any = None, *, device: int, stream: object = None
+) -> DeviceArray: ...
+@overload
+def zeros(shape: Any = None, dtype: Any = None, *, stream: object = None) -> Any: ...
 def zeros(
     shape: Any = None,
     dtype: Any = None,
@@ -145,7 +180,7 @@ def zeros(
     return _in_body(body, "zeros", shape, dtype, like, 1, device=device, stream=stream)
 
 
-def empty_like(x: Any, dtype: Any = None, shape: Any = None) -> Any:
+def empty_like(x: T, dtype: Any = None, shape: Any = None) -> T:
     """Allocate an uninitialized array with the framework of another array.
 
     Parameters
@@ -168,7 +203,7 @@ def empty_like(x: Any, dtype: Any = None, shape: Any = None) -> Any:
     return _like("empty_like", x, dtype, shape, 0)
 
 
-def zeros_like(x: Any, dtype: Any = None, shape: Any = None) -> Any:
+def zeros_like(x: T, dtype: Any = None, shape: Any = None) -> T:
     """Allocate an array of zeros like another; :func:`empty_like` has the parameters.
 
     Examples

@@ -7,11 +7,12 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from culaunch._base.checks import checked_path, checked_text
+from culaunch._base.checks import checked_flag, checked_path, checked_text
 from culaunch._base.outputs import write_output
 from culaunch._core import __version__
 from culaunch._function import opcodes as oc
 from culaunch._ship.library import Library
+from culaunch._ship.own_wheel import write_own_wheel
 from culaunch._ship.stubs import stub_text
 from culaunch._ship.wheel import Metadata, is_name, is_version, wheel_bytes, wheel_name
 
@@ -72,6 +73,7 @@ def package(
     output: str | os.PathLike[str] = ".",
     summary: str | None = None,
     requires: Sequence[str] = (),
+    with_culaunch: bool = False,
 ) -> str:
     """Make a wheel of a library, which pip installs as a package with its functions.
 
@@ -95,6 +97,10 @@ def package(
     requires : sequence of str, optional
         Further requirements in the form of PEP 508: ``"torch>=2.6"``.
 
+    with_culaunch : bool, optional
+        Write a wheel of the culaunch that runs beside it, for this Python and system. Then
+        ``pip install --no-index --find-links DIRECTORY NAME`` needs no package index.
+
     Returns
     -------
     str
@@ -107,7 +113,8 @@ def package(
     ValueError, TypeError
         If it has no functions, or a name or the version is invalid.
     OSError
-        If a file cannot be read or written.
+        If a file cannot be read or written; with `with_culaunch`, if culaunch is not installed
+        from a wheel.
 
     Examples
     --------
@@ -116,6 +123,7 @@ def package(
     >>> cl.package("mylib.culib", name="my-kernels", version="1.0")
     '...my_kernels-1.0-...whl'
     """
+    checked_flag("with_culaunch", with_culaunch)
     lib = Library(checked_path("library", library))
     module = _checked_module(name)
     if not is_version(checked_text("version", version)):
@@ -146,6 +154,8 @@ def package(
     wheel = wheel_bytes(metadata, _files(module, version, lib, data))
     path = os.path.join(checked_path("output", output), wheel_name(metadata))
     write_output(path, wheel)
+    if with_culaunch:
+        write_own_wheel(os.fspath(output))
     return path
 
 

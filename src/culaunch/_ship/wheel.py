@@ -70,17 +70,22 @@ def wheel_bytes(metadata: Metadata, files: Mapping[str, bytes]) -> bytes:
         f"Wheel-Version: 1.0\nGenerator: {metadata.generator}\nRoot-Is-Purelib: true\n"
         "Tag: py3-none-any\n"
     ).encode()
+    return archive(contents, folder)
+
+
+def archive(contents: dict[str, bytes], folder: str) -> bytes:
+    """Make a wheel of all its files but RECORD, which belongs into a folder."""
     # Names of modules and members have no comma and no quote.
     record = [f"{name},{_digest(data)},{len(data)}" for name, data in contents.items()]
-    contents[f"{folder}/RECORD"] = "\n".join([*record, f"{folder}/RECORD,,", ""]).encode()
+    listed = "\n".join([*record, f"{folder}/RECORD,,", ""]).encode()
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in contents.items():
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as written:
+        for name, data in (*contents.items(), (f"{folder}/RECORD", listed)):
             info = zipfile.ZipInfo(name, _EPOCH)
             info.create_system = 3
             info.external_attr = 0o644 << 16
             info.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(info, data)
+            written.writestr(info, data)
     return stream.getvalue()
 
 

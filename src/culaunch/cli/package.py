@@ -13,10 +13,15 @@ import culaunch as cl
 @click.option("--version", required=True, help="Version of the distribution, such as 1.0.")
 @click.option("--summary", help="A one-line description.")
 @click.option("--requires", multiple=True, metavar="SPEC", help="Needed, too: 'torch>=2.6'.")
+@click.option(
+    "--with-culaunch",
+    is_flag=True,
+    help="Write culaunch's own wheel beside it, to install both without an index.",
+)
 @click.option("-o", "--output", default=".", help="The directory for the wheel.")
 def command(
     library: str, name: str, version: str, summary: str | None, requires: tuple[str, ...],
-    output: str,
+    with_culaunch: bool, output: str,
 ) -> None:  # fmt: skip
     """Make a wheel of a library with functions.
 
@@ -24,6 +29,14 @@ def command(
     wheel is printed.
     """
     path = cl.package(
-        library, name=name, version=version, output=output, summary=summary, requires=requires
+        library,
+        name=name,
+        version=version,
+        output=output,
+        summary=summary,
+        requires=requires,
+        with_culaunch=with_culaunch,
     )
     click.echo(path)
+    if with_culaunch:
+        click.echo(f"pip install --no-index --find-links {output} {name}", err=True)
