@@ -29,7 +29,8 @@ class Node:
         The graph that it is in.
     op : str
         A name of `OPERATIONS`, or ``input``, ``constant``, ``cast``, ``round_to``, ``where``.
-        Functions that reduce add ``reduce``, ``part``, ``count``, ``position``, ``squeeze``, ``call``.
+        Functions that reduce add ``reduce``, ``part``, ``count``, ``position``, ``squeeze`` and
+        ``call``.
     dtype : DType
         The element type of what it computes; a Python number's is weak.
     args : tuple of Node
