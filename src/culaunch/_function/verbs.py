@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from culaunch._base.places import here
 from culaunch._base.values import spell
@@ -200,7 +200,7 @@ def empty_like(x: T, dtype: Any = None, shape: Any = None) -> T:
     >>> type(cl.empty_like(np.ones(3)))
     <class 'numpy.ndarray'>
     """
-    return _like("empty_like", x, dtype, shape, 0)
+    return cast("T", _like("empty_like", x, dtype, shape, 0))
 
 
 def zeros_like(x: T, dtype: Any = None, shape: Any = None) -> T:
@@ -211,7 +211,7 @@ def zeros_like(x: T, dtype: Any = None, shape: Any = None) -> T:
     >>> cl.zeros_like(x).numpy()[:3]
     array([0., 0., 0.], dtype=float32)
     """
-    return _like("zeros_like", x, dtype, shape, 1)
+    return cast("T", _like("zeros_like", x, dtype, shape, 1))
 
 
 def ceildiv(x: Any, y: Any) -> Any:
