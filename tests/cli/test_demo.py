@@ -35,6 +35,18 @@ def check_steps(lines):
     ]
 
 
+def check_mistakes(lines):
+    """A wrong argument is refused, and the emulator says where a fault is."""
+    (refused,) = [line for line in lines if line.startswith("refused")]
+    assert "argument 3 of add, int (4 bytes), takes an int" in refused
+    (fault,) = [line for line in lines if line.startswith("fault")]
+    assert fault == (
+        "fault    (emulated) 4-byte read outside every allocation, 0 bytes after the end of an "
+        "allocation of 4000 bytes; block (3, 0, 0), thread (232, 0, 0); demo.cu, line 3: "
+        "if (i < n) z[i] = x[i] + y[i];"
+    )
+
+
 @pytest.mark.gpu
 def test_on_a_gpu():
     result = run()
@@ -43,6 +55,7 @@ def test_on_a_gpu():
     check_steps(lines)
     assert lines[-1].startswith("Everything worked on the NVIDIA")
     assert sum("equal to NumPy's" in line for line in lines) == 2
+    check_mistakes(lines)
 
 
 @pytest.mark.slow
@@ -52,8 +65,10 @@ def test_without_a_gpu(has):
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
     check_steps(lines)
-    assert lines[-1] == "Everything worked on the emulated driver; no GPU was used."
+    assert lines[-1] == "Everything worked, emulated: no GPU was used, and no times are shown."
+    assert not any(line.startswith("cost") for line in lines)
     assert sum("equal to NumPy's" in line for line in lines) == 2
+    check_mistakes(lines)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import time
 from typing import TYPE_CHECKING, Any
@@ -69,8 +70,9 @@ class Demo:
                 raise click.exceptions.Exit(1)
             return
         self._launch(cl.load(image))
+        self._fault()
         if self.driver == "emulator":
-            echo("Everything worked on the emulated driver; no GPU was used.")
+            echo("Everything worked, emulated: no GPU was used, and no times are shown.")
         else:
             echo(f"Everything worked on the {cl.Device().name}.")
 
@@ -122,10 +124,30 @@ class Demo:
         self._check("scale<float>", out.numpy(), np.float32(2.5) * y)
 
         kernel = module["add"]
+        try:
+            kernel[grid, BLOCK](out, a, b, n + 0.5)
+        except TypeError as error:
+            self._say("refused", str(error))
+        if self.driver == "emulator":
+            return  # the time of an emulation is no launch's
         launcher = kernel.configure(grid=grid, block=BLOCK)
         configured = self._cost(lambda: launcher(out, a, b, n), out)
         chevrons = self._cost(lambda: kernel[grid, BLOCK](out, a, b, n), out)
         self._say("cost", f"launcher(...) {configured}, kernel[grid, block](...) {chevrons}")
+
+    def _fault(self) -> None:
+        """Read past the end of an array, on the emulator: it names the thread and the line."""
+        with cl.testing.use_driver("emulator"):
+            image = cl.compile(SOURCE, arch="compute_80", names=NAMES, name="demo.cu",
+                               line_info=True)  # fmt: skip
+            x = cl.to_device(self.np.zeros(1000, self.np.float32))
+            try:
+                cl.load(image)["add"][4, BLOCK](x, x, x, 1003)
+                cl.synchronize()
+            except cl.DriverError as error:
+                self._say("fault", _located(str(error)))
+            finally:
+                cl.testing.reset_emulator()
 
     def _check(self, name: str, result: Any, expected: Any) -> None:
         if not self.np.array_equal(result, expected):
@@ -134,7 +156,7 @@ class Demo:
 
     def _cost(self, launch: Callable[[], object], out: Any) -> str:
         """Time a launch: the median of bursts shorter than the driver's queue, idle between."""
-        burst, repeats = (200, 20) if self.driver == "cuda" else (1, 3)
+        burst, repeats = 200, 20
         costs = []
         for _ in range(repeats):
             start = time.perf_counter()
@@ -147,6 +169,19 @@ class Demo:
 
     def _say(self, step: str, text: str) -> None:
         echo(click.style(f"{step:9}", bold=True) + text)
+
+
+def _located(message: str) -> str:
+    """Return the fault, the thread and the line of the source, from the whole message."""
+    what = re.search(
+        r"(\d+-byte \w+) of global address \w+: (.*?)( at \w+)?$", message, re.MULTILINE
+    )
+    thread = re.search(r"^ +(block .*)$", message, re.MULTILINE)
+    line = re.search(r"demo\.cu:(\d+)$", message, re.MULTILINE)
+    if what is None or thread is None or line is None:
+        return message
+    text = SOURCE.splitlines()[int(line[1]) - 1].strip()
+    return f"(emulated) {what[1]} {what[2]}; {thread[1]}; demo.cu, line {line[1]}: {text}"
 
 
 def _import_numpy() -> Any:
