@@ -10,6 +10,19 @@ namespace {
 
 PyTypeObject* g_node_type = nullptr;
 
+constexpr char kDoc[] =
+    "The part of a graph that one call added: it is updated as a whole.\n\n"
+    ":class:`culaunch.Graph` makes it. ``update(*args)`` makes the call again with other "
+    "arguments,\n"
+    "and lets its launches replace the old ones; it returns the result of the call.\n\n"
+    "Examples\n--------\n"
+    ">>> graph = cl.Graph()\n"
+    ">>> node = graph.call(kernel[1, 256], y, x, 2.0, 256)\n"
+    ">>> node.update(y, x, 3.0, 256)\n"
+    ">>> graph.launch()\n"
+    ">>> float(y.numpy()[0])\n"
+    "3.0\n";
+
 CULAUNCH_RARE PyObject* RaiseOtherForm(NodeObject* self) {
   PyErr_Format(PyExc_ValueError,
                "the call must launch what it launched when it was recorded, %zu node%s in the same "
@@ -117,11 +130,11 @@ int AddNodeType(PyObject* module) {
       TypeBuilder("culaunch._core.GraphNode", sizeof(NodeObject), Py_TPFLAGS_DISALLOW_INSTANTIATION)
           .Slot(Py_tp_dealloc, Dealloc)
           .Collected(Traverse, Clear)
-          .Doc("The part of a graph that one call added; culaunch.Graph makes and updates it.")
+          .Doc(kDoc)
           .Method("update", update, METH_FASTCALL | METH_KEYWORDS)
-          .Property("graph", GetGraph, "The graph.")
-          .Property("callable", GetCallable, "What was called; None for another library's node.")
-          .Property("args", GetArgs, "The arguments of the last call, those by name at the end.")
+          .Property("graph", GetGraph, "The graph that it is a part of.")
+          .Property("callable", GetCallable, "The callable; None for a node of another library.")
+          .Property("args", GetArgs, "The arguments of the last call; those by name come last.")
           .Property("name", GetName, "The name that was given to it, or None.")
           .Property("_names", GetNames)
           .Property("_range", GetRange)

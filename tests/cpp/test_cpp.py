@@ -24,7 +24,10 @@ PTX = """.version 8.0
 """
 
 
-PROGRAMS = ("arguments", "module", "kernel", "launch_attributes", "devices", "errors", "calls")
+PROGRAMS = (
+    "arguments", "module", "kernel", "launch_attributes", "devices", "errors", "calls",
+    "explicit_graph",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

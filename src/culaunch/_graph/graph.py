@@ -46,14 +46,14 @@ class Graph(CoreGraph):
 
     Examples
     --------
-    >>> import culaunch as cl
-    >>> kernel = cl.load("kernels.cubin")["scale"]  # doctest: +SKIP
-    >>> with cl.Graph() as graph:  # doctest: +SKIP
+    >>> with cl.Graph() as graph:
     ...     kernel[1, 256](y, x, 2.0, 256)
-    ...     kernel[1, 256](z, y, 3.0, 256)
-    >>> graph.launch()  # doctest: +SKIP
-    >>> graph.nodes[0].update(y, x, 4.0, 256)  # doctest: +SKIP
-    >>> graph.launch()  # doctest: +SKIP
+    ...     kernel[1, 256](y, y, 3.0, 256)
+    >>> graph.launch()
+    >>> graph.nodes[0].update(y, x, 4.0, 256)
+    >>> graph.launch()
+    >>> float(y.numpy()[0])
+    12.0
     """
 
     def __new__(cls) -> Graph:

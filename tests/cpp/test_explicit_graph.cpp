@@ -1,0 +1,110 @@
+// culaunch::Graph: launches, copies and more, recorded or added node by node.
+#include "check.h"
+#include "culaunch/graph.h"
+
+using culaunch::Graph;
+using culaunch::GraphRecording;
+using culaunch::LaunchConfig;
+
+static void WhatAThreadLaunchesIsRecorded(const culaunch::Kernel& kernel) {
+  Graph graph;
+  CUdeviceptr y = 16;
+  CUdeviceptr x = 32;
+  ClearRecord();
+  {
+    const GraphRecording recording(graph);
+    kernel(LaunchConfig(2, 64), y, x, 1.0f, 7);
+    kernel(LaunchConfig(3, 64), x, y, 2.0f, 8);
+  }
+  CHECK(CountRecorded("launch ") == 0);
+  CHECK(graph.size() == 2);
+  CHECK(graph.node(1).after == std::vector<size_t>{0});
+  graph.Launch({});
+  CHECK(CountRecorded("launch scale") == 2);
+  CHECK(
+      Recorded("grid=2,1,1 block=64,1,1 shared=0 stream=default args 1000000000000000 "
+               "2000000000000000 0000803f 07000000"));
+  kernel(LaunchConfig(1, 64), y, x, 1.0f, 7);  // a launch is a launch again
+  CHECK(CountRecorded("launch scale") == 3);
+}
+
+static void ANodeIsUpdatedAndChecked(const culaunch::Kernel& kernel) {
+  Graph graph;
+  CUdeviceptr y = 16;
+  const Graph::Node first = graph.AddKernel(kernel, LaunchConfig(2, 64), {}, y, y, 1.0f, 7);
+  graph.Launch({});
+  ClearRecord();
+  graph.Update(first, kernel, LaunchConfig(2, 64), y, y, 1.0f, 7);
+  CHECK(CallsOf("cuGraphExecKernelNodeSetParams") == 0);  // nothing changed
+  graph.Update(first, kernel, LaunchConfig(5, 64), y, y, 1.0f, 9);
+  graph.Launch({});
+  CHECK(CallsOf("cuGraphExecKernelNodeSetParams") == 1);
+  CHECK(CallsOf("cuGraphInstantiateWithFlags") == 0);
+  CHECK(Recorded("grid=5,1,1"));
+  CHECK(Recorded("09000000"));
+  CHECK_THROWS(graph.Update(first, kernel, LaunchConfig(1, 1), y, y, 1.0f), kType, "scale");
+  CHECK_THROWS(graph.AddKernel(kernel, LaunchConfig(1, 1), {}, y), kType, "scale");
+  CHECK(graph.size() == 1);
+}
+
+static int called = 0;
+
+static void OtherNodesRunInTheOrderOfTheirDependencies(const culaunch::Kernel& kernel) {
+  unsigned char memory[8] = {};
+  unsigned char copy[8] = {};
+  const auto to = reinterpret_cast<CUdeviceptr>(memory);
+  Graph inner;
+  const Graph::Node fill = inner.AddFill(to, 7, sizeof memory, {});
+  const Graph::Node copied =
+      inner.AddCopy(reinterpret_cast<CUdeviceptr>(copy), to, sizeof copy, {fill});
+  inner.AddHost([](void* count) { ++*static_cast<int*>(count); }, &called, {copied});
+  Graph graph;
+  const Graph::Node child = graph.AddChild(inner, {});
+  const Graph::Node empty = graph.AddEmpty({child});
+  graph.AddKernel(kernel, LaunchConfig(1, 1), {empty}, to, to, 1.0f, 1);
+  graph.Launch({});
+  CHECK(copy[7] == 7);
+  CHECK(called == 1);
+  CHECK(graph.SetEnabled(child, false) == CUDA_SUCCESS);
+  graph.Launch({});
+  CHECK(called == 1);
+  const std::unique_ptr<Graph> other = Graph::CopyOf(inner.handle());
+  CHECK(other->size() == 3);
+  other->Launch({});
+  CHECK(called == 2);
+}
+
+static void AttributesAreThoseOfTheLaunch(const culaunch::Kernel& kernel) {
+  Graph graph;
+  LaunchConfig config(8, 64);
+  config.cluster = 2;
+  config.cooperative = true;
+  graph.AddKernel(kernel, config, {}, CUdeviceptr{16}, CUdeviceptr{16}, 1.0f, 7);
+  config = LaunchConfig(1, 64);
+  config.programmatic = true;  // an edge, and no attribute of the node
+  const GraphRecording recording(graph);
+  kernel(config, CUdeviceptr{16}, CUdeviceptr{16}, 1.0f, 7);
+  ClearRecord();
+  graph.Launch({});
+  CHECK(Recorded("cluster=2,1,1 cooperative=1"));
+  CHECK(CountRecorded("launch scale") == 2);
+}
+
+static void AGraphOfAnUnloadedModuleSaysSo() {
+  culaunch::Module module(Ptx().data(), Ptx().size());
+  Graph graph;
+  graph.AddKernel(module["empty"], LaunchConfig(1, 1), {});
+  graph.Launch({});
+  module.Unload();
+  CHECK_THROWS(graph.Launch({}), kCall, "the module of empty was unloaded");
+}
+
+int main() {
+  const culaunch::Module module(Ptx().data(), Ptx().size());
+  const culaunch::Kernel kernel = module["scale"];
+  WhatAThreadLaunchesIsRecorded(kernel);
+  ANodeIsUpdatedAndChecked(kernel);
+  OtherNodesRunInTheOrderOfTheirDependencies(kernel);
+  AttributesAreThoseOfTheLaunch(kernel);
+  AGraphOfAnUnloadedModuleSaysSo();
+}
