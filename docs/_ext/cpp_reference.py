@@ -24,7 +24,8 @@ _MACRO = re.compile(r"^#(?:define|undef) .*(?:\\\n.*)*$", re.MULTILINE)
 # The line of LaunchConfig that makes a field of each option.
 _LAUNCH_OPTIONS = re.compile(r"^  CULAUNCH_LAUNCH_ATTRIBUTES\(.*\)$", re.MULTILINE)
 _OPENS = re.compile(
-    r"(?:class|struct|enum class)(?: \[\[\w+\]\])? (\w+)(?: final)?(?: : public [\w:]+)? \{$"
+    r"(?:class|struct|enum class)(?: \[\[\w+\]\])? (\w+)(?: final)?"
+    r"(?: : (?:public|private) [\w:]+)? \{$"
 )
 
 
