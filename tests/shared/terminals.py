@@ -1,4 +1,4 @@
-"""Run a command on a terminal of its own."""
+"""Run a program on a terminal of its own."""
 
 import contextlib
 import os
@@ -6,12 +6,12 @@ import subprocess
 import sys
 
 
-def on_a_terminal(*arguments, **variables):
-    """Run a command on a terminal of its own and return what it shows there."""
+def shown_on_a_terminal(command, **variables):
+    """Run a command, and return what the terminal shows."""
     leader, follower = os.openpty()
     done = subprocess.Popen(
-        [sys.executable, "-m", "culaunch", *arguments], stdin=follower, stdout=follower,
-        stderr=follower, env={**os.environ, "TERM": "xterm", **variables},
+        command, stdin=follower, stdout=follower, stderr=follower,
+        env={**os.environ, "TERM": "xterm", **variables},
     )  # fmt: skip
     os.close(follower)
     shown = b""
@@ -21,3 +21,8 @@ def on_a_terminal(*arguments, **variables):
             shown += part
     done.wait()
     return shown.decode()
+
+
+def on_a_terminal(*arguments, **variables):
+    """Run a culaunch command, and return what the terminal shows."""
+    return shown_on_a_terminal([sys.executable, "-m", "culaunch", *arguments], **variables)

@@ -10,6 +10,7 @@ from culaunch._base.checks import checked_flag, checked_list, checked_path, is_t
 from culaunch._base.keywords import refuse_keywords
 from culaunch._base.similar import did_you_mean
 from culaunch._base.values import spell
+from culaunch._base.waiting import waiting
 from culaunch._cache.default import checked_cache
 from culaunch._compile.architectures import resolve_arch, with_ptx
 from culaunch._compile.diagnostics import warnings_error
@@ -213,7 +214,11 @@ def _find_image(request: Request, store: Cache) -> Image:
 
 def _build(job: Job, compiler: Backend, archs: Sequence[str]) -> Image:
     compiler.check_archs(archs)
-    parts = [compiler.compile(job, arch) for arch in archs]
+    parts = []
+    with waiting(f"compiling {job.name}") as show:
+        for number, arch in enumerate(archs, 1):
+            show(f"compiling {job.name} for {arch} ({number} of {len(archs)})")
+            parts.append(compiler.compile(job, arch))
     names = dict(parts[0].names)
     for part in parts[1:]:
         if part.names != names:

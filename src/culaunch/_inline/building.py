@@ -8,6 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from culaunch._base.compiler_files import little_room, no_room
+from culaunch._base.waiting import waiting
 from culaunch._embed.embedding import embed
 from culaunch._embed.merging import asks_for
 from culaunch._embed.symbols import PREFIXES, symbol_names
@@ -17,7 +18,7 @@ from culaunch._inline.checks import hint_of_failure
 from culaunch._inline.reads import Reads, host_search, unit_reads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from culaunch._image import Image
     from culaunch._includes.footprint import Footprint
@@ -37,6 +38,18 @@ def build_library(
 
     In messages at run time and for debuggers the sources are where they are kept afterwards.
     """
+    with waiting(f"building {source.name}") as show:
+        return _build(directory, source, images, toolchain, kept, show)
+
+
+def _build(
+    directory: str,
+    source: InlineSource,
+    images: Mapping[str, Image],
+    toolchain: Toolchain,
+    kept: str,
+    show: Callable[[str], None],
+) -> tuple[str, Reads]:
     cpp, cuda = source.write(directory)
     objects: list[str] = []
     files: set[str] = set()
@@ -58,6 +71,7 @@ def build_library(
             # Messages and debuggers name the place where the library is kept; the place of the
             # build is gone by then.
             own.append(f"-ffile-prefix-map={directory}={kept}")
+        show(f"building {source.name}: {os.path.basename(command[0])} compiles it")
         run_compiler([*command, *own, "-c", unit, "-o", object_file], directory, images)
         objects.append(object_file)
         files.update(_dependencies(depfile, directory))

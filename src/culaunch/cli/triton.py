@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from culaunch._base.waiting import waiting
 from culaunch.cli._input import named_in, object_of_file, saved_set
 from culaunch.cli._messages import refused
 from culaunch.cli._options import Architectures
@@ -155,16 +156,18 @@ def _compiled(
     from culaunch.triton import compile  # noqa: A004
 
     function, module = object_of_file(kernel)
+    archs = [arch.strip() for text in arches for arch in text.split(",")]
     try:
-        return compile(
-            function,
-            list(signatures),
-            arch=[arch.strip() for text in arches for arch in text.split(",")],
-            constants=read_settings(constants),
-            configs=[read_settings(split_settings(text)) for text in configs] or None,
-            grid=_grid(grid, function, module),
-            **more,
-        )
+        with waiting(f"compiling {kernel} for {', '.join(archs)}"):
+            return compile(
+                function,
+                list(signatures),
+                arch=archs,
+                constants=read_settings(constants),
+                configs=[read_settings(split_settings(text)) for text in configs] or None,
+                grid=_grid(grid, function, module),
+                **more,
+            )
     except TypeError as error:
         raise refused(error) from None
 

@@ -1,0 +1,57 @@
+"""One line on the terminal about a wait that takes longer than two seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from culaunch._base.terminal import is_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+DELAY = 2.0
+_EVERY = 0.5
+_CLEAR = "\r\x1b[K"
+# One line for the process: of waits inside of each other, and of threads, the first shows its own.
+_turn = threading.Lock()
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """Show on standard error what is being waited for, if it is a terminal, and then remove it.
+
+    Parameters
+    ----------
+    what : str
+        Such as ``"compiling demo.cu for sm_90"``. The function that the block gets replaces it.
+    """
+    text = [what]
+    if not is_terminal(sys.stderr) or not _turn.acquire(blocking=False):
+        yield lambda _: None
+        return
+    done = threading.Event()
+    thread = threading.Thread(target=_show, args=(text, done), name="culaunch-wait", daemon=True)
+    try:
+        thread.start()
+        yield lambda new: text.__setitem__(0, new)
+    finally:
+        done.set()
+        thread.join()
+        _turn.release()
+
+
+def _show(text: list[str], done: threading.Event) -> None:
+    start = time.monotonic()
+    if done.wait(DELAY):
+        return
+    with contextlib.suppress(OSError, ValueError):  # a terminal that is gone stops no work
+        while not done.wait(_EVERY):
+            seconds = int(time.monotonic() - start)
+            sys.stderr.write(f"{_CLEAR}{text[0]}, {seconds} s")
+            sys.stderr.flush()
+        sys.stderr.write(_CLEAR)
+        sys.stderr.flush()

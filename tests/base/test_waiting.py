@@ -1,0 +1,86 @@
+"""A wait of over two seconds shows a line on a terminal, and on nothing else."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from terminals import shown_on_a_terminal
+
+PROGRAM = """
+import sys, time
+from culaunch._base import waiting
+waiting.DELAY, waiting._EVERY = 0.05, 0.02
+with waiting.waiting("compiling a.cu") as show:
+    with waiting.waiting("inside") as inner:
+        inner("not seen")
+    show("compiling a.cu (2 of 3)")
+    time.sleep(float(sys.argv[1]))
+print("done")
+"""
+
+
+def shown(seconds, **variables):
+    return shown_on_a_terminal([sys.executable, "-c", PROGRAM, seconds], **variables)
+
+
+def test_a_long_wait_is_a_line_that_goes():
+    text = shown("0.5")
+    assert "\r\x1b[Kcompiling a.cu (2 of 3), 0 s" in text
+    assert text.endswith("\r\x1b[Kdone\r\n")
+    assert "inside" not in text
+    assert "not seen" not in text
+
+
+def test_a_short_wait_shows_nothing():
+    assert shown("0") == "done\r\n"
+
+
+def test_a_terminal_that_cannot_erase_shows_nothing():
+    assert shown("0.3", TERM="dumb") == "done\r\n"
+
+
+def test_a_pipe_gets_nothing():
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "0.3"], check=True, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+COMPILING = """
+import culaunch as cl
+from culaunch._base import waiting
+waiting.DELAY, waiting._EVERY = 0.01, 0.01
+cl.compile(SOURCE, arch=["sm_80", "sm_90"], name="big.cu", cache=False)
+"""
+SOURCE = """#include <cuda/std/complex>
+__global__ void k(cuda::std::complex<float>* x) { *x = exp(*x) * pow(*x, *x); }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("cuda.bindings")
+def test_several_architectures_are_counted():
+    """The compiler runs without the interpreter's lock, or nothing could be shown."""
+    program = COMPILING.replace("SOURCE", repr(SOURCE))
+    text = shown_on_a_terminal([sys.executable, "-c", program], CULAUNCH_DRIVER="")
+    assert "compiling big.cu for sm_80 (1 of 2), 0 s" in text
+    assert "compiling big.cu for sm_90 (2 of 2), " in text
+
+
+INLINE = """
+import culaunch as cl
+from culaunch._base import waiting
+waiting.DELAY, waiting._EVERY = 0.01, 0.01
+cl.build_inline("twice", "int64_t twice(int64_t x) { return 2 * x; }", functions=["twice"],
+                flags=["-O0"], build_directory=FOLDER)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("g++")
+def test_a_build_names_its_compiler(tmp_path):
+    program = INLINE.replace("FOLDER", repr(os.fspath(tmp_path)))
+    text = shown_on_a_terminal([sys.executable, "-c", program])
+    assert "building twice: " in text
+    assert " compiles it, " in text
