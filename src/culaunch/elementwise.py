@@ -109,6 +109,7 @@ from culaunch._elementwise.math_functions import (
     tanh,
     trunc,
 )
+from culaunch._elementwise.reduction_kernel import ReductionKernel
 from culaunch._elementwise.reductions.verbs import (
     all,  # noqa: A004
     any,  # noqa: A004
@@ -133,6 +134,7 @@ __all__ = [
     "ElementwiseFunction",
     "Fused",
     "Lowered",
+    "ReductionKernel",
     "TemplateKernel",
     "Value",
     "abs",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.bundling import keep_to_bundle
+from culaunch._base.values import spell
 from culaunch._core import NUMBERS
 from culaunch._core import Elementwise as CoreElementwise
 from culaunch._elementwise import dtypes as dt
@@ -16,6 +17,8 @@ from culaunch._elementwise.loop import Layout, unroll
 from culaunch._elementwise.trace import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._core import ElementwiseMethods
     from culaunch._elementwise.element_code import ElementCode
     from culaunch._elementwise.graph import Node, Trace
@@ -104,9 +107,31 @@ class ElementwiseFunction(CoreElementwise):
         layout = _layout(kind, vector, rank, flags, classes)
         return [(kernel_name(code, layout), render(code, layout))], ordinal
 
+    def as_function(self, *, backward: str | None = None) -> Function[..., Any]:
+        """Return a function that calls this one: to save, to export, and as an operator.
+
+        Parameters
+        ----------
+        backward : str, optional
+            ``"auto"``: it has a backward function, which comes from the trace.
+
+        Examples
+        --------
+        >>> from culaunch import elementwise as ew
+        >>> twice = ew.fuse(lambda x: x * 2)
+        >>> host = twice.as_function(backward="auto")
+        """
+        if backward is None:
+            return host_function(self)
+        if backward != "auto":
+            raise ValueError(f"backward must be 'auto' or None (got {spell(backward)})")
+        return gradient_makers[0](self)
+
     # The native half calls these.
 
     def _specialize(self, numbers: bytes) -> tuple[bytes, bytes, bytes, bool, object] | None:
+        if self.reduces:
+            return None
         dtypes = tuple(_dtype(number) for number in numbers)
         try:
             code = self._element_code(dtypes, numbers)
@@ -159,7 +184,7 @@ class ElementwiseFunction(CoreElementwise):
                 f"{self.__name__} has {len(bound)} parameters, and at most {_MOST - 1} may be"
             )
         if self.reduces:
-            self._delegate(as_function(self, with_out=True), Value)
+            self._delegate(host_function(self, with_out=True), Value)
         # In order and complete, as the native half needs it. It does not come back here for
         # anything that was checked above.
         return self(*bound, out=out)
@@ -168,7 +193,11 @@ class ElementwiseFunction(CoreElementwise):
         raise TypeError(f"{self.__name__} cannot be called while another function is traced")
 
 
-def as_function(function: ElementwiseFunction, *, with_out: bool = False) -> Function[..., Any]:
+# ``gradients`` puts the maker of functions with gradients here: it is a floor above.
+gradient_makers: list[Callable[[ElementwiseFunction], Function[..., Any]]] = []
+
+
+def host_function(function: ElementwiseFunction, *, with_out: bool = False) -> Function[..., Any]:
     """Return a function whose body is a call of a fused one: its host side, with its parameters."""
     from culaunch._function.decorator import function as make_function
 

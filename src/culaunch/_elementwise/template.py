@@ -28,8 +28,8 @@ class TemplateKernel(ElementwiseFunction):
             raise ValueError(f"name must be a C identifier (got {name!r})")
         checked_text("operation", operation)
         checked_text("preamble", preamble)
-        read_inputs = _read(inputs, "in_params")
-        read_outputs = _read(outputs, "out_params")
+        read_inputs = read_parameters(inputs, "in_params")
+        read_outputs = read_parameters(outputs, "out_params")
         if not read_outputs:
             raise ValueError("out_params must have at least one parameter")
         if any(parameter.is_raw for parameter in read_outputs):
@@ -62,8 +62,8 @@ class TemplateKernel(ElementwiseFunction):
         self._parameters = tuple(parameter.name for parameter in read_inputs)
         return self
 
-    _inputs: tuple[_Parameter, ...]
-    _outputs: tuple[_Parameter, ...]
+    _inputs: tuple[Parameter, ...]
+    _outputs: tuple[Parameter, ...]
     _operation: str
     _preamble: str
 
@@ -142,7 +142,7 @@ class TemplateKernel(ElementwiseFunction):
 
 
 @dataclass(frozen=True)
-class _Parameter:
+class Parameter:
     name: str
     type: str  # an element type's name, or a type parameter
     is_raw: bool
@@ -193,7 +193,7 @@ def kernel(
     return TemplateKernel(in_params, out_params, operation, name, preamble)
 
 
-def _read(text: str, what: str) -> tuple[_Parameter, ...]:
+def read_parameters(text: str, what: str) -> tuple[Parameter, ...]:
     parameters = []
     for part in checked_text(what, text).split(","):
         words = part.split()
@@ -210,7 +210,7 @@ def _read(text: str, what: str) -> tuple[_Parameter, ...]:
         if names[0] not in dt.BY_NAME and len(names[0]) > 1 and names[0].islower():
             known = ", ".join(dt.BY_NAME)
             raise ValueError(f"{what}: {names[0]} is no element type; there are {known}")
-        parameters.append(_Parameter(names[1], names[0], is_raw))
+        parameters.append(Parameter(names[1], names[0], is_raw))
     return tuple(parameters)
 
 

@@ -11,7 +11,7 @@ from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import Elementwise as CoreElementwise
 from culaunch._core import TritonDispatcher
-from culaunch._elementwise.elementwise_function import as_function as fused_as_function
+from culaunch._elementwise.elementwise_function import ElementwiseFunction
 from culaunch._function import Function
 from culaunch._function.recorded import RecordedFunction
 from culaunch._torch import dispatch, fake, gradients, kernels, tracked
@@ -45,6 +45,7 @@ def torch_op(
     grid: Any = None,
     constants: Mapping[str, Any] | None = None,
     mutates: Sequence[str] | None = None,
+    backward: str | None = None,
 ) -> TorchOperator:
     """Register a function as an operator of torch.
 
@@ -70,6 +71,8 @@ def torch_op(
     mutates : sequence of str, optional
         For a Triton kernel: the arrays that it writes, if its intermediate representation does not
         tell.
+    backward : str, optional
+        ``"auto"``, of a fused function: its trace gives its gradients, as fused kernels.
 
     Returns
     -------
@@ -106,7 +109,14 @@ def torch_op(
                 f"{word} is for Triton kernels (got {spell(function)}): a function says these "
                 "things itself"
             )
-    return _registered(name, as_function(function), schema, None)
+    if backward is None:
+        return _registered(name, as_function(function), schema, None)
+    if not isinstance(function, ElementwiseFunction):
+        raise TypeError(
+            f"backward is for fused functions (got {spell(function)}): give a function its own, "
+            "with function.backward"
+        )
+    return _registered(name, function.as_function(backward=backward), schema, None)
 
 
 def _register_gradient(operator: TorchOperator, function: AnyFunction) -> _WithNone | TorchOperator:
@@ -120,7 +130,7 @@ def as_function(function: Any) -> AnyFunction:
     if isinstance(function, (Function, RecordedFunction)):
         return function
     if isinstance(function, CoreElementwise):
-        return fused_as_function(function)  # type: ignore[arg-type]
+        return function.as_function()  # type: ignore[attr-defined,no-any-return]
     raise TypeError(
         "function must be a cl.function, one of a library, a fused elementwise function, or "
         f"culaunch.triton.native(kernel) (got {spell(function)}): write a cl.function that "

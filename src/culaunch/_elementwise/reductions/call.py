@@ -64,7 +64,12 @@ class ReductionCall(BodyCall):
             outputs = self._given(out, shapes)
         for group in self.schedule.groups:
             self._run(group, outputs, is_own=out is None)
-        return out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
+        if out is not None:
+            return out
+        if self.trace.places is not None:
+            made = [None if at is None else outputs[at] for at in self.trace.places]
+            return made[0] if len(made) == 1 else tuple(made)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     # ---- one group
 
@@ -86,7 +91,9 @@ class ReductionCall(BodyCall):
         elements = [one for one in every if reduced & self.trace.labels(one.node)]
         layout = Layout(group, every, elements, is_map=not group.phases)
         inputs = [one for one in elements if not one.is_output]
-        registers = sum(-(-layout.vector * one.dtype.itemsize // 4) for one in inputs)
+        # An array that all rows share takes no registers for long.
+        held = [one for one in inputs if not self.trace.labels(one.node).isdisjoint(group.kept)]
+        registers = sum(-(-layout.vector * one.dtype.itemsize // 4) for one in held or inputs)
         sizes = self._sizes(layout, rows)
         count = self.body.device.attribute("multiprocessor_count")
         choice = choose(layout, sizes, registers, count)

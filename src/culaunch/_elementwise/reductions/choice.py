@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # Registers of 4 bytes that a thread may hold of a row, by the threads of a block.
 _ROOM = ((32, 64), (128, 64), (256, 64), (512, 48), (1024, 32))
 _BUSY = 4  # blocks of a multiprocessor that keep its memory busy
+_WARPS = 32  # rows of a multiprocessor that give its schedulers work
 _TEAM = 512  # threads, where rows are read again
 _STACK = 8  # threads of a column
 
@@ -75,6 +76,12 @@ def _rows(layout: Layout, sizes: Sizes, registers: int, count: Any, *, is_wide: 
         )  # fmt: skip
 
     size = sizes.size
+    if size <= 256 and sizes.rows >= count * _WARPS:
+        # Many short rows: a thread takes several packs, so that fewer combine across threads.
+        each = next((n for n in (4, 2) if n * registers <= 64), 1)
+        team = _at_least(size, tuple(each * n for n in (1, 2, 4, 8, 16, 32)))
+        if team is not None:
+            return Choice(regime(team // each, 256 * each // team, each))
     team = _at_least(size, (1, 2, 4, 8, 16, 32))
     if team is not None:
         return Choice(regime(team, 256 // team, 1))

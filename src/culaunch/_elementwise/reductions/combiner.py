@@ -32,7 +32,7 @@ class Combiner:
     body : tuple of str
         Statements that make ``y0``, ... of ``x0``, ...: the components of one partial result, and
         then those of the other.
-    definition : str
+    definitions : tuple of str
         C++ at namespace level that the body needs.
     """
 
@@ -40,7 +40,7 @@ class Combiner:
     dtypes: tuple[dt.DType, ...]
     identity: tuple[str, ...]
     body: tuple[str, ...]
-    definition: str = ""
+    definitions: tuple[str, ...] = ()
 
 
 def make_combiner(

@@ -109,7 +109,7 @@ class KernelText:
                     for k in range(half)
                 ]
                 half //= 2
-            self._across(n)
+            self._across(phase)
             return
         size = COLUMNS * regime.vector
         self._body += [
@@ -129,18 +129,20 @@ class KernelText:
             "}",
         ]
 
-    def _across(self, n: int) -> None:
-        regime = self.regime
-        if regime.team <= 32:
-            if regime.team > 1:
-                self._body.append(
-                    f"partial{n}[0] = across_lanes<{regime.team}>(partial{n}[0], Combine{n}());"
-                )
-            return
-        self._body += [
-            f"__shared__ Partial{n} shared{n}[{regime.team // 32}];",
-            f"partial{n}[0] = across_block<{regime.team}>(partial{n}[0], shared{n}, Combine{n}());",
-        ]
+    def _across(self, phase: Phase) -> None:
+        n, regime = phase.number, self.regime
+        ordered = "true" if phase.is_ordered else "false"
+        if regime.team > 32:
+            shape, shared = str(regime.team), f", shared{n}"
+            self._body.append(f"__shared__ Partial{n} shared{n}[{regime.team // 32}];")
+            function = "across_block"
+        else:
+            shape, shared, function = str(regime.team), "", "across_lanes"
+        if regime.team > 1:
+            self._body += [
+                f"partial{n}[0] =",
+                f"    {function}<{shape}, {ordered}>(partial{n}[0]{shared}, Combine{n}());",
+            ]
 
     def _resume(self, phase: Phase) -> None:
         """Write how the partial results of an earlier kernel's blocks are combined."""
@@ -155,7 +157,7 @@ class KernelText:
             "}",
         ]
         if regime.kind == "row":
-            self._across(n)
+            self._across(phase)
         else:
             self._together(phase)
         self._publish(phase)
@@ -207,13 +209,16 @@ class KernelText:
         """Write a loop over the elements of a row."""
         regime, places = self.regime, self._places
         step = regime.team * regime.packs
+        # What all rows share is in the L1 cache: registers are for what a row has of its own.
+        late = [one for one in scope.sources if regime.is_cached and self._is_shared(one)]
         at = f"const {regime.index} at = base + lane + j * {regime.team};"
         inner = [
             "#pragma unroll",
             f"for (int j = 0; j < {regime.packs}; ++j) {{",
             f"  {at}",
             "  if (at < end) {",
-            *(f"    {line}" for line in places.decode(outputs)),
+            *(f"    {line}" for line in places.decode([*outputs, *late])),
+            *(f"    {one.name}_pack[j] = {places.element(one)};" for one in late),
         ]
         inner += [
             f"    Pack<{dt.storage(one.dtype)}, {places.width(one)}> {one.name}_pack;"
@@ -233,12 +238,17 @@ class KernelText:
         if not any("position" in line for line in lines):
             inner = [line for line in inner if "long long position" not in line]
         if regime.is_cached:
-            self._cached |= scope.sources
-            self._body += inner
+            self._cached |= dict.fromkeys(one for one in scope.sources if one not in late)
+            self._body += ["{", *map(places.packs, late), *inner, "}"] if late else inner
             return
         self._body += [f"for ({regime.index} base = begin; base < end; base += {step}) {{"]
         self._body += [f"  {line}" for line in [*places.load(list(scope.sources)), *inner]]
         self._body += ["}"]
+
+    def _is_shared(self, source: Source) -> bool:
+        """Whether all rows have the same elements of an array."""
+        kept = self.group.kept
+        return bool(kept) and self._names.trace.labels(source.node).isdisjoint(kept)
 
     def _flush(self) -> None:
         self._body += self._names.row

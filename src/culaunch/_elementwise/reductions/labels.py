@@ -75,11 +75,14 @@ class ShapedTrace(Trace):
     Attributes
     ----------
     dims : dict of Node to tuple
+    places : tuple of (int or None), optional
+        Of a function for gradients: for each array argument its result, None if it has none.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.dims: dict[Node, Dims] = {}
+        self.places: tuple[int | None, ...] | None = None
 
     def array(self, index: int, dtype: dt.DType, shape: tuple[Any, ...]) -> Node:
         """Return the node of an array argument."""

@@ -10,6 +10,9 @@ from culaunch._elementwise.reductions.labels import Reduction
 if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node
 
+# Their results have the same bits when operands are swapped.
+_COMMUTATIVE = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
+
 
 class Phase:
     """The reductions of one pass, as one structure and one way to combine two of them.
@@ -80,9 +83,14 @@ class Phase:
         return -(-offset // widest) * widest
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether swapped operands may give other bits."""
+        return not all(one.combiner.name in _COMMUTATIVE for one in self.details)
+
+    @property
     def definitions(self) -> list[str]:
         """C++ that combining needs."""
-        return [one.combiner.definition for one in self.details if one.combiner.definition]
+        return [text for one in self.details for text in one.combiner.definitions]
 
 
 def _detail(node: Node) -> Reduction:

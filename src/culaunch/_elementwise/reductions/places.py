@@ -115,11 +115,8 @@ class Places:
         regime = self.regime
         if not sources:
             return []
-        lines = [
-            f"Pack<{dt.storage(one.dtype)}, {self.width(one)}> {one.name}_pack[{regime.packs}];"
-            for one in sources
-        ]
-        lines += [
+        return [
+            *map(self.packs, sources),
             "#pragma unroll",
             f"for (int j = 0; j < {regime.packs}; ++j) {{",
             f"  const {regime.index} at = base + lane + j * {regime.team};",
@@ -129,7 +126,11 @@ class Places:
             "  }",
             "}",
         ]
-        return lines
+
+    def packs(self, source: Source) -> str:
+        """Declare the packs of an array that a thread has at once."""
+        kind = f"Pack<{dt.storage(source.dtype)}, {self.width(source)}>"
+        return f"{kind} {source.name}_pack[{self.regime.packs}];"
 
     def width(self, source: Source) -> int:
         """Return how many elements of an array are loaded together."""

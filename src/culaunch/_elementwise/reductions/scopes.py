@@ -125,8 +125,8 @@ class Names:
             return args[0]
         if node.op == "call":
             call: Any = node.detail
-            name, definition = call
-            self.definitions[definition] = None
+            name, definitions = call
+            self.definitions |= dict.fromkeys(definitions)
             return f"{name}({', '.join(args)})"
         if node.op not in ("cast", "round_to"):
             self.operations.append(node.op)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from culaunch._elementwise.graph import Node, Number
+    from culaunch._elementwise.reductions.combiner import Combiner
 
     Axis = int | tuple[int, ...] | None
 
@@ -233,15 +234,24 @@ def _reduced(
     for value in values:
         _value(name, value)
     args = nodes_of(name, values)
+    if refused_empty:
+        _refuse_empty(refused_empty, args, axis)
+    combiner = make_combiner(name, tuple(node.dtype for node in args), identity, combine)
+    return tuple(map(Value, reduced_nodes(name, args, combiner, axis, keepdims)))
+
+
+def reduced_nodes(
+    name: str,
+    args: tuple[Node, ...],
+    combiner: Combiner,
+    axis: Axis,
+    keepdims: bool,
+) -> tuple[Node, ...]:
+    """Return the components of a reduction."""
     trace = _shaped(args[0])
     dims = trace.together(name, args)
-    axes = _axes(name, axis, len(dims))
+    axes = axes_of(name, axis, len(dims))
     labels = tuple(label for a in axes if (label := dims[a]) is not None)
-    if refused_empty:
-        for label in labels:
-            if label.root().size == 0:
-                raise ValueError(f"{trace.name}: {refused_empty} of no elements has no value")
-    combiner = make_combiner(name, tuple(node.dtype for node in args), identity, combine)
     detail = Reduction(combiner, labels, axes, bool(keepdims))
     node = trace.operation("reduce", args[0].dtype, args, detail=detail)
     left = tuple(
@@ -249,11 +259,20 @@ def _reduced(
     )
     trace.dims[node] = left
     parts = []
-    for i, arg in enumerate(args):
-        part = trace.operation("part", arg.dtype, (node,), index=i)
+    for i, dtype in enumerate(combiner.dtypes):
+        part = trace.operation("part", dtype, (node,), index=i)
         trace.dims[part] = left
-        parts.append(Value(part))
+        parts.append(part)
     return tuple(parts)
+
+
+def _refuse_empty(name: str, args: tuple[Node, ...], axis: Axis) -> None:
+    trace = _shaped(args[0])
+    dims = trace.together(name, args)
+    for a in axes_of(name, axis, len(dims)):
+        label = dims[a]
+        if label is not None and label.root().size == 0:
+            raise ValueError(f"{trace.name}: {name} of no elements has no value")
 
 
 def _arg(name: str, x: Value, axis: int | None, keepdims: bool) -> Value:
@@ -265,7 +284,7 @@ def _arg(name: str, x: Value, axis: int | None, keepdims: bool) -> Value:
     (node,) = nodes_of(name, (x,))
     trace = _shaped(node)
     dims = trace.of(node)
-    axes = _axes(name, axis, len(dims))
+    axes = axes_of(name, axis, len(dims))
     labels = tuple(label for a in axes if (label := dims[a]) is not None)
     position = trace.operation("position", dt.int64, (), detail=labels)
     trace.dims[position] = tuple(label if a in axes else None for a, label in enumerate(dims))
@@ -284,7 +303,8 @@ def _arg(name: str, x: Value, axis: int | None, keepdims: bool) -> Value:
     return parts[1]
 
 
-def _axes(name: str, axis: Axis, rank: int) -> tuple[int, ...]:
+def axes_of(name: str, axis: Axis, rank: int) -> tuple[int, ...]:
+    """Return the dimensions of an axis argument, in order."""
     if axis is None:
         return tuple(range(rank))
     given = axis if isinstance(axis, tuple) else (axis,)
@@ -337,7 +357,7 @@ def _squeezed(x: Value, axis: Axis) -> Value:
     (node,) = nodes_of("squeeze", (x,))
     trace = _shaped(node)
     dims = trace.of(node)
-    axes = _axes("squeeze", axis, len(dims))
+    axes = axes_of("squeeze", axis, len(dims))
     made = trace.operation("squeeze", node.dtype, (node,), detail=axes)
     trace.dims[made] = tuple(label for a, label in enumerate(dims) if a not in axes)
     return Value(made)
@@ -347,7 +367,9 @@ def _count(x: Value, axis: Axis) -> Value:
     (node,) = nodes_of("mean", (x,))
     trace = _shaped(node)
     dims = trace.of(node)
-    labels = tuple(label for a in _axes("mean", axis, len(dims)) if (label := dims[a]) is not None)
+    labels = tuple(
+        label for a in axes_of("mean", axis, len(dims)) if (label := dims[a]) is not None
+    )
     return Value(trace.operation("count", dt.weak_int, (), detail=labels))
 
 
