@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import culaunch as cl
 from culaunch import elementwise as ew
 
 pytestmark = [pytest.mark.gpu, pytest.mark.needs("torch")]
@@ -20,6 +21,11 @@ def layer_norm(x, weight, bias, eps=1e-5):
     apart = x - ew.mean(x, axis=-1, keepdims=True)
     scale = ew.rsqrt(ew.mean(apart * apart, axis=-1, keepdims=True) + eps)
     return apart * scale * weight + bias
+
+
+@ew.fuse
+def norm(x, weight, bias):
+    return layer_norm(x, weight, bias, 1e-5)
 
 
 def totals(axis):
@@ -97,3 +103,28 @@ def test_compiled_regions_and_graphs():
     x.normal_()
     graph.replay()
     torch.testing.assert_close(out, torch.softmax(x, -1))
+
+
+def test_operators_have_gradients_from_the_trace():
+    import torch
+
+    softmax_op = cl.torch_op("tests_reductions::softmax", softmax, backward="auto")
+    norm_op = cl.torch_op("tests_reductions::norm", norm, backward="auto")
+    for shape in ((64, 128), (3, 5000), (300, 40)):
+        x = torch.randn(shape, device="cuda", requires_grad=True)
+        weight, bias = (torch.randn(shape[-1], device="cuda", requires_grad=True) for _ in range(2))
+        grad = torch.randn_like(x)
+        for ours, theirs, args in (
+            (softmax_op, lambda x: torch.softmax(x, -1), (x,)),
+            (
+                norm_op,
+                lambda x, w, b: torch.nn.functional.layer_norm(x, shape[-1:], w, b),  # noqa: B023
+                (x, weight, bias),
+            ),
+        ):
+            right = torch.autograd.grad(theirs(*args), args, grad)
+            for call in (ours, torch.compile(ours, fullgraph=True)):
+                found = torch.autograd.grad(call(*args), args, grad)
+                for one, other in zip(found, right, strict=True):
+                    torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-3)
+        torch.library.opcheck(softmax_op.overload, (x,))
