@@ -9,7 +9,7 @@ from culaunch._base.checks import checked_flag
 from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function.symbols import is_symbolic
-from culaunch._launch.launch_options import OPTIONS, refuse_options
+from culaunch._launch.launch_options import OPTIONS, are_options, refuse_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ def from_key(key: Any) -> Configuration:
 
 def from_keywords(**given: Any) -> Configuration:
     """Read the keywords of ``kernel.launch`` and ``kernel.configure``."""
-    if not given.keys() <= OPTIONS.keys() or not {"grid", "block"} <= given.keys():
+    if not are_options(given):
         refuse_options("configure", given)
     if given.get("stream") is not None:
         raise TypeError(

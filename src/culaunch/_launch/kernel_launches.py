@@ -9,7 +9,7 @@ from culaunch._core import Kernel as CoreKernel
 from culaunch._launch.driver import device_ordinal
 from culaunch._launch.inside import core_of
 from culaunch._launch.kernel_use import KernelAttributes, Occupancy
-from culaunch._launch.launch_options import OPTIONS, refuse_options, takes_options
+from culaunch._launch.launch_options import are_options, refuse_options, takes_options
 from culaunch._launch.other_launches import instead_of_a_call, not_subscripted
 
 if TYPE_CHECKING:
@@ -67,9 +67,15 @@ class KernelLaunches(CoreKernel):
         DriverError
             If the driver fails, as after a fault of an earlier kernel.
         """
-        if not _REQUIRED <= options.keys() <= OPTIONS.keys():
-            refuse_options("launch", options)
-        super().configure(**options)(*args)
+        try:
+            launcher = super().configure(**options)
+        except TypeError:
+            if are_options(options):
+                raise
+        else:
+            launcher(*args)
+            return
+        refuse_options("launch", options)
 
     @takes_options
     def configure(self, **options: Unpack[LaunchOptions]) -> Launcher:
@@ -92,9 +98,12 @@ class KernelLaunches(CoreKernel):
             If a value has the wrong type, a dimension is 0, or the grid is not a multiple of the
             cluster.
         """
-        if not _REQUIRED <= options.keys() <= OPTIONS.keys():
-            refuse_options("configure", options)
-        return super().configure(**options)
+        try:
+            return super().configure(**options)
+        except TypeError:
+            if are_options(options):
+                raise
+        return refuse_options("configure", options)
 
     @not_subscripted
     def attributes(self, device: int | None = None) -> KernelAttributes:
@@ -151,6 +160,3 @@ class KernelLaunches(CoreKernel):
 
     def _ordinal(self, device: int | None) -> int:
         return device_ordinal(core_of(self.module).driver, device)
-
-
-_REQUIRED = {name for name, option in OPTIONS.items() if option.is_required}

@@ -10,7 +10,7 @@ from culaunch._core import LAUNCH_OPTIONS
 from culaunch._launch.other_launches import OTHER_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -79,6 +79,12 @@ class LaunchOption(NamedTuple):
 
 
 OPTIONS = {row[0]: LaunchOption(*row) for row in LAUNCH_OPTIONS}
+_REQUIRED = {name for name, option in OPTIONS.items() if option.is_required}
+
+
+def are_options(given: Mapping[str, Any]) -> bool:
+    """Whether these are options of a launch, with all that are required."""
+    return _REQUIRED <= given.keys() <= OPTIONS.keys()
 
 
 def refuse_options(function: str, given: Iterable[str]) -> NoReturn:
@@ -86,8 +92,8 @@ def refuse_options(function: str, given: Iterable[str]) -> NoReturn:
     unknown = [name for name in given if name not in OPTIONS]
     if unknown:
         refuse_keywords(function, unknown, OPTIONS, OTHER_WORDS)
-    missing = [name for name, option in OPTIONS.items() if option.is_required]
-    raise TypeError(f"{function} needs {' and '.join(f'{name}=' for name in missing)}")
+    required = [f"{name}=" for name in OPTIONS if name in _REQUIRED]
+    raise TypeError(f"{function} needs {' and '.join(required)}")
 
 
 def takes_options(function: Function) -> Function:
