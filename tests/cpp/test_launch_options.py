@@ -128,6 +128,13 @@ def by_a_graph(fake, options):
     cl.set_graphs("auto")
 
 
+def by_an_explicit_graph(fake, options):
+    with cl.Graph() as graph:
+        fake.kernel.configure(**options)(fake.x, 1)
+    for _ in range(2):
+        graph.launch()
+
+
 def in_a_body(fake, options, name="f"):
     def f(x):
         fake.kernel.configure(**options)(x, 1)
@@ -240,6 +247,8 @@ WAYS = [
     (by_launch, OPTIONS.keys()),
     (by_configure, OPTIONS.keys()),
     (by_a_graph, OPTIONS.keys()),
+    # A graph's stream is that of its launch, and a programmatic node has another kind of edge.
+    (by_an_explicit_graph, IN_BODIES - {"programmatic"}),
     (by_configure_in_a_body, IN_BODIES),
     (by_launch_in_a_body, IN_BODIES),
     (by_brackets_in_a_body, {"grid", "block", "shared_memory"}),

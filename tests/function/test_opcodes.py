@@ -76,4 +76,4 @@ def test_the_page_of_programs_has_these_numbers():
             numbers = range(int(first), int(last) + 1)
             listed.update(zip(names.split(", "), numbers, strict=True))
         assert listed == FORMAT[key]
-    assert f"words  = [version = {FORMAT['version']}," in " ".join(page.split())
+    assert f"words  = [version = {FORMAT['version']}," in page
