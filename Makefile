@@ -8,7 +8,7 @@ TESTS ?= tests
 # SEED=7 shuffles the files of tests, each time the same way: no file may need another before it.
 ORDER = $(if $(SEED),--random-order-bucket=module --random-order-seed=$(SEED))
 
-.PHONY: help demo check test graphs suites sanitize lint docs clean
+.PHONY: help demo check test graphs newest pythons suites sanitize lint docs clean
 .SILENT:
 
 help:
@@ -16,6 +16,8 @@ help:
 	echo "make check  the quick loop: lint, and the tests that are not slow"
 	echo "make test   run the tests on the installed wheel"
 	echo "make graphs run the tests of launching with every launch as a graph, from the first call"
+	echo "make newest run a quick part of the tests with the newest PyTorch and Triton"
+	echo "make pythons  run a quick part of the tests with Python 3.10 and 3.13"
 	echo "make suites run what tests of others fit the emulator, for half an hour"
 	echo "make sanitize  run tests of the extension under AddressSanitizer and UBSan"
 	echo "make lint   ruff, mypy --strict, import-linter, clang-format, words, prose"
@@ -59,6 +61,10 @@ test:
 graphs: export CULAUNCH_GRAPHS ?= 1
 graphs: TESTS = tests/launch tests/function tests/triton tests/torch_operators
 graphs: test
+
+# With environments of their own, in build/: see tools/other_versions.py.
+newest pythons:
+	$(PYTHON) tools/other_versions.py $@
 
 # Of Liger's and fla's own checks `make test` runs a sample: docs/dev/third_party.md.
 suites: export CULAUNCH_WHOLE_SUITES = 1

@@ -19,9 +19,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-VENV = ROOT / ".venv"
-PYTHON = VENV / "bin" / "python"
-STAMP = VENV / "culaunch.json"
 SOURCES = (
     "CMakeLists.txt",
     "LICENSE",
@@ -56,92 +53,163 @@ def main() -> None:
         "--for-tests", action="store_true", help="with torch, and what CULAUNCH_REQUIRE names"
     )
     arguments = parser.parse_args()
-    stamp = create_venv()
-    wheel = build_wheel(stamp)
-    install(stamp, wheel, set(arguments.extras))
+    environment = Environment(ROOT / ".venv")
+    environment.install(environment.build_wheel(), set(arguments.extras))
     if arguments.for_tests:
         required = set(os.environ.get("CULAUNCH_REQUIRE", "").split(",")) & set(FRAMEWORKS)
         # torch first: others would bring the one for CUDA with them.
         for name in sorted({"torch"} | required, key=list(FRAMEWORKS).index):
-            install_framework(stamp, name, required=name in required)
+            environment.install_framework(name, required=name in required)
 
 
-def create_venv() -> dict[str, Any]:
-    """Create the environment unless it is there, and return what its stamp remembers."""
-    if sys.version_info < (3, 10):  # noqa: UP036  (whoever runs make may have an older one)
-        sys.exit(f"culaunch needs Python 3.10 or newer, and {sys.executable} is older")
-    version = sys.version.split()[0]
-    stamp = json.loads(STAMP.read_text()) if STAMP.exists() and PYTHON.exists() else {}
-    if stamp.get("python") != version:
-        say(f"creating .venv with Python {version}")
-        made = subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=False)
+class Environment:
+    """A virtual environment, and the stamp that remembers what has been done to it.
+
+    Parameters
+    ----------
+    folder : Path
+        Created unless it is there.
+    interpreter : str
+        The Python that it is of.
+    """
+
+    def __init__(self, folder: Path, interpreter: str = sys.executable) -> None:
+        self.folder = folder
+        self.python = folder / "bin" / "python"
+        self._stamp_file = folder / "culaunch.json"
+        self.stamp = self._created(interpreter)
+
+    def _created(self, interpreter: str) -> dict[str, Any]:
+        version = version_of(interpreter)
+        # Whoever runs make may have an older one.
+        if tuple(map(int, version.split(".")[:2])) < (3, 10):
+            sys.exit(f"culaunch needs Python 3.10 or newer, and {interpreter} is older")
+        if self._stamp_file.exists() and self.python.exists():
+            stamp: dict[str, Any] = json.loads(self._stamp_file.read_text())
+            if stamp.get("python") == version:
+                return stamp
+        say(f"creating {self.folder.relative_to(ROOT)} with Python {version}")
+        made = subprocess.run([interpreter, "-m", "venv", "--clear", self.folder], check=False)
         if made.returncode != 0:
             sys.exit("python3 -m venv failed: see above (Debian has it in python3-venv)")
-        stamp = {"python": version}
-        save(stamp)
-    return stamp
+        self._stamp_file.write_text(json.dumps({"python": version}) + "\n")
+        return {"python": version}
 
-
-def build_wheel(stamp: dict[str, Any]) -> Path:
-    """Build the wheel unless its sources are those of the wheel in ``dist/``."""
-    digest = digest_of(*SOURCES, "src")
-    wheel = ROOT / "dist" / str(stamp.get("wheel"))
-    if stamp.get("sources") == digest and wheel.is_file():
+    def build_wheel(self, *options: str) -> Path:
+        """Build the wheel unless its sources are those of the wheel in ``dist/``."""
+        digest = digest_of(*SOURCES, "src")
+        wheel = ROOT / "dist" / str(self.stamp.get("wheel"))
+        if self.stamp.get("sources") == digest and wheel.is_file():
+            return wheel
+        compilers = filter(shutil.which, ("c++", "g++", "clang++"))
+        if (os.environ.get("CXX") or next(compilers, None)) is None:
+            sys.exit("building culaunch needs a C++17 compiler (g++ or clang++) on PATH")
+        tools = build_requirements()
+        # Without build isolation, so that a second build only compiles what has changed.
+        if self.stamp.get("build") != tools:
+            say(f"installing the build tools: {', '.join(tools)}")
+            self.pip("install", *tools)
+        say("building the wheel")
+        staging = ROOT / "dist" / f"staging-{self.folder.name}"
+        shutil.rmtree(staging, ignore_errors=True)
+        incremental = ("-C", f"build-dir={ROOT}/build/{{wheel_tag}}{'-' if options else ''}")
+        place = ("--no-deps", "--no-build-isolation", *incremental, "--wheel-dir", staging)
+        if not self._build_with_progress("wheel", "-v", *place, *options, ROOT):
+            sys.exit("the wheel could not be built: see above")
+        (built,) = staging.glob("culaunch-*.whl")
+        wheel = built.replace(ROOT / "dist" / built.name)
+        staging.rmdir()
+        self._save(sources=digest, wheel=wheel.name, build=tools, installed=None)
         return wheel
-    compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
-    if compiler is None:
-        sys.exit("building culaunch needs a C++17 compiler (g++ or clang++) on PATH")
-    tools = build_requirements()
-    # Without build isolation, so that a second build only compiles what has changed.
-    if stamp.get("build") != tools:
-        say(f"installing the build tools: {', '.join(tools)}")
-        pip("install", *tools)
-    say("building the wheel")
-    staging = ROOT / "dist" / "staging"
-    shutil.rmtree(staging, ignore_errors=True)
-    incremental = f"build-dir={ROOT}/build/{{wheel_tag}}"
-    options = ("--no-deps", "--no-build-isolation", "-C", incremental, "--wheel-dir", staging)
-    if not build_with_progress("wheel", "-v", *options, ROOT):
-        sys.exit("the wheel could not be built: see above")
-    (built,) = staging.glob("culaunch-*.whl")
-    wheel = built.replace(ROOT / "dist" / built.name)
-    staging.rmdir()
-    save(stamp, sources=digest, wheel=wheel.name, build=tools, installed=None)
-    return wheel
 
+    def install(self, wheel: Path, extras: set[str]) -> None:
+        """Install the wheel, and the extras that this environment does not have yet."""
+        declared = digest_of("pyproject.toml")
+        is_same = self.stamp.get("declared") == declared
+        present = set(self.stamp.get("extras", ())) if is_same else set()
+        contents = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        if self.stamp.get("installed") != contents:
+            say(f"installing {wheel.name}")
+            self.pip("install", "--no-deps", "--force-reinstall", "--no-index", wheel)
+            self._save(installed=contents)
+        if not extras <= present:
+            extras |= present
+            say(f"installing the extras {', '.join(sorted(extras))}")
+            self.pip("install", f"{wheel}[{','.join(sorted(extras))}]")
+            self._save(declared=declared, extras=sorted(extras))
 
-def install(stamp: dict[str, Any], wheel: Path, extras: set[str]) -> None:
-    """Install the wheel, and the extras that this environment does not have yet."""
-    declared = digest_of("pyproject.toml")
-    present = set(stamp.get("extras", ())) if stamp.get("declared") == declared else set()
-    if stamp.get("installed") != stamp["sources"]:
-        say(f"installing {wheel.name}")
-        pip("install", "--no-deps", "--force-reinstall", "--no-index", wheel)
-        save(stamp, installed=stamp["sources"])
-    if not extras <= present:
-        extras |= present
-        say(f"installing the extras {', '.join(sorted(extras))}")
-        pip("install", f"{wheel}[{','.join(sorted(extras))}]")
-        save(stamp, declared=declared, extras=sorted(extras))
+    def install_framework(self, name: str, *, required: bool) -> None:
+        """Install a framework that some tests use, unless pip has none and it is not required."""
+        requirement = FRAMEWORKS[name]
+        known = dict(self.stamp.get("frameworks", {}))
+        if known.get(name) == requirement or (known.get(name) == "none" and not required):
+            return
+        say(f"installing {requirement}")
+        if self.try_pip("install", requirement):
+            self._save(frameworks={**known, name: requirement})
+            return
+        if required:
+            sys.exit(f"CULAUNCH_REQUIRE names {name}, and pip could not install {requirement}")
+        say(f"pip has no {requirement}: tests that need {name} will be skipped")
+        self._save(frameworks={**known, name: "none"})
 
+    def pip(self, *arguments: str | Path) -> None:
+        """Run the environment's pip; leave when it fails."""
+        if not self.try_pip(*arguments):
+            sys.exit(f"pip {' '.join(map(str, arguments))} failed: see above")
 
-def install_framework(stamp: dict[str, Any], name: str, *, required: bool) -> None:
-    """Install a framework that some tests use, unless pip has none and it is not required."""
-    requirement = FRAMEWORKS[name]
-    known = dict(stamp.get("frameworks", {}))
-    if known.get(name) == requirement or (known.get(name) == "none" and not required):
-        return
-    say(f"installing {requirement}")
-    if try_pip("install", requirement):
-        save(stamp, frameworks={**known, name: requirement})
-        return
-    if required:
-        sys.exit(f"CULAUNCH_REQUIRE names {name}, and pip could not install {requirement}")
-    say(f"pip has no {requirement}: tests that need {name} will be skipped")
-    save(stamp, frameworks={**known, name: "none"})
+    def try_pip(self, *arguments: str | Path) -> bool:
+        """Run the environment's pip, and say whether it worked."""
+        done = subprocess.run(self._pip_command(*arguments), check=False, **self._pip_settings())
+        return done.returncode == 0
+
+    def _build_with_progress(self, *arguments: str | Path) -> bool:
+        """Run the environment's pip, show each tenth of a compilation, and say whether it worked.
+
+        All that pip printed follows a failure.
+        """
+        lines = []
+        shown = 0
+        pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        settings = {**self._pip_settings(), **pipe}
+        with subprocess.Popen(self._pip_command(*arguments), **settings) as process:
+            for line in process.stdout:
+                lines.append(line)
+                step = re.match(r"\s*\[(\d+)/(\d+)\] ", line)
+                if step and int(step[1]) * 10 // int(step[2]) > shown:
+                    shown = int(step[1]) * 10 // int(step[2])
+                    say(f"compiled {step[1]} of {step[2]} files")
+        if process.returncode != 0:
+            print("".join(lines), flush=True)
+        return process.returncode == 0
+
+    def _pip_command(self, *arguments: str | Path) -> tuple[str | Path, ...]:
+        return (self.python, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments)
+
+    def _pip_settings(self) -> dict[str, Any]:
+        # The environment's programs first on PATH.
+        path = f"{self.folder / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        return {"env": {**os.environ, "PATH": path}, "cwd": ROOT}
+
+    def _save(self, **values: object) -> None:
+        """Remember what has been done, at once: an interrupted run goes on from there."""
+        self.stamp.update(values)
+        self._stamp_file.write_text(json.dumps(self.stamp, indent=1) + "\n")
 
 
 # ---- helpers
+
+
+def version_of(interpreter: str) -> str:
+    """Return the version of a Python, such as ``3.13.0``; "" where it does not run."""
+    if interpreter == sys.executable:
+        return sys.version.split()[0]
+    asked = [interpreter, "-c", "import sys; print(sys.version.split()[0])"]
+    try:
+        done = subprocess.run(asked, check=False, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def build_requirements() -> list[str]:
@@ -165,54 +233,6 @@ def digest_of(*names: str) -> str:
                 content = path.read_bytes()
                 digest.update(f"{path.relative_to(ROOT)}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
-
-
-def save(stamp: dict[str, Any], **values: object) -> None:
-    """Remember what has been done, at once: an interrupted run goes on from there."""
-    stamp.update(values)
-    STAMP.write_text(json.dumps(stamp, indent=1) + "\n")
-
-
-def pip(*arguments: str | Path) -> None:
-    """Run the environment's pip; leave when it fails."""
-    if not try_pip(*arguments):
-        sys.exit(f"pip {' '.join(map(str, arguments))} failed: see above")
-
-
-def try_pip(*arguments: str | Path) -> bool:
-    """Run the environment's pip, and say whether it worked."""
-    return subprocess.run(pip_command(*arguments), check=False, **pip_settings()).returncode == 0
-
-
-def build_with_progress(*arguments: str | Path) -> bool:
-    """Run the environment's pip, show each tenth of a compilation, and say whether it worked.
-
-    All that pip printed follows a failure.
-    """
-    lines = []
-    shown = 0
-    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(pip_command(*arguments), **pip_settings(), **pipe) as process:
-        for line in process.stdout:
-            lines.append(line)
-            step = re.match(r"\s*\[(\d+)/(\d+)\] ", line)
-            if step and int(step[1]) * 10 // int(step[2]) > shown:
-                shown = int(step[1]) * 10 // int(step[2])
-                say(f"compiled {step[1]} of {step[2]} files")
-    if process.returncode != 0:
-        print("".join(lines), flush=True)
-    return process.returncode == 0
-
-
-def pip_command(*arguments: str | Path) -> tuple[str | Path, ...]:
-    """Return the command line of the environment's pip."""
-    return (PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments)
-
-
-def pip_settings() -> dict[str, Any]:
-    """Return where pip runs, with the environment's programs first on PATH."""
-    path = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    return {"env": {**os.environ, "PATH": path}, "cwd": ROOT}
 
 
 def say(text: str) -> None:

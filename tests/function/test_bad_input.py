@@ -73,7 +73,7 @@ def cases(fill=None, other=None):
         "paths": (counted, [(n,) for n in range(64)], (64,), ValueError, "64 paths"),
         "data": (read, [(1,)], (0,), TypeError, "depends on its data"),
         "state": (stateful, [(1,)], (0,), TypeError, "changed"),
-        "escape": (keeping, [(1,)], (2,), TypeError, "is used after that"),
+        "escape": (keeping, [(1,)], (2,), TypeError, "is used after the trace ended"),
     }
 
 

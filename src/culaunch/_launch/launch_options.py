@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from culaunch._base.keywords import refuse_keywords
@@ -111,7 +112,7 @@ def takes_options(function: Function) -> Function:
     ]
     function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     if function.__doc__ is not None:  # python -OO has none
-        function.__doc__ = function.__doc__.replace(_PLACE, documentation(" " * 8))
+        function.__doc__ = _PLACE.sub(lambda found: documentation(found[1]), function.__doc__)
     return function
 
 
@@ -124,7 +125,5 @@ def documentation(indent: str) -> str:
     return "".join(rows)
 
 
-# Where a docstring has the options.
-_PLACE = """        **options
-            The options of a launch.
-"""
+# Where a docstring has the options. From Python 3.13 on, it is not indented as in the source.
+_PLACE = re.compile(r"^( *)\*\*options\n +The options of a launch\.\n", re.MULTILINE)
