@@ -290,7 +290,7 @@ def test_stand_ins_that_escape_are_refused_at_every_use():
         lambda: f"{n}",
         lambda: cl.empty_like(x),
     ):
-        with pytest.raises(TypeError, match=r"is\s+used after the trace ended\. A body must not keep"):
+        with pytest.raises(TypeError, match=r"after the trace ended\. A body must not keep"):
             use()
     with pytest.raises(TypeError, match="must not keep"):
         body(x, 3)
