@@ -165,9 +165,16 @@ class Rows:
                 update(x, y, z, n)
             graph.launch()
 
+        rows = [[(x, y, z, n)] * TWENTY for n in numbers]
+
+        def at_once(i: int) -> None:
+            graph.update_all(rows[i & 1])
+            graph.launch()
+
         bursts = {
             **self.in_c(TWENTY),
-            "cl.Graph of twenty, all arguments updated": _burst(call),
+            "cl.Graph of twenty, updated node by node": _burst(call),
+            "cl.Graph of twenty, all arguments updated": _burst(at_once),
             "cl.Graph of twenty, launched alone": _burst(lambda _: graph.launch()),
         }
         if not self.bench.host_only:

@@ -38,6 +38,9 @@ inline NodeObject* NodeOf(PyObject* object) { return reinterpret_cast<NodeObject
 NodeObject* AddNode(GraphObject* graph, size_t first, size_t count, PyObject* callable,
                     PyObject* args, PyObject* names, PyObject* name);
 
+// update_all(rows): make the calls of all nodes again, with a tuple of arguments for each.
+PyObject* UpdateAll(PyObject* graph, PyObject* rows);
+
 // What is no launch: added to the graph that this thread records, or put in the place of a node.
 PyObject* TakeCopy(PyObject* self, PyObject* args);
 PyObject* TakeHost(PyObject* self, PyObject* args);

@@ -304,6 +304,7 @@ int AddGraphType(PyObject* module) {
           .Method("_describe", Describe, METH_O)
           .Method("launch", Untyped(Launch), kFast)
           .Method("upload", Untyped(Upload), kFast)
+          .Method("update_all", UpdateAll, METH_O)
           .Method("instantiate", Instantiate, METH_NOARGS)
           .Property("handle", GetHandle, "The CUgraph, with the arguments that its nodes have now.")
           .Property("executable", GetExecutable, "The CUgraphExec, which is made where it must be.")

@@ -2,6 +2,7 @@
 #include "driver/errors.h"
 #include "graph/graph_object.h"
 #include "graph/recording.h"
+#include "python/small_buffer.h"
 #include "python/type_builder.h"
 
 namespace graph {
@@ -31,39 +32,51 @@ CULAUNCH_RARE PyObject* RaiseOtherForm(NodeObject* self) {
   return nullptr;
 }
 
-// update(*args, **keywords): make the call again, in the place of its nodes.
-PyObject* Update(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  NodeObject* self = NodeOf(object);
-  if (CULAUNCH_UNLIKELY(self->callable == nullptr)) {
-    PyErr_SetString(PyExc_TypeError,
-                    "this node was not made by a call that can be made again: add it with "
-                    "graph.call(...) to update it");
-    return nullptr;
-  }
-  Ref result;
-  Ref kept;
-  bool kept_form = false;
-  {
-    Replacement replacement(self);
-    result = Ref(PyObject_Vectorcall(self->callable, args, static_cast<size_t>(count), names));
-    kept_form = replacement.KeptForm();
-    kept = replacement.TakeKept();
-  }
+CULAUNCH_RARE PyObject* RaiseNoCall() {
+  PyErr_SetString(PyExc_TypeError,
+                  "this node was not made by a call that can be made again: add it with "
+                  "graph.call(...) to update it");
+  return nullptr;
+}
+
+// Make the call of a node again. Null with a Python error set.
+Ref CallAgain(NodeObject* self, PyObject* const* args, size_t count, PyObject* names,
+              Replacement* replacement) {
+  if (CULAUNCH_UNLIKELY(self->callable == nullptr)) return Ref(RaiseNoCall());
+  Ref result(PyObject_Vectorcall(self->callable, args, count, names));
+  const bool kept_form = replacement->KeptForm(self->first + self->count);
   if (CULAUNCH_UNLIKELY(!result)) {
     // A launch that is another one is refused by its own words: these say more.
-    if (kept_form || PyErr_ExceptionMatches(PyExc_TypeError) != 0) return nullptr;
-    return PyErr_ExceptionMatches(PyExc_ValueError) != 0 ? nullptr : RaiseOtherForm(self);
+    if (kept_form || PyErr_ExceptionMatches(PyExc_TypeError) != 0) return result;
+    return PyErr_ExceptionMatches(PyExc_ValueError) != 0 ? Ref() : Ref(RaiseOtherForm(self));
   }
-  if (CULAUNCH_UNLIKELY(!kept_form)) return RaiseOtherForm(self);
+  return CULAUNCH_UNLIKELY(!kept_form) ? Ref(RaiseOtherForm(self)) : std::move(result);
+}
+
+void Take(NodeObject* self, Ref args, PyObject* names, Ref kept) {
+  const Ref old_args(std::exchange(self->args, args.release()));
+  const Ref old_names(std::exchange(self->names, Ref::Borrow(names).release()));
+  const Ref old_kept(std::exchange(self->kept, kept.release()));
+}
+
+// update(*args, **keywords): make the call again; its launches replace those of the node.
+PyObject* Update(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  NodeObject* self = NodeOf(object);
+  Ref result;
+  Ref kept;
+  {
+    Replacement replacement(self->graph, self->first, self->count);
+    result = CallAgain(self, args, static_cast<size_t>(count), names, &replacement);
+    kept = replacement.TakeKept();
+  }
+  if (!result) return nullptr;
   const Py_ssize_t all = count + (names != nullptr ? PyTuple_Size(names) : 0);
   Ref tuple(PyTuple_New(all));
   if (!tuple) return nullptr;
   for (Py_ssize_t i = 0; i < all; ++i) {
     PyTuple_SetItem(tuple.get(), i, Ref::Borrow(args[i]).release());
   }
-  const Ref old_args(std::exchange(self->args, tuple.release()));
-  const Ref old_names(std::exchange(self->names, Ref::Borrow(names).release()));
-  const Ref old_kept(std::exchange(self->kept, kept.release()));
+  Take(self, std::move(tuple), names, std::move(kept));
   return result.release();
 }
 
@@ -122,6 +135,39 @@ NodeObject* AddNode(GraphObject* graph, size_t first, size_t count, PyObject* ca
   node->first = first;
   node->count = count;
   return PyList_Append(graph->nodes, object.get()) == 0 ? node : nullptr;
+}
+
+PyObject* UpdateAll(PyObject* object, PyObject* rows) {
+  GraphObject* graph = GraphOf(object);
+  const Ref all(PySequence_Tuple(rows));
+  if (!all) return nullptr;
+  // Python code may add nodes meanwhile.
+  const Ref nodes(PyList_AsTuple(graph->nodes));
+  if (!nodes) return nullptr;
+  const Py_ssize_t count = PyTuple_Size(nodes.get());
+  if (PyTuple_Size(all.get()) != count) {
+    PyErr_Format(PyExc_ValueError, "rows must have a tuple for each of the %zd nodes (got %zd)",
+                 count, PyTuple_Size(all.get()));
+    return nullptr;
+  }
+  Replacement replacement(graph, 0, graph->graph->size());
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    NodeObject* node = NodeOf(PyTuple_GetItem(nodes.get(), i));
+    PyObject* row = PyTuple_GetItem(all.get(), i);
+    if (!PyTuple_CheckExact(row)) {
+      PyErr_Format(PyExc_TypeError, "rows[%zd] must be a tuple of arguments (got %U)", i,
+                   Spelled(row).get());
+      return nullptr;
+    }
+    const auto size = static_cast<size_t>(PyTuple_Size(row));
+    SmallBuffer<PyObject*, 24> args(size);
+    for (size_t k = 0; k < size; ++k) {
+      args.data()[k] = PyTuple_GetItem(row, static_cast<Py_ssize_t>(k));
+    }
+    if (!CallAgain(node, args.data(), size, nullptr, &replacement)) return nullptr;
+    Take(node, Ref::Borrow(row), nullptr, replacement.TakeKept());
+  }
+  Py_RETURN_NONE;
 }
 
 int AddNodeType(PyObject* module) {

@@ -72,8 +72,8 @@ void Recording::Note(size_t made, PyObject* callable, PyObject* const* args, siz
   if (node == nullptr) PyErr_Clear();
 }
 
-Replacement::Replacement(NodeObject* node)
-    : recording_(*node->graph->graph, node->first, node->count), before_(Enter(this)) {}
+Replacement::Replacement(GraphObject* graph, size_t first, size_t count)
+    : recording_(*graph->graph, first, count), before_(Enter(this)) {}
 
 void Replacement::Keep(Ref object) { Append(&kept_, std::move(object)); }
 

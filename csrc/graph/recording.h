@@ -35,15 +35,16 @@ class Recording final : private CallKeeper {
   Ref kept_;
 };
 
-// The same call again, in the place of a node's.
+// Calls again that replace those of nodes in a row.
 class Replacement final : private CallKeeper {
  public:
-  explicit Replacement(NodeObject* node);
+  Replacement(GraphObject* graph, size_t first, size_t count);
   Replacement(const Replacement&) = delete;
   Replacement& operator=(const Replacement&) = delete;
   ~Replacement() { Leave(before_); }
 
-  bool KeptForm() const { return recording_.KeptForm(); }
+  // Whether the launches before this node of the driver's were the same ones.
+  bool KeptForm(size_t end) const { return recording_.KeptForm(end); }
   Ref TakeKept() { return std::move(kept_); }
 
  private:

@@ -59,11 +59,7 @@ bool Capture(CUstream stream, const CUlaunchConfig& config, CUfunction function,
   return true;
 }
 
-bool Capture(CUstream stream, CUgraphExec exec, CUresult* code) {
-  if (UnderCapture(stream) == nullptr) return false;
-  *code = CaptureGraph(stream->graph, &stream->last, exec);
-  return true;
-}
+bool IsCapturing(CUstream stream) { return UnderCapture(stream) != nullptr; }
 
 bool IsCaptureRelaxed() { return capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED; }
 

@@ -207,15 +207,6 @@ CUresult CaptureKernel(CUgraph graph, CUgraphNode* last, const CUlaunchConfig& c
   return code;
 }
 
-CUresult CaptureGraph(CUgraph graph, CUgraphNode* last, CUgraphExec exec) {
-  CUgraphNode node = AddNode(graph, CU_GRAPH_NODE_TYPE_GRAPH, last, *last != nullptr ? 1 : 0);
-  node->child = new CUgraph_st;
-  for (CUgraphNode one : exec->order) node->child->nodes.push_back(CopyOf(*InExec(exec, one)));
-  for (auto& one : node->child->nodes) one->dependencies.clear();
-  *last = node;
-  return CUDA_SUCCESS;
-}
-
 }  // namespace fake
 
 using fake::Lock;
@@ -486,8 +477,8 @@ CUresult cuGraphUpload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   const Lock lock(fake::mutex);
   if (!fake::HadContext()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (fake::IsCapturing(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   CUresult code = CUDA_SUCCESS;
-  if (fake::Capture(stream, exec, &code)) return code;
   for (CUgraphNode node : exec->order) {
     code = fake::RunNode(fake::InExec(exec, node), stream);
     if (code != CUDA_SUCCESS) return code;

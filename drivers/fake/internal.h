@@ -92,11 +92,10 @@ CUresult LaunchIn(CUcontext context, const CUlaunchConfig& config, const Handle&
 // Where a stream is under capture: make a launch a node of its graph, give how that went, and true.
 bool Capture(CUstream stream, const CUlaunchConfig& config, CUfunction function, void** arguments,
              CUresult* code);
-bool Capture(CUstream stream, CUgraphExec exec, CUresult* code);
+bool IsCapturing(CUstream stream);
 // The node for it, after the last one of the stream.
 CUresult CaptureKernel(CUgraph graph, CUgraphNode* last, const CUlaunchConfig& config,
                        CUfunction function, void** arguments);
-CUresult CaptureGraph(CUgraph graph, CUgraphNode* last, CUgraphExec exec);
 
 inline Handle& HandleOf(CUfunction function) { return *reinterpret_cast<Handle*>(function); }
 inline Kernel& KernelOf(CUkernel kernel) { return *reinterpret_cast<Handle*>(kernel)->kernel; }

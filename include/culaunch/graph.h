@@ -99,7 +99,7 @@ class Graph {
   CUresult TryUpload(Stream stream) noexcept {
     return WithExecutable(stream, driver_.cuGraphUpload);
   }
-  // Launch all of it in the order of a stream. A stream under capture gets it as one node.
+  // Launch all of it in the order of a stream, which must not be under capture.
   CUresult TryLaunch(Stream stream) noexcept {
     return WithExecutable(stream, driver_.cuGraphLaunch);
   }
@@ -126,6 +126,13 @@ class Graph {
   // What is wrong, where a code says that something is.
   Status StatusOf(CUresult code, const char* what) {
     if (code == CUDA_SUCCESS) return {};
+    if (code == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {
+      return Error(
+          ErrorKind::kCall, code, driver_.ErrorName(code),
+          std::string(what) +
+              " failed: the stream is under capture, and CUDA captures no launch of a "
+              "graph. Make the calls of the graph in the capture, or launch it after that");
+    }
     for (const auto& node : nodes_) {
       if (node->type != CU_GRAPH_NODE_TYPE_KERNEL || node->ordinal < 0) continue;
       if (!node->is_loaded->load(std::memory_order_acquire)) {
@@ -365,6 +372,13 @@ class Graph {
       if (code != CUDA_SUCCESS) return code;
     }
     if (call == nullptr) return kUnsupported;
+    // Asking libcuda would end the capture.
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (driver_.cuStreamIsCapturing != nullptr &&
+        driver_.cuStreamIsCapturing(stream.handle, &capture) == CUDA_SUCCESS &&
+        capture != CU_STREAM_CAPTURE_STATUS_NONE) {
+      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
     EnsureHadContext(driver_, ordinal_);
     // A default stream belongs to the current context.
     if (IsDefaultStream(stream.handle)) {
@@ -460,7 +474,9 @@ class GraphRecording final : private LaunchRecorder {
   }
 
   // Whether the launches were those of the nodes that are replaced.
-  bool KeptForm() const noexcept { return !has_changed_form_ && next_ == end_; }
+  bool KeptForm() const noexcept { return KeptForm(end_); }
+  // The same for those before node `end`.
+  bool KeptForm(size_t end) const noexcept { return !has_changed_form_ && next_ == end; }
 
   // Any other node: `node` has its type and what that needs.
   CUresult TakeNode(std::unique_ptr<GraphNode> node) noexcept override {

@@ -1,7 +1,7 @@
 """Types of the native half of the launch path (csrc/)."""
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn, Protocol, SupportsIndex, TypeAlias, final
 
 from typing_extensions import Buffer, Required, Self, TypedDict, Unpack
@@ -259,6 +259,7 @@ class Graph:
     ) -> tuple[int, str, tuple[int, int, int], tuple[int, int, int], tuple[int, ...]]: ...
     def launch(self, stream: object = None) -> None: ...
     def upload(self, stream: object = None) -> None: ...
+    def update_all(self, rows: Iterable[tuple[Any, ...]], /) -> None: ...
     def instantiate(self) -> None: ...
 
 @final

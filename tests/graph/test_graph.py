@@ -75,6 +75,23 @@ def test_an_update_before_the_first_launch_and_after_more_nodes(kernels, array):
     assert array[0] == (2 + 3) * 10
 
 
+def test_all_nodes_are_updated_at_once(kernels, array):
+    graph = cl.Graph()
+    graph.call(kernels.add[1, 4], array, 1)
+    graph.call(kernels.multiply[1, 4], array, 1)
+    graph.launch()
+    graph.update_all([(array, 2), (array, 10)])
+    graph.launch()
+    assert array[0] == 30
+    assert [node.args[1] for node in graph.nodes] == [2, 10]
+    with pytest.raises(ValueError, match=r"a tuple for each of the 2 nodes \(got 1\)"):
+        graph.update_all([(array, 2)])
+    with pytest.raises(TypeError, match=r"rows\[1\] must be a tuple"):
+        graph.update_all([(array, 2), [array, 3]])
+    with pytest.raises(TypeError, match="multiply takes 2 arguments"):
+        graph.update_all([(array, 2), (array,)])
+
+
 def test_dependencies(kernels, array):
     graph = cl.Graph()
     last = graph.call(kernels.multiply[1, 4], array, 7, after=())
