@@ -1,6 +1,8 @@
-# find_package(culaunch): the header-only launcher, and functions that compile and embed kernels.
+# find_package(culaunch): the launcher, and functions that compile and embed kernels.
 #
-#   culaunch::culaunch       target: the header's directory, cuda.h, C++17
+#   culaunch::culaunch       target: the header, cuda.h, C++17, and a small static library with what
+#                            a launch does not run, compiled once in a project
+#   culaunch::headers        target: the header alone; each file compiles all that it uses
 #   culaunch::jit            target: what <culaunch/jit.h> declares, compiled once in a project
 #   culaunch::jit_per_thread the same for files with CUDA_API_PER_THREAD_DEFAULT_STREAM
 #   culaunch_add_kernels     compile CUDA sources and embed them in a target
@@ -71,34 +73,52 @@ if(_culaunch_missing)
   return()
 endif()
 
-if(NOT TARGET culaunch::culaunch)
-  add_library(culaunch::culaunch INTERFACE IMPORTED GLOBAL)
-  target_include_directories(culaunch::culaunch SYSTEM INTERFACE "${CULAUNCH_INCLUDE_DIR}"
-                                                                 "${CULAUNCH_CUDA_INCLUDE_DIR}")
-  target_compile_features(culaunch::culaunch INTERFACE cxx_std_17)
-  target_link_libraries(culaunch::culaunch INTERFACE ${CMAKE_DL_LIBS})
+if(NOT TARGET culaunch::headers)
+  add_library(culaunch::headers INTERFACE IMPORTED GLOBAL)
+  target_include_directories(culaunch::headers SYSTEM INTERFACE "${CULAUNCH_INCLUDE_DIR}"
+                                                                "${CULAUNCH_CUDA_INCLUDE_DIR}")
+  target_compile_features(culaunch::headers INTERFACE cxx_std_17)
+  target_link_libraries(culaunch::headers INTERFACE ${CMAKE_DL_LIBS})
 endif()
 
 # Libraries of the project, built where something links them, by its compiler and with its options.
 get_property(_culaunch_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-if("CXX" IN_LIST _culaunch_languages AND NOT TARGET culaunch_jit)
+if("CXX" IN_LIST _culaunch_languages AND NOT TARGET culaunch_launch)
+  # Files with CUDA_API_PER_THREAD_DEFAULT_STREAM have names of their own: both kinds are there, and
+  # a linker takes what it misses.
+  add_library(culaunch_launch STATIC EXCLUDE_FROM_ALL
+              "${CMAKE_CURRENT_LIST_DIR}/culaunch.cpp"
+              "${CMAKE_CURRENT_LIST_DIR}/culaunch_per_thread.cpp")
+  target_link_libraries(culaunch_launch PUBLIC culaunch::headers)
+  target_compile_definitions(culaunch_launch PUBLIC CULAUNCH_HEADER_ONLY=0)
   foreach(_culaunch_jit IN ITEMS culaunch_jit culaunch_jit_per_thread)
     add_library(${_culaunch_jit} STATIC EXCLUDE_FROM_ALL
                 "${CMAKE_CURRENT_LIST_DIR}/culaunch_jit.cpp")
     target_link_libraries(${_culaunch_jit} PUBLIC culaunch::culaunch)
-    # What throws inside is caught inside, for projects without exceptions.
-    target_compile_options(${_culaunch_jit} PRIVATE -fexceptions)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       # So that a plugin with it can be unloaded.
       target_compile_options(${_culaunch_jit} PRIVATE -fno-gnu-unique)
     endif()
+  endforeach()
+  foreach(_culaunch_library IN ITEMS culaunch_launch culaunch_jit culaunch_jit_per_thread)
+    # What throws inside is caught inside, for projects without exceptions.
+    target_compile_options(${_culaunch_library} PRIVATE -fexceptions)
     set_target_properties(
-      ${_culaunch_jit} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
-                                  VISIBILITY_INLINES_HIDDEN ON CXX_CLANG_TIDY "" FOLDER culaunch)
+      ${_culaunch_library}
+      PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+                 VISIBILITY_INLINES_HIDDEN ON CXX_CLANG_TIDY "" UNITY_BUILD OFF FOLDER culaunch)
   endforeach()
   target_compile_definitions(culaunch_jit_per_thread PUBLIC CUDA_API_PER_THREAD_DEFAULT_STREAM)
   add_library(culaunch::jit ALIAS culaunch_jit)
   add_library(culaunch::jit_per_thread ALIAS culaunch_jit_per_thread)
+endif()
+if(NOT TARGET culaunch::culaunch)
+  add_library(culaunch::culaunch INTERFACE IMPORTED GLOBAL)
+  if(TARGET culaunch_launch)
+    target_link_libraries(culaunch::culaunch INTERFACE culaunch_launch)
+  else()
+    target_link_libraries(culaunch::culaunch INTERFACE culaunch::headers)
+  endif()
 endif()
 
 include("${CMAKE_CURRENT_LIST_DIR}/culaunchFunctions.cmake")

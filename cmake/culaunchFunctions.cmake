@@ -194,13 +194,7 @@ function(culaunch_embed_cubin target)
                                 PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
   endif()
   target_sources("${target}" PRIVATE "${object}")
-  # Not target_link_libraries: it must be called with keywords always or never, as the user did.
-  set_property(TARGET "${target}" APPEND PROPERTY LINK_LIBRARIES culaunch::culaunch)
-  if(type STREQUAL STATIC_LIBRARY AND CMAKE_DL_LIBS)
-    # Who links it needs dlopen, and nothing else of culaunch.
-    set_property(TARGET "${target}" APPEND PROPERTY INTERFACE_LINK_LIBRARIES
-                                                    "$<LINK_ONLY:${CMAKE_DL_LIBS}>")
-  endif()
+  _culaunch_link("${target}")
 endfunction()
 
 # culaunch_add_headers(<target> NAME <bundle> FILES <file>... [BASE <dir>])
@@ -240,8 +234,36 @@ function(culaunch_add_headers target)
     "${source}" TARGET_DIRECTORY "${target}"
     PROPERTIES GENERATED TRUE SKIP_UNITY_BUILD_INCLUSION TRUE SKIP_PRECOMPILE_HEADERS TRUE)
   target_sources("${target}" PRIVATE "${source}")
+  _culaunch_link("${target}")
+endfunction()
+
+# Let a target use the header. Who links an archive or takes the objects of an object library needs
+# dlopen, and nothing else of culaunch: what the header only declares is part of them.
+function(_culaunch_link target)
   # Not target_link_libraries: it must be called with keywords always or never, as the user did.
   set_property(TARGET "${target}" APPEND PROPERTY LINK_LIBRARIES culaunch::culaunch)
+  get_target_property(type "${target}" TYPE)
+  get_target_property(is_done "${target}" CULAUNCH_IS_LINKED)
+  if(is_done)
+    return()
+  endif()
+  set_property(TARGET "${target}" PROPERTY CULAUNCH_IS_LINKED TRUE)
+  if(type STREQUAL STATIC_LIBRARY)
+    if(TARGET culaunch_launch)
+      target_sources("${target}" PRIVATE "$<TARGET_OBJECTS:culaunch_launch>")
+    endif()
+    if(CMAKE_DL_LIBS)
+      set_property(TARGET "${target}" APPEND PROPERTY INTERFACE_LINK_LIBRARIES
+                                                      "$<LINK_ONLY:${CMAKE_DL_LIBS}>")
+    endif()
+  elseif(type STREQUAL OBJECT_LIBRARY AND TARGET culaunch_launch)
+    set(source "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/culaunch.cpp")
+    set_source_files_properties(
+      "${source}" TARGET_DIRECTORY "${target}"
+      PROPERTIES SKIP_UNITY_BUILD_INCLUSION TRUE SKIP_PRECOMPILE_HEADERS TRUE
+                 COMPILE_OPTIONS -fexceptions)
+    target_sources("${target}" PRIVATE "${source}")
+  endif()
 endfunction()
 
 # The image that CUBIN names: made by a command of this directory, or there already.

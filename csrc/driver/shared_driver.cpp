@@ -1,5 +1,7 @@
 #include "driver/shared_driver.h"
 
+#include <culaunch/shared_library.h>
+
 #include <cstdio>
 #include <map>
 #include <string>

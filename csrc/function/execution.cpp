@@ -1,5 +1,6 @@
 #include "function/execution.h"
 
+#include <culaunch/demangle.h>
 #include <culaunch/guard.h>
 
 #include <algorithm>

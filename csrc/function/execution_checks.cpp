@@ -1,4 +1,5 @@
 // The errors in a program's effects that are known before the first of them is executed.
+#include <culaunch/explain.h>
 #include <culaunch/guard.h>
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 #include "function/replay.h"
 
+#include <culaunch/demangle.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <culaunch/graph_slots.h>
+#include <culaunch/kernel_graphs.h>
 
 #include <memory>
 #include <string>

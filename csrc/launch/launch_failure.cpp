@@ -1,5 +1,8 @@
 #include "launch/launch_failure.h"
 
+#include <culaunch/demangle.h>
+#include <culaunch/explain.h>
+
 #include "driver/errors.h"
 
 void RaiseLaunchFailure(culaunch::KernelState& kernel, const CUlaunchConfig& config, int ordinal,

@@ -1,5 +1,8 @@
 #include "launch/launcher.h"
 
+#include <culaunch/demangle.h>
+#include <culaunch/guard.h>
+
 #include <cstddef>
 #include <new>
 #include <string>

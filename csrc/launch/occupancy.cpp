@@ -1,5 +1,8 @@
 #include "launch/occupancy.h"
 
+#include <culaunch/demangle.h>
+#include <culaunch/guard.h>
+
 #include <string>
 
 #include "driver/errors.h"

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "argument.h"
-#include "argument_check.h"
 #include "array_argument.h"
 #include "error.h"
 #include "kernel.h"
+#include "text.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -78,12 +78,7 @@ class Arguments {
   const ArgumentType* types() const noexcept { return types_.data(); }
 
   // Check them for a launch of a kernel on a stream.
-  Status CheckFor(const Kernel& kernel, const Stream& stream) const {
-    std::vector<const ArrayArgument*> arrays(types_.size(), nullptr);
-    for (const auto& [index, array] : arrays_) arrays[index] = &array;
-    return detail::ArgumentCheck(kernel.state(), stream)
-        .Run(types_.data(), arrays.data(), types_.size());
-  }
+  Status CheckFor(const Kernel& kernel, const Stream& stream) const;
 
   // Tell a driver that checks addresses of the arrays among them.
   void NoteFor(const Driver& driver) const {
@@ -122,16 +117,12 @@ class Arguments {
   mutable std::vector<void*> pointers_;
 };
 
-inline Status Kernel::TryLaunch(const LaunchConfig& config,
-                                const culaunch::Arguments& arguments) const {
-  if (Status checked = arguments.CheckFor(*this, config.stream); !checked) return checked;
-  arguments.NoteFor(state().driver());
-  const CUresult code = Launch(arguments.pointers(), config);
-  return code == CUDA_SUCCESS ? Status() : StatusOf(code, config);
-}
-
 inline void Kernel::Launch(const LaunchConfig& config, const culaunch::Arguments& arguments) const {
   TryLaunch(config, arguments).OrThrow();
 }
 
 CULAUNCH_NAMESPACE_END
+
+#if CULAUNCH_HEADER_ONLY
+#include "impl/arguments.h"
+#endif

@@ -7,7 +7,6 @@
 #include "driver.h"
 #include "embed.h"
 #include "error.h"
-#include "explain.h"
 #include "guard.h"
 #include "kernel.h"
 #include "launch_config.h"

@@ -5,21 +5,16 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "driver_table.h"
-#include "emulator.h"
 #include "error.h"
 #include "graphs.h"
 #include "lock.h"
-#include "shared_library.h"
 #include "stream_devices.h"
-#include "text.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -38,100 +33,29 @@ class Driver : public DriverTable {
   static Driver& Get() { return *TryGet().OrThrow(); }
 
   // The same for programs without exceptions. Never null where it is ok.
-  static Result<Driver*> TryGet() {
-    Default& known = TheDefault();
-    if (Driver* driver = known.driver.load(std::memory_order_acquire)) return driver;
-    // Not under the lock: Python runs, and with it perhaps a thread that waits here.
-    if (Choice() == "emulator" && !IsPublished()) detail::StartEmulator();
-    const LockGuard lock(known.mutex);
-    if (Driver* driver = known.driver.load(std::memory_order_relaxed)) return driver;
-    Result<std::unique_ptr<Driver>> chosen = Choose();
-    if (!chosen) return chosen.error();
-    TakesNoNotes().store((*chosen)->note_array == nullptr, std::memory_order_relaxed);
-    known.driver.store(chosen->get(), std::memory_order_release);
-    return chosen->release();  // lives as long as the process, or until CloseDefault()
-  }
+  static Result<Driver*> TryGet();
 
   // Give back what the process's default driver holds. For a library that is about to be unloaded
   // (see UnloadLibrary), when nothing more is done by this copy of culaunch.
-  static void CloseDefault() noexcept {
-    TakesNoNotes().store(false, std::memory_order_relaxed);
-    const std::unique_ptr<Driver> driver(TheDefault().driver.exchange(nullptr));
-    if (driver != nullptr) driver->ReleaseContexts();
-  }
+  static void CloseDefault() noexcept;
 
   // Open the driver in a shared library: "" and "cuda" are the system's libcuda, a path is
   // another library that exports the driver API.
-  static Result<std::unique_ptr<Driver>> TryOpen(const std::string& choice) {
-    const bool is_cuda = choice.empty() || choice == "cuda";
-    if (choice == "emulator") {
-      return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
-                   "CULAUNCH_DRIVER is \"emulator\", which is written in Python, and this process "
-                   "has no Python with culaunch. Run the program's library from Python, or unset "
-                   "CULAUNCH_DRIVER on a machine with a GPU");
-    }
-    if (!is_cuda && choice.find_first_of("/\\") == std::string::npos) {
-      return Error(
-          ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
-          "CULAUNCH_DRIVER must be \"cuda\" or the path of a library that exports the CUDA "
-          "driver API (got \"" +
-              choice + "\")");
-    }
-    const std::string file = is_cuda ? detail::kCudaLibrary : choice;
-    std::string reason;
-    void* library = detail::OpenLibrary(file, &reason);
-    if (library == nullptr) {
-      return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
-                   is_cuda ? "no CUDA driver on this machine (" + reason +
-                                 "). Install NVIDIA's driver, or, in a Python process, choose the "
-                                 "emulator: CULAUNCH_DRIVER=emulator, or "
-                                 "culaunch.set_driver(\"emulator\")"
-                           : "the chosen driver \"" + choice + "\" cannot be loaded (" + reason +
-                                 "): CULAUNCH_DRIVER (set_driver in Python) must name a library "
-                                 "that exports the CUDA driver API; leave it out for NVIDIA's");
-    }
-    DriverTable table;
-    if (Status resolved = detail::ResolveTable(library, file, &table); !resolved) return resolved;
-    const std::vector<int> own_types = {kDLCUDA, kDLCUDAManaged, kDLCUDAHost};
-    return TryMake(table, is_cuda ? "cuda" : file,
-                   is_cuda ? own_types : detail::DeviceTypes(library));
-  }
+  static Result<std::unique_ptr<Driver>> TryOpen(const std::string& choice);
   static std::unique_ptr<Driver> Open(const std::string& choice) {
     return TryOpen(choice).OrThrow();
   }
 
   // device_types: DLPack's device types that are this driver's memory, its own first.
-  Driver(const DriverTable& table, std::string name, std::vector<int> device_types)
-      : Driver(table, std::move(name), std::move(device_types), NotInitialised()) {
-    Initialise().OrThrow();
-  }
+  Driver(const DriverTable& table, std::string name, std::vector<int> device_types);
 
   static Result<std::unique_ptr<Driver>> TryMake(const DriverTable& table, std::string name,
-                                                 std::vector<int> device_types) {
-    std::unique_ptr<Driver> driver(
-        new Driver(table, std::move(name), std::move(device_types), NotInitialised()));
-    if (Status initialised = driver->Initialise(); !initialised) return initialised;
-    return driver;
-  }
+                                                 std::vector<int> device_types);
 
   // The driver that another copy of culaunch published for this process, if any. Two libraries
   // share no symbol, so the address travels in the environment, together with the process that it
   // is valid for.
-  static Result<std::unique_ptr<Driver>> Published() {
-    const PublishedDriver* published = FindPublished();
-    if (published == nullptr) return std::unique_ptr<Driver>();
-    if (published->version != PublishedDriver::kVersion) {
-      return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
-                   "this library was built with another version of culaunch's header than the one "
-                   "that chose the driver: build it again");
-    }
-    std::vector<int> types;
-    for (const int* type = published->device_types; *type != -1; ++type) types.push_back(*type);
-    Result<std::unique_ptr<Driver>> driver =
-        TryMake(published->table, published->name, std::move(types));
-    if (driver) (*driver)->note_array = published->note_array;
-    return driver;
-  }
+  static Result<std::unique_ptr<Driver>> Published();
 
   static constexpr const char* kPublishedVariable = "CULAUNCH_DRIVER_TABLE";
 
@@ -155,14 +79,7 @@ class Driver : public DriverTable {
 
   // Choose again: "0", "1" or "auto", like CULAUNCH_GRAPHS. Existing graphs stay until
   // Graphs::Drop(nullptr).
-  Status ChooseGraphs(const char* text) noexcept {
-    GraphMode mode;
-    if (!Graphs::Read(text, &mode)) {
-      return Error(std::string("CULAUNCH_GRAPHS must be 0, 1 or auto (got \"") + text + "\")");
-    }
-    graphs.Choose(mode, *this, name_ == "cuda", version_);
-    return {};
-  }
+  Status ChooseGraphs(const char* text) noexcept;
 
   // Whether memory of one of DLPack's device types can be given to this driver's kernels.
   bool IsDeviceMemory(int device_type) const noexcept {
@@ -187,14 +104,7 @@ class Driver : public DriverTable {
     return Handle(ordinal);
   }
 
-  Status CheckDevice(int ordinal) const {
-    if (ordinal < 0 || ordinal >= device_count()) {
-      return Error(ErrorKind::kCall, CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE",
-                   "there is no device " + detail::ToText(ordinal) + ": this machine has " +
-                       detail::ToText(device_count()));
-    }
-    return {};
-  }
+  Status CheckDevice(int ordinal) const;
 
   // The ordinal of a device's handle.
   int Ordinal(CUdevice handle) const noexcept {
@@ -204,23 +114,11 @@ class Driver : public DriverTable {
     return -1;
   }
 
-  int Attribute(CUdevice_attribute attribute, int ordinal) const {
-    int value = 0;
-    Check(cuDeviceGetAttribute(&value, attribute, Device(ordinal)), "cuDeviceGetAttribute");
-    return value;
-  }
+  int Attribute(CUdevice_attribute attribute, int ordinal) const;
 
   // The device's primary context, retained at first use and kept: the one that every framework
   // shares (driver API, "Primary Context Management").
-  CUresult PrimaryContext(int ordinal, CUcontext* context) noexcept {
-    if (ordinal < 0 || ordinal >= device_count()) return CUDA_ERROR_INVALID_DEVICE;
-    DeviceState& device = devices_[static_cast<size_t>(ordinal)];
-    *context = device.context.load(std::memory_order_acquire);
-    if (*context != nullptr) return CUDA_SUCCESS;
-    const CUresult code = cuDevicePrimaryCtxRetain(context, device.handle);
-    if (code == CUDA_SUCCESS) device.context.store(*context, std::memory_order_release);
-    return code;
-  }
+  CUresult PrimaryContext(int ordinal, CUcontext* context) noexcept;
 
   // Whether a context is a device's primary one, as far as it is retained here.
   bool HoldsContext(int ordinal, CUcontext context) const noexcept {
@@ -236,27 +134,13 @@ class Driver : public DriverTable {
     return -1;
   }
 
-  std::string ErrorName(CUresult code) const {
-    const char* text = nullptr;
-    return cuGetErrorName(code, &text) == CUDA_SUCCESS && text != nullptr
-               ? text
-               : "CUresult " + detail::ToText(static_cast<int>(code));
-  }
+  std::string ErrorName(CUresult code) const;
 
   // "CUDA_ERROR_INVALID_VALUE (1): invalid argument"
-  std::string Describe(CUresult code) const {
-    const char* text = nullptr;
-    std::string line = ErrorName(code) + " (" + detail::ToText(static_cast<int>(code)) + ")";
-    if (cuGetErrorString(code, &text) == CUDA_SUCCESS && text != nullptr)
-      line.append(": ").append(text);
-    return line;
-  }
+  std::string Describe(CUresult code) const;
 
   // An error when a driver call failed; `what` says what was tried.
-  Status StatusOf(CUresult code, const std::string& what) const {
-    if (code == CUDA_SUCCESS) return {};
-    return Error(ErrorKind::kDriver, code, ErrorName(code), what + " failed: " + Describe(code));
-  }
+  Status StatusOf(CUresult code, const std::string& what) const;
   void Check(CUresult code, const std::string& what) const {
     if (code != CUDA_SUCCESS) StatusOf(code, what).OrThrow();
   }
@@ -269,52 +153,12 @@ class Driver : public DriverTable {
 
   struct NotInitialised {};
 
-  Driver(const DriverTable& table, std::string name, std::vector<int> device_types, NotInitialised)
-      : DriverTable(table), name_(std::move(name)), device_types_(std::move(device_types)) {}
+  Driver(const DriverTable& table, std::string name, std::vector<int> device_types, NotInitialised);
+  Status Initialise();
+  void ReleaseContexts() noexcept;
 
-  Status Initialise() {
-    const CUresult initialised = cuInit(0);
-    if (initialised != CUDA_SUCCESS) {
-      return Error(
-          ErrorKind::kNoDriver, initialised, ErrorName(initialised),
-          "the CUDA driver \"" + name_ + "\" cannot be initialised: " + Describe(initialised));
-    }
-    CUresult code = cuDriverGetVersion(&version_);
-    if (code != CUDA_SUCCESS) return StatusOf(code, "cuDriverGetVersion");
-    if (version_ < kMinimumVersion) {
-      return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
-                   "culaunch needs a driver for CUDA 12.4 or newer (got one for CUDA " +
-                       detail::ToText(version_ / 1000) + "." +
-                       detail::ToText(version_ % 1000 / 10) +
-                       "): update NVIDIA's driver to 550 or newer");
-    }
-    int count = 0;
-    code = cuDeviceGetCount(&count);
-    if (code != CUDA_SUCCESS) return StatusOf(code, "cuDeviceGetCount");
-    devices_ = std::vector<DeviceState>(static_cast<size_t>(count));
-    for (int i = 0; i < count && code == CUDA_SUCCESS; ++i) {
-      code = cuDeviceGet(&devices_[static_cast<size_t>(i)].handle, i);
-    }
-    if (code != CUDA_SUCCESS) return StatusOf(code, "cuDeviceGet");
-    return ChooseGraphs(std::getenv("CULAUNCH_GRAPHS"));
-  }
-
-  void ReleaseContexts() noexcept {
-    for (DeviceState& device : devices_) {
-      if (device.context.exchange(nullptr) != nullptr && cuDevicePrimaryCtxRelease != nullptr) {
-        cuDevicePrimaryCtxRelease(device.handle);
-      }
-    }
-  }
-
-  struct Default {
-    Mutex mutex;
-    std::atomic<Driver*> driver{nullptr};
-  };
-  static Default& TheDefault() noexcept {
-    static Default instance;
-    return instance;
-  }
+  struct Default;
+  static inline Default& TheDefault() noexcept;  // where it is used: impl/driver.h
 
   // Known once the default driver is.
   static std::atomic<bool>& TakesNoNotes() noexcept {
@@ -322,28 +166,10 @@ class Driver : public DriverTable {
     return takes_none;
   }
 
-  static std::string Choice() {
-    const char* variable = std::getenv("CULAUNCH_DRIVER");
-    return variable != nullptr ? variable : "";
-  }
-
-  static const PublishedDriver* FindPublished() noexcept {
-    const char* text = std::getenv(kPublishedVariable);
-    long process = 0;
-    unsigned long long address = 0;
-    if (text == nullptr || std::sscanf(text, "%ld:%llx", &process, &address) != 2 ||
-        process != detail::ProcessId()) {
-      return nullptr;
-    }
-    return reinterpret_cast<const PublishedDriver*>(static_cast<uintptr_t>(address));
-  }
+  static std::string Choice();
+  static const PublishedDriver* FindPublished() noexcept;
   static bool IsPublished() noexcept { return FindPublished() != nullptr; }
-
-  static Result<std::unique_ptr<Driver>> Choose() {
-    const std::string choice = Choice();
-    if (choice == "emulator" && IsPublished()) return Published();
-    return TryOpen(choice);
-  }
+  static Result<std::unique_ptr<Driver>> Choose();
 
   std::string name_;
   std::vector<int> device_types_;
@@ -359,3 +185,7 @@ inline void NoteArray(const void* begin, size_t bytes, Driver& driver = Driver::
 }
 
 CULAUNCH_NAMESPACE_END
+
+#if CULAUNCH_HEADER_ONLY
+#include "impl/driver.h"
+#endif

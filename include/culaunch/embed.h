@@ -5,15 +5,10 @@
 #include <cuda.h>
 
 #include <cstddef>
-#include <memory>
-#include <string>
 #include <utility>
 
-#include "driver.h"
 #include "error.h"
-#include "guard.h"
 #include "kernel.h"
-#include "lock.h"
 #include "module.h"
 #include "version.h"
 
@@ -21,74 +16,13 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace detail {
 
-// An image of this library, which is loaded once however many files use it. Hidden like all of
-// culaunch: another library's images are its own.
-struct EmbeddedImage {
-  EmbeddedImage(const void* own_bytes, EmbeddedImage* next_image) noexcept
-      : bytes(own_bytes), next(next_image) {}
+struct EmbeddedImage;
 
-  const void* bytes;
-  EmbeddedImage* next;
-  Mutex mutex;
-  std::unique_ptr<Module> module;
-  long users = 0;  // without a user it is unloaded
+// A user of an embedded image for the life of the process; the first one loads it.
+Module& LoadEmbedded(const char* name, const void* bytes, size_t size);
 
-  // Let go of the module; the last user unloads it.
-  void Leave() noexcept {
-    const LockGuard lock(mutex);
-    if (--users == 0) module.reset();
-  }
-};
-
-// All of them, until UnloadLibrary(). No destructor: at exit it would run after the driver's own.
-struct EmbeddedImages {
-  Mutex mutex;
-  EmbeddedImage* first = nullptr;
-
-  static EmbeddedImages& All() noexcept {
-    static EmbeddedImages all;
-    return all;
-  }
-
-  EmbeddedImage& Find(const void* bytes) {
-    const LockGuard lock(mutex);
-    for (EmbeddedImage* image = first; image != nullptr; image = image->next) {
-      if (image->bytes == bytes) return *image;
-    }
-    return *(first = new EmbeddedImage(bytes, first));
-  }
-
-  void DeleteAll() noexcept {
-    const LockGuard lock(mutex);
-    while (first != nullptr) delete std::exchange(first, first->next);
-  }
-};
-
-// Become a user of an image; the first one loads it.
-inline Result<EmbeddedImage*> EnterEmbedded(const char* name, const void* bytes, size_t size) {
-  EmbeddedImage& image = EmbeddedImages::All().Find(bytes);
-  const LockGuard lock(image.mutex);
-  if (image.module == nullptr) {
-    const Result<Driver*> driver = Driver::TryGet();
-    if (!driver) return driver.error();
-    // The first use may come under graph capture, in which loading is not allowed by itself.
-    const RelaxedCaptureGuard relaxed(**driver);
-    Result<Module> loaded = Module::TryLoad(bytes, size, {}, **driver);
-    if (!loaded) {
-      const Error& error = loaded.error();
-      return Error(error.kind(), error.code(), error.name(),
-                   "embedded image \"" + std::string(name) + "\": " + error.what());
-    }
-    image.module = std::make_unique<Module>(std::move(*loaded));
-  }
-  ++image.users;
-  return &image;
-}
-
-// A user for the life of the process.
-inline Module& LoadEmbedded(const char* name, const void* bytes, size_t size) {
-  return *EnterEmbedded(name, bytes, size).OrThrow()->module;
-}
+// A kernel of it.
+Kernel EmbeddedKernel(const char* name, const void* bytes, size_t size, const char* kernel);
 
 // A pointer has no size: only an array is accepted.
 template <class Byte, size_t kSize>
@@ -110,29 +44,24 @@ class SharedModule {
     return *this;
   }
   ~SharedModule() {
-    if (image_ != nullptr) image_->Leave();
+    if (image_ != nullptr) Leave();
   }
 
-  static Result<SharedModule> TryUse(const char* name, const void* bytes, size_t size) {
-    const Result<detail::EmbeddedImage*> image = detail::EnterEmbedded(name, bytes, size);
-    if (!image) return image.error();
-    return SharedModule(*image);
-  }
+  static Result<SharedModule> TryUse(const char* name, const void* bytes, size_t size);
 
-  Module& operator*() const noexcept { return *image_->module; }
-  Module* operator->() const noexcept { return image_->module.get(); }
+  Module& operator*() const noexcept;
+  Module* operator->() const noexcept { return &**this; }
 
  private:
+  void Leave() noexcept;
+
   detail::EmbeddedImage* image_;
 };
 
 // Give back all that this copy of culaunch holds: the modules of embedded images, the contexts of
 // devices, and memory. It is the last thing that a library does with culaunch before dlclose: what
 // its macros gave is gone, and its static variables know nothing of that.
-inline void UnloadLibrary() noexcept {
-  detail::EmbeddedImages::All().DeleteAll();
-  Driver::CloseDefault();
-}
+void UnloadLibrary() noexcept;
 
 CULAUNCH_NAMESPACE_END
 
@@ -172,6 +101,11 @@ CULAUNCH_NAMESPACE_END
 // image, or a name expression that the image was compiled for.
 #define CULAUNCH_GET_KERNEL(name, kernel_name)                                                    \
   (*[] {                                                                                          \
-    static const ::culaunch::Kernel kernel = CULAUNCH_GET_MODULE(name).GetKernel("" kernel_name); \
+    static const ::culaunch::Kernel kernel = ::culaunch::detail::EmbeddedKernel(                  \
+        #name, culaunch_image_##name, static_cast<size_t>(culaunch_size_##name), "" kernel_name); \
     return &kernel;                                                                               \
   }())
+
+#if CULAUNCH_HEADER_ONLY
+#include "impl/embed.h"
+#endif

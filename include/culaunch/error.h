@@ -4,8 +4,6 @@
 
 #include <cuda.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -52,16 +50,11 @@ constexpr bool kHasExceptions = false;
 
 namespace detail {
 
-// Throw; where a build has no exceptions, say it and end the process, as the standard library does.
+// Throw `error`, or say it and end the process, as the standard library does.
+[[noreturn]] void Raise(const Error& error, bool can_throw);
+
 // Programs without exceptions call what returns a Status.
-[[noreturn]] inline void Raise(const Error& error) {
-#if defined(__cpp_exceptions) || defined(_CPPUNWIND)
-  throw Error(error);
-#else
-  std::fprintf(stderr, "culaunch: %s\n", error.what());
-  std::abort();
-#endif
-}
+[[noreturn]] inline void Raise(const Error& error) { Raise(error, kHasExceptions); }
 
 }  // namespace detail
 
@@ -69,7 +62,7 @@ namespace detail {
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
-  Status(const Error& error) : error_(std::make_unique<Error>(error)) {}
+  Status(const Error& error);
 
   bool ok() const noexcept { return error_ == nullptr; }
   explicit operator bool() const noexcept { return ok(); }
@@ -129,3 +122,7 @@ class [[nodiscard]] Result {
 };
 
 CULAUNCH_NAMESPACE_END
+
+#if CULAUNCH_HEADER_ONLY
+#include "impl/error.h"
+#endif

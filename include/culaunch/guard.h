@@ -96,27 +96,10 @@ inline int CurrentDevice(const Driver& driver) noexcept {
 
 // Find the device that a stream belongs to; for a default stream, the current one. A stream of a
 // primary context is remembered.
-inline CUresult StreamDevice(Driver& driver, CUstream stream, int* ordinal) noexcept {
-  if (IsDefaultStream(stream)) {
-    *ordinal = CurrentDevice(driver);
-    return CUDA_SUCCESS;
-  }
-  CUcontext context = nullptr;
-  CUcontext current = nullptr;
-  CUresult code = driver.cuStreamGetCtx(stream, &context);
-  if (code != CUDA_SUCCESS) return code;
-  CUdevice device = 0;
-  if (driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context) {
-    code = driver.cuCtxGetDevice(&device);
-  } else {
-    const ContextGuard guard(driver, context);
-    code = guard.code() == CUDA_SUCCESS ? driver.cuCtxGetDevice(&device) : guard.code();
-  }
-  *ordinal = code == CUDA_SUCCESS ? driver.Ordinal(device) : -1;
-  if (*ordinal >= 0 && driver.HoldsContext(*ordinal, context)) {
-    driver.streams.Remember(stream, *ordinal);
-  }
-  return code;
-}
+CUresult StreamDevice(Driver& driver, CUstream stream, int* ordinal) noexcept;
 
 CULAUNCH_NAMESPACE_END
+
+#if CULAUNCH_HEADER_ONLY
+#include "impl/guard.h"
+#endif

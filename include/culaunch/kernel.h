@@ -10,15 +10,11 @@
 #include <vector>
 
 #include "argument.h"
-#include "argument_check.h"
 #include "array_argument.h"
 #include "driver.h"
 #include "error.h"
-#include "explain.h"
-#include "guard.h"
 #include "kernel_state.h"
 #include "launch_config.h"
-#include "text.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -62,7 +58,9 @@ class Kernel {
   void operator()(const LaunchConfig& config, const Arguments&... arguments) const {
     const CUresult code = LaunchChecked(config, arguments...);
     if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
-      StatusOfCall(code, LaunchConfig(config), arguments...).OrThrow();
+      const ArrayArgument* const arrays[] = {detail::ArrayIn(arguments)..., nullptr};
+      StatusOfCall(code, LaunchConfig(config), kTypes<Arguments...>, arrays, sizeof...(Arguments))
+          .OrThrow();
     }
   }
 
@@ -71,20 +69,15 @@ class Kernel {
   Status TryLaunch(const LaunchConfig& config, const Arguments&... arguments) const {
     const CUresult code = LaunchChecked(config, arguments...);
     if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
-      return StatusOfCall(code, LaunchConfig(config), arguments...);
+      const ArrayArgument* const arrays[] = {detail::ArrayIn(arguments)..., nullptr};
+      return StatusOfCall(code, LaunchConfig(config), kTypes<Arguments...>, arrays,
+                          sizeof...(Arguments));
     }
     return {};
   }
 
   // The meaning of a code from Launch.
-  Status StatusOf(CUresult code, const LaunchConfig& config) const {
-    if (code == CUDA_SUCCESS) return {};
-    if (Status possible = config.Check(); !possible) return possible;
-    int ordinal = config.stream.device;
-    if (ordinal < 0) StreamDevice(state_->driver(), config.stream.handle, &ordinal);
-    return ExplainLaunch(state_->driver(), handle(), Demangle(name()), AllAttributes(config).get(),
-                         ordinal, code);
-  }
+  Status StatusOf(CUresult code, const LaunchConfig& config) const;
 
   // Throw what a failed launch means.
   [[noreturn]] void Throw(CUresult code, const LaunchConfig& config) const {
@@ -101,13 +94,13 @@ class Kernel {
   CUresult LaunchChecked(const LaunchConfig& config, const Arguments&... arguments) const {
     (detail::RequireArgument<Arguments>(), ...);
     if (CULAUNCH_UNLIKELY(!state_->HasChecked(kTypes<Arguments...>))) {
-      if (!CheckArguments(config, arguments...)) return CUDA_ERROR_INVALID_VALUE;
+      if (!HasGoodArguments(config.stream, arguments...)) return CUDA_ERROR_INVALID_VALUE;
       state_->SetChecked(kTypes<Arguments...>);
     }
     if constexpr ((detail::kIsArray<Arguments> || ...)) {
       const uint64_t differs =
           Differences(config.stream, std::index_sequence_for<Arguments...>(), arguments...);
-      if (CULAUNCH_UNLIKELY(differs != 0) && !CheckArguments(config, arguments...)) {
+      if (CULAUNCH_UNLIKELY(differs != 0) && !HasGoodArguments(config.stream, arguments...)) {
         return CUDA_ERROR_INVALID_VALUE;
       }
       if (CULAUNCH_UNLIKELY(state_->driver().note_array != nullptr)) {
@@ -130,31 +123,26 @@ class Kernel {
     return (detail::Differences(arguments, rules[kIndex], place) | ...);
   }
 
-  template <class... Arguments>
-  Status StatusOfCall(CUresult code, const LaunchConfig& config,
-                      const Arguments&... arguments) const {
-    Status status = CheckArguments(config, arguments...);
-    return status ? StatusOf(code, config) : std::move(status);
-  }
+  // What a code from LaunchChecked means.
+  Status StatusOfCall(CUresult code, const LaunchConfig& config, const ArgumentType* types,
+                      const ArrayArgument* const* arrays, size_t count) const;
 
-  // The error in the arguments of a call.
+  // What is wrong with the arguments of a call; arrays[i] is the i-th one where that is an array.
+  Status CheckArguments(const Stream& stream, const ArgumentType* types,
+                        const ArrayArgument* const* arrays, size_t count) const;
   template <class... Arguments>
-  Status CheckArguments(const LaunchConfig& config, const Arguments&... arguments) const {
+  bool HasGoodArguments(const Stream& stream, const Arguments&... arguments) const {
     const ArrayArgument* const arrays[] = {detail::ArrayIn(arguments)..., nullptr};
-    return detail::ArgumentCheck(*state_, config.stream)
-        .Run(kTypes<Arguments...>, arrays, sizeof...(Arguments));
+    return CheckArguments(stream, kTypes<Arguments...>, arrays, sizeof...(Arguments)).ok();
   }
 
-  // The driver does not have to find a configuration that contradicts the grid or itself.
-  CUresult LaunchWithAttributes(void** arguments, const LaunchConfig& config) const noexcept {
-    if (!config.IsPossible()) return CUDA_ERROR_INVALID_VALUE;
-    const AllAttributes all(config);
-    const CUresult code = state_->Launch(all.get(), config.stream.device, arguments);
-    all.WriteBack();
-    return code;
-  }
+  CUresult LaunchWithAttributes(void** arguments, const LaunchConfig& config) const noexcept;
 
   KernelState* state_;
 };
 
 CULAUNCH_NAMESPACE_END
+
+#if CULAUNCH_HEADER_ONLY
+#include "impl/kernel.h"
+#endif

@@ -4,21 +4,14 @@
 #include <cuda.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "by_name.h"
 #include "driver.h"
-#include "guard.h"
-#include "image_check.h"
-#include "image_metadata.h"
+#include "error.h"
 #include "kernel.h"
-#include "lock.h"
 #include "module_options.h"
-#include "text.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -41,31 +34,9 @@ class Module {
       : Module(TryLoad(bytes, size, std::move(options), driver).OrThrow()) {}
 
   // The same for programs without exceptions; on the process's default driver.
-  static Result<Module> TryLoad(const void* bytes, size_t size, ModuleOptions options = {}) {
-    const Result<Driver*> driver = Driver::TryGet();
-    return driver ? TryLoad(bytes, size, std::move(options), **driver)
-                  : Result<Module>(driver.error());
-  }
+  static Result<Module> TryLoad(const void* bytes, size_t size, ModuleOptions options = {});
   static Result<Module> TryLoad(const void* bytes, size_t size, ModuleOptions options,
-                                Driver& driver) {
-    ImageFormat format{};
-    if (Status checked = CheckImage(bytes, size, &format); !checked) return checked;
-    Module module(std::make_unique<State>(driver));
-    State& state = *module.state_;
-    if (Status read = ReadMetadata(bytes, size, format, &state.metadata); !read) return read;
-    if (format == ImageFormat::kPtx) {  // the driver finds its end by a null
-      state.text.assign(static_cast<const char*>(bytes), size);
-      bytes = state.text.c_str();
-      if (!options.HasJit(CU_JIT_ERROR_LOG_BUFFER)) {
-        // PTX may be compiled later, when a kernel is asked for: the log must live as long.
-        options.Jit(CU_JIT_ERROR_LOG_BUFFER, state.log);
-        options.Jit(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, sizeof state.log);
-      }
-    }
-    const CUresult code = options.Load(&state.library, bytes, driver.cuLibraryLoadData);
-    if (code != CUDA_SUCCESS) return state.StatusOf(code, "loading the image");
-    return module;
-  }
+                                Driver& driver);
 
   static Module FromFile(const std::string& path, Driver& driver = Driver::Get()) {
     return FromFile(path, ModuleOptions(), driver);
@@ -74,197 +45,70 @@ class Module {
                          Driver& driver = Driver::Get()) {
     return TryFromFile(path, std::move(options), driver).OrThrow();
   }
-  static Result<Module> TryFromFile(const std::string& path, ModuleOptions options = {}) {
-    const Result<Driver*> driver = Driver::TryGet();
-    return driver ? TryFromFile(path, std::move(options), **driver)
-                  : Result<Module>(driver.error());
-  }
-  static Result<Module> TryFromFile(const std::string& path, ModuleOptions options,
-                                    Driver& driver) {
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                               &std::fclose);
-    if (file == nullptr) return Error("cannot open the image " + path);
-    std::vector<char> bytes;
-    char buffer[65536];
-    for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, file.get())) != 0;) {
-      bytes.insert(bytes.end(), buffer, buffer + n);
-    }
-    if (std::ferror(file.get()) != 0) return Error("cannot read the image " + path);
-    return TryLoad(bytes.data(), bytes.size(), std::move(options), driver);
-  }
+  static Result<Module> TryFromFile(const std::string& path, ModuleOptions options = {});
+  static Result<Module> TryFromFile(const std::string& path, ModuleOptions options, Driver& driver);
 
-  Module(Module&&) noexcept = default;
+  Module(Module&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Module& operator=(Module&& other) noexcept {
     std::swap(state_, other.state_);
     return *this;
   }
   ~Module() {
-    if (state_ != nullptr && !state_->released) Unload();
+    if (state_ != nullptr) Destroy();
   }
 
   // Find a kernel by its name in the image (mangled, unless it is extern "C"), or by a name
   // expression that it was compiled for ("scale<float>"). Thread-safe; the driver is asked once.
   Kernel GetKernel(const std::string& asked) const { return TryGetKernel(asked).OrThrow(); }
 
-  Result<Kernel> TryGetKernel(const std::string& asked) const {
-    if (Status loaded = CheckLoaded(); !loaded) return loaded;
-    const LockGuard lock(state_->mutex);
-    if (Status loaded = CheckLoaded(); !loaded) return loaded;
-    const std::string& name = state_->NameInImage(asked);
-    if (const auto* known = state_->kernels.Find(name)) return Kernel(known->get());
-    CUkernel handle = nullptr;
-    CUresult code = driver().cuLibraryGetKernel(&handle, state_->library, name.c_str());
-    if (code == CUDA_ERROR_NOT_FOUND) return NotFound(name);
-    if (code != CUDA_SUCCESS) return state_->StatusOf(code, "finding kernel " + name);
-    auto kernel = std::make_unique<KernelState>(driver(), handle, name,
-                                                state_->metadata.signatures.Find(name));
-    code = kernel->ReadParameters();
-    if (code != CUDA_SUCCESS) {
-      return state_->StatusOf(code, "reading the parameters of kernel " + name);
-    }
-    return Kernel(state_->kernels.Set(name, std::move(kernel)).get());
-  }
+  Result<Kernel> TryGetKernel(const std::string& asked) const;
 
-  bool HasKernel(const std::string& asked) const {
-    CheckLoaded().OrThrow();
-    const LockGuard lock(state_->mutex);
-    CheckLoaded().OrThrow();
-    const std::string& name = state_->NameInImage(asked);
-    CUkernel handle = nullptr;
-    const CUresult code = driver().cuLibraryGetKernel(&handle, state_->library, name.c_str());
-    if (code != CUDA_ERROR_NOT_FOUND) state_->StatusOf(code, "finding kernel " + name).OrThrow();
-    return code == CUDA_SUCCESS;
-  }
+  bool HasKernel(const std::string& asked) const;
 
   Kernel operator[](const std::string& name) const { return GetKernel(name); }
 
   // Find a kernel and let its blocks have `bytes` of dynamic shared memory on every device; -1 is
   // the most that each device gives once opted in. (Launch opts in by itself where it must.)
-  Kernel GetKernelWithMaxDynamicSharedMemory(const std::string& name, int64_t bytes = -1) const {
-    const Kernel kernel = GetKernel(name);
-    for (int i = 0; i < driver().device_count(); ++i) {
-      const CUresult code = kernel.state().AllowDynamicSharedMemory(i, bytes);
-      if (code == CUDA_ERROR_NO_BINARY_FOR_GPU) continue;  // a launch there will say so
-      driver().Check(code, "allowing " + name + " " + detail::ToText(bytes) +
-                               " bytes of dynamic shared memory on device " + detail::ToText(i));
-    }
-    return kernel;
-  }
+  Kernel GetKernelWithMaxDynamicSharedMemory(const std::string& name, int64_t bytes = -1) const;
 
   // The names of all kernels, in the driver's order.
   std::vector<std::string> KernelNames() const { return TryKernelNames().OrThrow(); }
 
-  Result<std::vector<std::string>> TryKernelNames() const {
-    if (Status loaded = CheckLoaded(); !loaded) return loaded;
-    unsigned count = 0;
-    CUresult code = driver().cuLibraryGetKernelCount(&count, state_->library);
-    if (code != CUDA_SUCCESS) return state_->StatusOf(code, "counting the module's kernels");
-    std::vector<CUkernel> handles(count);
-    code = driver().cuLibraryEnumerateKernels(handles.data(), count, state_->library);
-    if (code != CUDA_SUCCESS) return state_->StatusOf(code, "listing the module's kernels");
-    std::vector<std::string> names;
-    for (const CUkernel handle : handles) {
-      const char* name = nullptr;
-      code = driver().cuKernelGetName(&name, handle);
-      if (code != CUDA_SUCCESS) return state_->StatusOf(code, "naming a kernel");
-      names.emplace_back(name);
-    }
-    return names;
-  }
+  Result<std::vector<std::string>> TryKernelNames() const;
 
   // The address and size of a __device__ or __constant__ variable on a device.
   GlobalVariable GetGlobal(const std::string& name, int ordinal) const {
     return TryGetGlobal(name, ordinal).OrThrow();
   }
 
-  Result<GlobalVariable> TryGetGlobal(const std::string& name, int ordinal) const {
-    if (Status loaded = CheckLoaded(); !loaded) return loaded;
-    if (Status known = driver().CheckDevice(ordinal); !known) return known;
-    const DeviceGuard guard(driver(), ordinal);
-    if (guard.code() != CUDA_SUCCESS) {
-      return driver().StatusOf(guard.code(), "making the device current");
-    }
-    GlobalVariable variable{};
-    const CUresult code = driver().cuLibraryGetGlobal(&variable.address, &variable.size,
-                                                      state_->library, name.c_str());
-    if (code == CUDA_ERROR_NOT_FOUND) {
-      return Error(ErrorKind::kCall, code, driver().ErrorName(code),
-                   "the module has no variable \"" + name +
-                       "\": give its name in the image (mangled, if it is in a namespace)");
-    }
-    if (code != CUDA_SUCCESS) return driver().StatusOf(code, "finding variable " + name);
-    return variable;
-  }
+  Result<GlobalVariable> TryGetGlobal(const std::string& name, int ordinal) const;
 
   // Unload now. Kernels of it that are called later report that; kernels that still run on the
   // GPU must have ended.
-  void Unload() noexcept {
-    if (state_ == nullptr) return;  // moved from
-    const LockGuard lock(state_->mutex);
-    if (state_->library == nullptr) return;
-    for (const auto& kernel : state_->kernels.values()) kernel->MarkUnloaded();
-    driver().cuLibraryUnload(state_->library);
-    state_->library = nullptr;
-  }
+  void Unload() noexcept;
 
   // Never unload: for modules that live as long as the process.
-  void Release() noexcept {
-    if (state_ != nullptr) state_->released = true;
-  }
+  void Release() noexcept;
 
   // Whether its image is in the driver: not after Unload(), nor once it was moved from.
-  bool IsLoaded() const noexcept { return state_ != nullptr && state_->library != nullptr; }
-  CUlibrary handle() const noexcept { return state_ != nullptr ? state_->library : nullptr; }
-  Driver& driver() const noexcept { return state_->driver; }
+  bool IsLoaded() const noexcept { return handle() != nullptr; }
+  CUlibrary handle() const noexcept;
+  Driver& driver() const noexcept;
 
  private:
-  struct State {
-    explicit State(Driver& own_driver) noexcept : driver(own_driver) {}
+  struct State;
 
-    Driver& driver;
-    CUlibrary library = nullptr;
-    bool released = false;
-    Mutex mutex;
-    ByName<std::unique_ptr<KernelState>> kernels;
-    ImageMetadata metadata;
-    std::string text;     // of PTX: an option may say that the driver copies none
-    char log[8192] = "";  // of the compiler in the driver
+  explicit Module(State* state) noexcept : state_(state) {}
 
-    const std::string& NameInImage(const std::string& asked) const {
-      const std::string* name = metadata.names.Find(asked);
-      return name != nullptr ? *name : asked;
-    }
+  void Destroy() noexcept;
+  Status CheckLoaded() const;
+  Error NotFound(const std::string& name) const;
 
-    // An error when a call failed, with what the compiler in the driver says.
-    Status StatusOf(CUresult code, const std::string& what) const {
-      const Status status = driver.StatusOf(code, what);
-      if (status || log[0] == '\0') return status ? Status() : Status(status.error());
-      return Error(ErrorKind::kDriver, code, driver.ErrorName(code),
-                   std::string(status.what()) + "\n" + log);
-    }
-  };
-
-  explicit Module(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
-
-  Status CheckLoaded() const {
-    if (state_ == nullptr) return Error("the module was moved from: use the one it was moved to");
-    if (state_->library == nullptr) return Error("the module was unloaded: load it again");
-    return {};
-  }
-
-  Error NotFound(const std::string& name) const {
-    std::string text = "the module has no kernel \"" + name + "\"; it has";
-    const Result<std::vector<std::string>> names = TryKernelNames();
-    if (!names) return names.error();
-    for (const std::string& other : *names) text.append(" ").append(other);
-    for (const auto& [expression, place] : state_->metadata.names.numbers()) {
-      text.append(" ").append(expression);
-    }
-    return Error(ErrorKind::kCall, CUDA_ERROR_NOT_FOUND, driver().ErrorName(CUDA_ERROR_NOT_FOUND),
-                 names->empty() ? text + " none" : text);
-  }
-
-  std::unique_ptr<State> state_;
+  State* state_;
 };
 
 CULAUNCH_NAMESPACE_END
+
+#if CULAUNCH_HEADER_ONLY
+#include "impl/module.h"
+#endif

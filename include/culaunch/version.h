@@ -13,6 +13,31 @@
 #define CULAUNCH_HIDDEN __attribute__((visibility("hidden")))
 #endif
 
+// Where the functions are that a launch does not run: checks, words of errors, loading. With 1, the
+// default, each file compiles those that it uses. With 0 the header declares them, and one file of
+// the program compiles them all: it includes <culaunch/implementation.h>. CMake's
+// culaunch::culaunch, load_inline and culaunch.export choose 0 and bring that file.
+#if !defined(CULAUNCH_HEADER_ONLY)
+#define CULAUNCH_HEADER_ONLY 1
+#endif
+
+// There once in a program, however many files bring it. Empty, by a definition of its own, where one
+// file does: then the compiler may inline such functions when it links.
+#if !defined(CULAUNCH_ONCE)
+#if defined(_WIN32)
+#define CULAUNCH_ONCE
+#else
+#define CULAUNCH_ONCE __attribute__((weak))
+#endif
+#endif
+
+// Before the definition of each such function, in the headers of impl/.
+#if CULAUNCH_HEADER_ONLY
+#define CULAUNCH_INLINE inline
+#else
+#define CULAUNCH_INLINE CULAUNCH_ONCE
+#endif
+
 // A function that is not inlined.
 #if defined(__GNUC__)
 #define CULAUNCH_SEPARATE __attribute__((noinline))

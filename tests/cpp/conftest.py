@@ -72,6 +72,20 @@ def build(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def build_thin(build):
+    """Compile as ``build`` does, with what the header only declares in a file of its own."""
+
+    def run(compiler: str, output: str, *words: str | Path) -> Path:
+        flags = ("-DCULAUNCH_HEADER_ONLY=0", *(word for word in words if str(word)[0] == "-"))
+        source = Path(cl.cmake_dir()) / "culaunch.cpp"
+        ours = (word for word in flags if word not in ("-shared", "-c"))
+        part = build(compiler, "culaunch.o", "-c", "-fPIC", *ours, source)
+        return build(compiler, output, "-DCULAUNCH_HEADER_ONLY=0", *words, part)
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def jit_part(build):
     """Compile what ``culaunch/jit.h`` declares, which takes long: once for a compiler and flags."""
     built: dict[tuple[str, ...], Path] = {}

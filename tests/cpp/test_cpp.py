@@ -31,9 +31,39 @@ PROGRAMS = (
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_under_sanitizers(build, gxx, run_cpp, name):
+def test_under_sanitizers(build_thin, gxx, run_cpp, name):
+    program = build_thin(gxx, name, *WARNINGS, *SANITIZERS, HERE / f"test_{name}.cpp")
+    assert run_cpp(program) == ""
+
+
+@pytest.mark.parametrize("name", ["kernel", "module"])
+def test_header_only_under_sanitizers(build, gxx, run_cpp, name):
     program = build(gxx, name, *WARNINGS, *SANITIZERS, HERE / f"test_{name}.cpp")
     assert run_cpp(program) == ""
+
+
+def test_files_of_both_ways_are_one_program(build, build_thin, gxx, run_cpp, tmp_path):
+    """A file that compiles all that it uses has the driver of the others, and their modules."""
+    (tmp_path / "part.cpp").write_text(
+        "#include <culaunch/culaunch.h>\n"
+        "CULAUNCH_EMBED_CUBIN(shared);\n"
+        "void* PART() { return &CULAUNCH_GET_MODULE(shared); }\n"
+        "void* PART_DRIVER() { return &culaunch::Driver::Get(); }\n"
+    )
+    (tmp_path / "main.cpp").write_text(
+        "void* ThinModule(); void* FullModule(); void* ThinDriver(); void* FullDriver();\n"
+        "int main() { return ThinModule() != FullModule() || ThinDriver() != FullDriver(); }\n"
+    )
+    cl.embed(PTX.format(name="of_both").encode(), tmp_path / "shared.o", "shared")
+    for level in ("-O0", "-O2"):
+        names = ("-DPART=FullModule", "-DPART_DRIVER=FullDriver", tmp_path / "part.cpp")
+        full = build(gxx, "full.o", level, "-c", *names)
+        names = ("-DPART=ThinModule", "-DPART_DRIVER=ThinDriver", tmp_path / "part.cpp")
+        thin = build(gxx, "thin.o", level, "-c", "-DCULAUNCH_HEADER_ONLY=0", *names)
+        for parts in ((full, thin), (thin, full)):
+            program = build_thin(gxx, "both", level, tmp_path / "main.cpp", *parts,
+                                 tmp_path / "shared.o")  # fmt: skip
+            assert run_cpp(program) == ""
 
 
 @pytest.mark.parametrize("devices", ["1", "2"])
@@ -158,9 +188,13 @@ def spelled(header):
 
 def test_no_header_depends_on_another_one_being_included_first(build, gxx, tmp_path):
     for header in headers(of_tvm_ffi=False):
-        source = tmp_path / f"{header.stem}.cpp"
-        source.write_text(f"#include <{spelled(header)}>\n" * 2)
-        build(gxx, "alone.o", "-fsyntax-only", *WARNINGS, source)
+        # Header-only, those that declare end with those that define.
+        is_split = header.parent.name == "impl" or (header.parent / "impl" / header.name).exists()
+        for way in ("0", "1") if is_split else ("0",):
+            source = tmp_path / f"{header.parent.name}_{header.stem}.cpp"
+            source.write_text(f"#include <{spelled(header)}>\n" * 2)
+            define = f"-DCULAUNCH_HEADER_ONLY={way}"
+            build(gxx, "alone.o", "-fsyntax-only", define, *WARNINGS, source)
 
 
 @pytest.mark.needs("tvm_ffi")

@@ -1,0 +1,2 @@
+// culaunch::culaunch: what <culaunch/culaunch.h> declares.
+#include <culaunch/implementation.h>

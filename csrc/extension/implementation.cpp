@@ -1,0 +1,2 @@
+// What the C++ header declares, compiled once for the extension.
+#include <culaunch/implementation.h>

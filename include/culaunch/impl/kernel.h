@@ -1,0 +1,55 @@
+// What kernel.h declares: checks of a call, and the words for one that failed.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "../argument.h"
+#include "../argument_check.h"
+#include "../array_argument.h"
+#include "../demangle.h"
+#include "../error.h"
+#include "../explain.h"
+#include "../guard.h"
+#include "../kernel.h"
+#include "../launch_config.h"
+#include "../version.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+CULAUNCH_INLINE Status Kernel::StatusOf(CUresult code, const LaunchConfig& config) const {
+  if (code == CUDA_SUCCESS) return {};
+  if (Status possible = config.Check(); !possible) return possible;
+  int ordinal = config.stream.device;
+  if (ordinal < 0) StreamDevice(state_->driver(), config.stream.handle, &ordinal);
+  return ExplainLaunch(state_->driver(), handle(), Demangle(name()), AllAttributes(config).get(),
+                       ordinal, code);
+}
+
+CULAUNCH_INLINE Status Kernel::StatusOfCall(CUresult code, const LaunchConfig& config,
+                                            const ArgumentType* types,
+                                            const ArrayArgument* const* arrays,
+                                            size_t count) const {
+  Status status = CheckArguments(config.stream, types, arrays, count);
+  return status ? StatusOf(code, config) : std::move(status);
+}
+
+CULAUNCH_INLINE Status Kernel::CheckArguments(const Stream& stream, const ArgumentType* types,
+                                              const ArrayArgument* const* arrays,
+                                              size_t count) const {
+  return detail::ArgumentCheck(*state_, stream).Run(types, arrays, count);
+}
+
+// The driver does not have to find a configuration that contradicts the grid or itself.
+CULAUNCH_INLINE CUresult Kernel::LaunchWithAttributes(void** arguments,
+                                                      const LaunchConfig& config) const noexcept {
+  if (!config.IsPossible()) return CUDA_ERROR_INVALID_VALUE;
+  const AllAttributes all(config);
+  const CUresult code = state_->Launch(all.get(), config.stream.device, arguments);
+  all.WriteBack();
+  return code;
+}
+
+CULAUNCH_NAMESPACE_END

@@ -1,0 +1,14 @@
+// The functions that culaunch.h and arguments.h declare and a launch does not run, for programs
+// with CULAUNCH_HEADER_ONLY=0: include this in one source file of a program or a shared library.
+// Two files that do so do no harm but to the time that it takes to compile them.
+#pragma once
+
+#include "impl/arguments.h"
+#include "impl/driver.h"
+#include "impl/embed.h"
+#include "impl/error.h"
+#include "impl/guard.h"
+#include "impl/kernel.h"
+#include "impl/kernel_on_devices.h"
+#include "impl/kernel_state.h"
+#include "impl/module.h"
