@@ -46,6 +46,9 @@ class Driver : public DriverTable {
     return TryOpen(choice).OrThrow();
   }
 
+  // A driver without functions or devices, for what has none.
+  static Driver& None() noexcept;
+
   // device_types: DLPack's device types that are this driver's memory, its own first.
   Driver(const DriverTable& table, std::string name, std::vector<int> device_types);
 

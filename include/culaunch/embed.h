@@ -37,6 +37,8 @@ constexpr unsigned long long SizeOfArray(const Byte (&)[kSize]) {
 // next one loads it again. CULAUNCH_GET_MODULE is a user that stays.
 class SharedModule {
  public:
+  // A user of no image: its module is empty, as after a move.
+  SharedModule() noexcept : image_(nullptr) {}
   explicit SharedModule(detail::EmbeddedImage* image) noexcept : image_(image) {}
   SharedModule(SharedModule&& other) noexcept : image_(std::exchange(other.image_, nullptr)) {}
   SharedModule& operator=(SharedModule&& other) noexcept {

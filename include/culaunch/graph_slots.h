@@ -31,7 +31,8 @@ class GraphSlots {
   explicit GraphSlots(Driver& driver) noexcept : driver_(driver) {}
   ~GraphSlots() {
     for (Slot& slot : slots_) {
-      if (slot.graph == nullptr) continue;
+      // One that was destroyed is of nobody any more, and its driver may be gone.
+      if (slot.graph == nullptr || !slot.graph->IsMade()) continue;
       driver_.graphs.Remove(slot.graph.get());
       const RelaxedCaptureGuard relaxed(driver_);
       slot.graph.reset();

@@ -21,10 +21,22 @@ CULAUNCH_NAMESPACE_BEGIN
 
 class Arguments;
 
-// A kernel of a module. Cheap to copy; valid as long as its module.
+// A kernel of a module. Cheap to copy. It keeps no module loaded: a call after the module is gone,
+// or of an empty handle, is an error that says so.
 class Kernel {
  public:
-  explicit Kernel(KernelState* state) noexcept : state_(state) {}
+  Kernel() noexcept : Kernel(&KernelState::OfNone()) {}
+  explicit Kernel(KernelState* state) noexcept : state_(state) { state_->Enter(); }
+  Kernel(const Kernel& other) noexcept : Kernel(other.state_) {}
+  Kernel& operator=(const Kernel& other) noexcept {
+    other.state_->Enter();
+    std::exchange(state_, other.state_)->Leave();
+    return *this;
+  }
+  ~Kernel() { state_->Leave(); }
+
+  // Whether it is of a module that is still loaded.
+  explicit operator bool() const noexcept { return handle() != nullptr; }
 
   const std::string& name() const noexcept { return state_->name(); }
   const std::vector<Parameter>& parameters() const noexcept { return state_->parameters(); }
@@ -123,15 +135,17 @@ class Kernel {
     return (detail::Differences(arguments, rules[kIndex], place) | ...);
   }
 
+  friend class Arguments;
+
   // What a code from LaunchChecked means.
   Status StatusOfCall(CUresult code, const LaunchConfig& config, const ArgumentType* types,
                       const ArrayArgument* const* arrays, size_t count) const;
 
   // What is wrong with the arguments of a call; arrays[i] is the i-th one where that is an array.
-  Status CheckArguments(const Stream& stream, const ArgumentType* types,
+  Status CheckArguments(Stream stream, const ArgumentType* types,
                         const ArrayArgument* const* arrays, size_t count) const;
   template <class... Arguments>
-  bool HasGoodArguments(const Stream& stream, const Arguments&... arguments) const {
+  bool HasGoodArguments(Stream stream, const Arguments&... arguments) const {
     const ArrayArgument* const arrays[] = {detail::ArrayIn(arguments)..., nullptr};
     return CheckArguments(stream, kTypes<Arguments...>, arrays, sizeof...(Arguments)).ok();
   }

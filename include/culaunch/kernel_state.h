@@ -24,7 +24,8 @@ class GraphPass;
 class GraphSlots;
 class ParameterType;
 
-// The module owns it; its address is stable.
+// The module and the handles share it: it outlives the module as long as somebody holds a handle,
+// and has no kernel then. Its address is stable.
 class KernelState : public KernelOnDevices {
  public:
   // signature: the parameters' types where the image says them (see ImageMetadata).
@@ -33,6 +34,16 @@ class KernelState : public KernelOnDevices {
   KernelState(const KernelState&) = delete;
   KernelState& operator=(const KernelState&) = delete;
   ~KernelState();
+
+  // Count who holds it; the last one deletes it.
+  void Enter() noexcept { holders_.fetch_add(1, std::memory_order_relaxed); }
+  void Leave() noexcept {
+    if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) Delete();
+  }
+
+  // The state of no kernel, for handles that are empty. It launches nothing.
+  static KernelState& OfNone() noexcept;
+  bool IsOfNone() const noexcept { return name_.empty(); }
 
   // Launch as KernelOnDevices does, or as a graph of one node if graphs are on. If this thread
   // records, its recorder takes the launch.
@@ -100,6 +111,8 @@ class KernelState : public KernelOnDevices {
  private:
   static constexpr unsigned kChecked = 4;
 
+  void Delete() noexcept;
+
   void MakeArrayRules();
 
   bool LaunchAsGraph(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept;
@@ -109,6 +122,7 @@ class KernelState : public KernelOnDevices {
   std::atomic<unsigned> next_checked_{0};
   std::vector<detail::ArrayRule> array_rules_;
   int own_device_type_;
+  std::atomic<int> holders_{0};
   std::string name_;
   std::vector<Parameter> parameters_;
   Mutex types_mutex_;

@@ -26,6 +26,8 @@ struct GlobalVariable {
 // unloads it; Release() keeps it for the life of the process, as static modules must.
 class Module {
  public:
+  // An empty one, as one that was moved from.
+  Module() noexcept : state_(nullptr) {}
   // Load an image: a cubin, a fatbin or PTX. The driver keeps a copy of its own, unless an option
   // says otherwise.
   Module(const void* bytes, size_t size, Driver& driver = Driver::Get())

@@ -21,8 +21,8 @@
 #define CULAUNCH_HEADER_ONLY 1
 #endif
 
-// There once in a program, however many files bring it. Empty, by a definition of its own, where one
-// file does: then the compiler may inline such functions when it links.
+// There once in a program, however many files bring it. Empty, by a definition of its own, where
+// one file does: then the compiler may inline such functions when it links.
 #if !defined(CULAUNCH_ONCE)
 #if defined(_WIN32)
 #define CULAUNCH_ONCE

@@ -26,7 +26,7 @@ PTX = """.version 8.0
 
 PROGRAMS = (
     "arguments", "module", "kernel", "launch_attributes", "devices", "errors", "calls",
-    "explicit_graph",
+    "explicit_graph", "lifetimes",
 )  # fmt: skip
 
 
@@ -36,7 +36,7 @@ def test_under_sanitizers(build_thin, gxx, run_cpp, name):
     assert run_cpp(program) == ""
 
 
-@pytest.mark.parametrize("name", ["kernel", "module"])
+@pytest.mark.parametrize("name", ["kernel", "lifetimes"])
 def test_header_only_under_sanitizers(build, gxx, run_cpp, name):
     program = build(gxx, name, *WARNINGS, *SANITIZERS, HERE / f"test_{name}.cpp")
     assert run_cpp(program) == ""

@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "../argument_check.h"
 #include "../arguments.h"
 #include "../array_argument.h"
 #include "../error.h"
@@ -17,8 +16,7 @@ CULAUNCH_NAMESPACE_BEGIN
 CULAUNCH_INLINE Status Arguments::CheckFor(const Kernel& kernel, const Stream& stream) const {
   std::vector<const ArrayArgument*> arrays(types_.size(), nullptr);
   for (const auto& [index, array] : arrays_) arrays[index] = &array;
-  return detail::ArgumentCheck(kernel.state(), stream)
-      .Run(types_.data(), arrays.data(), types_.size());
+  return kernel.CheckArguments(stream, types_.data(), arrays.data(), types_.size());
 }
 
 CULAUNCH_INLINE Status Kernel::TryLaunch(const LaunchConfig& config,

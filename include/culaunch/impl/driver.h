@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,12 @@ struct Driver::Default {
 inline Driver::Default& Driver::TheDefault() noexcept {
   static Default instance;
   return instance;
+}
+
+CULAUNCH_INLINE Driver& Driver::None() noexcept {
+  alignas(Driver) static unsigned char place[sizeof(Driver)];
+  static auto* const none = new (place) Driver(DriverTable(), {}, {}, NotInitialised());
+  return *none;
 }
 
 CULAUNCH_INLINE Result<Driver*> Driver::TryGet() {

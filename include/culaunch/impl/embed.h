@@ -101,7 +101,10 @@ CULAUNCH_INLINE Result<SharedModule> SharedModule::TryUse(const char* name, cons
   return SharedModule(*image);
 }
 
-CULAUNCH_INLINE Module& SharedModule::operator*() const noexcept { return *image_->module; }
+CULAUNCH_INLINE Module& SharedModule::operator*() const noexcept {
+  static Module none;
+  return image_ != nullptr ? *image_->module : none;
+}
 
 CULAUNCH_INLINE void SharedModule::Leave() noexcept { image_->Leave(); }
 

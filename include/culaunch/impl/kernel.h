@@ -19,8 +19,18 @@
 
 CULAUNCH_NAMESPACE_BEGIN
 
+namespace detail {
+
+inline Error EmptyKernel() {
+  return Error(ErrorKind::kCall, CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE",
+               "the kernel is empty: assign one of a module first, kernel = module[\"name\"]");
+}
+
+}  // namespace detail
+
 CULAUNCH_INLINE Status Kernel::StatusOf(CUresult code, const LaunchConfig& config) const {
   if (code == CUDA_SUCCESS) return {};
+  if (state_->IsOfNone()) return detail::EmptyKernel();
   if (Status possible = config.Check(); !possible) return possible;
   int ordinal = config.stream.device;
   if (ordinal < 0) StreamDevice(state_->driver(), config.stream.handle, &ordinal);
@@ -36,9 +46,10 @@ CULAUNCH_INLINE Status Kernel::StatusOfCall(CUresult code, const LaunchConfig& c
   return status ? StatusOf(code, config) : std::move(status);
 }
 
-CULAUNCH_INLINE Status Kernel::CheckArguments(const Stream& stream, const ArgumentType* types,
+CULAUNCH_INLINE Status Kernel::CheckArguments(Stream stream, const ArgumentType* types,
                                               const ArrayArgument* const* arrays,
                                               size_t count) const {
+  if (state_->IsOfNone()) return detail::EmptyKernel();
   return detail::ArgumentCheck(*state_, stream).Run(types, arrays, count);
 }
 

@@ -19,7 +19,9 @@ CULAUNCH_NAMESPACE_BEGIN
 CULAUNCH_INLINE KernelOnDevices::KernelOnDevices(Driver& own_driver, CUkernel own_handle)
     : driver_(own_driver),
       handle_(own_handle),
-      devices_(std::make_unique<DeviceState[]>(static_cast<size_t>(own_driver.device_count()))),
+      devices_(own_driver.device_count() == 0 ? nullptr
+                                              : std::make_unique<DeviceState[]>(static_cast<size_t>(
+                                                    own_driver.device_count()))),
       device_count_(own_driver.device_count()) {}
 
 CULAUNCH_INLINE void KernelOnDevices::MarkUnloaded() noexcept {
@@ -133,6 +135,7 @@ CULAUNCH_INLINE bool KernelOnDevices::IsPrimaryCurrent(int ordinal) const noexce
 
 CULAUNCH_INLINE CUresult KernelOnDevices::LaunchAsking(const CUlaunchConfig& config, int ordinal,
                                                        void** arguments) noexcept {
+  if (handle() == nullptr) return CUDA_ERROR_INVALID_HANDLE;  // the module is gone
   int resident_on = -1;
   if (IsDefaultStream(config.hStream)) {
     CUcontext current = nullptr;

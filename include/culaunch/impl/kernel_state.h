@@ -30,6 +30,19 @@ CULAUNCH_INLINE KernelState::KernelState(Driver& own_driver, CUkernel own_handle
   for (const std::string& type : *signature) types_.emplace_back(type);
 }
 
+// Never destroyed, for a handle in a static variable may be the last thing there is.
+CULAUNCH_INLINE KernelState& KernelState::OfNone() noexcept {
+  static KernelState* const none = [] {
+    alignas(KernelState) static unsigned char place[sizeof(KernelState)];
+    auto* state = new (place) KernelState(Driver::None(), nullptr, {});
+    state->Enter();
+    return state;
+  }();
+  return *none;
+}
+
+CULAUNCH_INLINE void KernelState::Delete() noexcept { delete this; }
+
 CULAUNCH_INLINE KernelState::~KernelState() { delete graphs_.load(std::memory_order_acquire); }
 
 CULAUNCH_INLINE CUresult KernelState::FunctionFor(const CUlaunchConfig& config, int* ordinal,
@@ -45,8 +58,8 @@ CULAUNCH_INLINE CUresult KernelState::FunctionFor(const CUlaunchConfig& config, 
 
 CULAUNCH_INLINE void KernelState::MarkUnloaded() noexcept {
   KernelOnDevices::MarkUnloaded();
-  is_loaded_->store(false, std::memory_order_release);
   driver().graphs.Drop(static_cast<KernelOnDevices*>(this));
+  is_loaded_->store(false, std::memory_order_release);
 }
 
 CULAUNCH_INLINE CUresult KernelState::ReadParameters() {

@@ -33,7 +33,7 @@ struct Module::State {
   CUlibrary library = nullptr;
   bool released = false;
   Mutex mutex;
-  ByName<std::unique_ptr<KernelState>> kernels;
+  ByName<Kernel> kernels;
   ImageMetadata metadata;
   std::string text;     // of PTX: an option may say that the driver copies none
   char log[8192] = "";  // of the compiler in the driver
@@ -109,18 +109,18 @@ CULAUNCH_INLINE Result<Kernel> Module::TryGetKernel(const std::string& asked) co
   const LockGuard lock(state_->mutex);
   if (Status loaded = CheckLoaded(); !loaded) return loaded;
   const std::string& name = state_->NameInImage(asked);
-  if (const auto* known = state_->kernels.Find(name)) return Kernel(known->get());
+  if (const auto* known = state_->kernels.Find(name)) return Kernel(*known);
   CUkernel handle = nullptr;
   CUresult code = driver().cuLibraryGetKernel(&handle, state_->library, name.c_str());
   if (code == CUDA_ERROR_NOT_FOUND) return NotFound(name);
   if (code != CUDA_SUCCESS) return state_->StatusOf(code, "finding kernel " + name);
-  auto kernel =
-      std::make_unique<KernelState>(driver(), handle, name, state_->metadata.signatures.Find(name));
-  code = kernel->ReadParameters();
+  const Kernel kernel(
+      new KernelState(driver(), handle, name, state_->metadata.signatures.Find(name)));
+  code = kernel.state().ReadParameters();
   if (code != CUDA_SUCCESS) {
     return state_->StatusOf(code, "reading the parameters of kernel " + name);
   }
-  return Kernel(state_->kernels.Set(name, std::move(kernel)).get());
+  return Kernel(state_->kernels.Set(name, kernel));
 }
 
 CULAUNCH_INLINE bool Module::HasKernel(const std::string& asked) const {
@@ -188,7 +188,7 @@ CULAUNCH_INLINE void Module::Unload() noexcept {
   if (state_ == nullptr) return;  // moved from
   const LockGuard lock(state_->mutex);
   if (state_->library == nullptr) return;
-  for (const auto& kernel : state_->kernels.values()) kernel->MarkUnloaded();
+  for (const Kernel& kernel : state_->kernels.values()) kernel.state().MarkUnloaded();
   driver().cuLibraryUnload(state_->library);
   state_->library = nullptr;
 }
@@ -204,7 +204,10 @@ CULAUNCH_INLINE CUlibrary Module::handle() const noexcept {
 CULAUNCH_INLINE Driver& Module::driver() const noexcept { return state_->driver; }
 
 CULAUNCH_INLINE Status Module::CheckLoaded() const {
-  if (state_ == nullptr) return Error("the module was moved from: use the one it was moved to");
+  if (state_ == nullptr) {
+    return Error(
+        "the module was moved from, or is empty: use the one it was moved to, or load one");
+  }
   if (state_->library == nullptr) return Error("the module was unloaded: load it again");
   return {};
 }
