@@ -1,5 +1,6 @@
 // CULAUNCH_CHECK, and a driver that is not there, too old, or broken.
 #include "check.h"
+#include "culaunch/demangle.h"
 
 using culaunch::Driver;
 

@@ -1,0 +1,4 @@
+// What any file that launches a kernel compiles.
+#include <cuda.h>
+
+int Nothing() { return CUDA_SUCCESS; }

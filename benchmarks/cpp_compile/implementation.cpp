@@ -1,0 +1,2 @@
+// What culaunch.h only declares: once in a program.
+#include <culaunch/implementation.h>
