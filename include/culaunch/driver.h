@@ -46,7 +46,7 @@ class Driver : public DriverTable {
     return TryOpen(choice).OrThrow();
   }
 
-  // A driver without functions or devices, for what has none.
+  // A driver without functions and devices, for empty handles.
   static Driver& None() noexcept;
 
   // device_types: DLPack's device types that are this driver's memory, its own first.

@@ -137,11 +137,11 @@ class Kernel {
 
   friend class Arguments;
 
-  // What a code from LaunchChecked means.
+  // The meaning of a code from LaunchChecked.
   Status StatusOfCall(CUresult code, const LaunchConfig& config, const ArgumentType* types,
                       const ArrayArgument* const* arrays, size_t count) const;
 
-  // What is wrong with the arguments of a call; arrays[i] is the i-th one where that is an array.
+  // The error in the arguments of a call. arrays[i] is the i-th argument if that is an array.
   Status CheckArguments(Stream stream, const ArgumentType* types,
                         const ArrayArgument* const* arrays, size_t count) const;
   template <class... Arguments>

@@ -24,7 +24,7 @@ class GraphPass;
 class GraphSlots;
 class ParameterType;
 
-// The module and the handles share it: it outlives the module as long as somebody holds a handle,
+// The module and the handles share it. It outlives the module as long as a handle exists,
 // and has no kernel then. Its address is stable.
 class KernelState : public KernelOnDevices {
  public:

@@ -12,7 +12,7 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace detail {
 
-// Of a library that is compiled with exceptions and serves files without them, the file decides.
+// The caller decides: a library with exceptions may serve files without them.
 CULAUNCH_INLINE void Raise(const Error& error, bool can_throw) {
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)
   if (can_throw) throw Error(error);
