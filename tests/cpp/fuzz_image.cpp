@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "culaunch/culaunch.h"
+#include "culaunch/image_check.h"
+#include "culaunch/image_metadata.h"
 
 static bool IsRefused(const std::vector<char>& bytes) {
   const std::vector<char> exact(bytes.begin(), bytes.end());
