@@ -2,7 +2,8 @@
 
 # culaunch_add_kernels(<target> NAME <name> SOURCES <a.cu>...
 #                      ARCHITECTURES <80 90a 100f 90-virtual>... [FATBIN | CUBIN]
-#                      [INCLUDE_DIRECTORIES <dir>...] [OPTIONS <option>...] [DEPENDS <file>...])
+#                      [NAMES <expression>...] [INCLUDE_DIRECTORIES <dir>...] [OPTIONS <option>...]
+#                      [DEPENDS <file>...])
 #
 # Compile the sources together to one image, embed it in <target> for CULAUNCH_EMBED_CUBIN(<name>),
 # and link culaunch::culaunch. An architecture is native code; one with "-virtual" is PTX, for
@@ -11,7 +12,7 @@
 # it includes, an option or the compiler changes.
 function(culaunch_add_kernels target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "FATBIN;CUBIN" "NAME"
-                        "SOURCES;ARCHITECTURES;INCLUDE_DIRECTORIES;OPTIONS;DEPENDS")
+                        "SOURCES;ARCHITECTURES;NAMES;INCLUDE_DIRECTORIES;OPTIONS;DEPENDS")
   _culaunch_check_call(culaunch_add_kernels "${target}" "${arg_NAME}")
   _culaunch_check_kinds("culaunch_add_kernels(${target})")
   if(NOT arg_SOURCES)
@@ -26,19 +27,21 @@ function(culaunch_add_kernels target)
   string(TOLOWER "${kind}" suffix)
   set(image "${directory}/${arg_NAME}.${suffix}")
   culaunch_generate_cubin("${image}" SOURCES ${arg_SOURCES} ARCHITECTURES ${arg_ARCHITECTURES}
-                          ${kind} INCLUDE_DIRECTORIES ${arg_INCLUDE_DIRECTORIES}
+                          ${kind} NAMES ${arg_NAMES}
+                          INCLUDE_DIRECTORIES ${arg_INCLUDE_DIRECTORIES}
                           OPTIONS ${arg_OPTIONS} DEPENDS ${arg_DEPENDS})
   culaunch_embed_cubin("${target}" NAME "${arg_NAME}" CUBIN "${image}")
 endfunction()
 
 # culaunch_generate_cubin(<output> SOURCES <a.cu>... ARCHITECTURES <80 90a 90-virtual>...
-#                         [FATBIN | CUBIN | PTX] [INCLUDE_DIRECTORIES <dir>...]
-#                         [OPTIONS <option>...] [DEPENDS <file>...])
+#                         [FATBIN | CUBIN | PTX] [NAMES <expression>...]
+#                         [INCLUDE_DIRECTORIES <dir>...] [OPTIONS <option>...] [DEPENDS <file>...])
 #
-# Add the command that compiles the sources, as one, to the file <output>.
+# Add the command that compiles the sources, as one, to the file <output>. Each name expression
+# ("scale<float>") is instantiated, and the image has a kernel of that name.
 function(culaunch_generate_cubin output)
   cmake_parse_arguments(PARSE_ARGV 1 arg "FATBIN;CUBIN;PTX" ""
-                        "SOURCES;ARCHITECTURES;INCLUDE_DIRECTORIES;OPTIONS;DEPENDS")
+                        "SOURCES;ARCHITECTURES;NAMES;INCLUDE_DIRECTORIES;OPTIONS;DEPENDS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "culaunch_generate_cubin: unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -86,9 +89,20 @@ function(culaunch_generate_cubin output)
   endforeach()
   list(REMOVE_DUPLICATES directories)
   list(LENGTH sources count)
+  # nvcc instantiates what host code names: a function that nobody calls.
+  set(named "")
+  set(index 0)
+  foreach(name IN LISTS arg_NAMES)
+    list(APPEND named "--name=${name}")
+    if(CULAUNCH_NVCC)
+      string(APPEND unity "__attribute__((unused)) static const void* culaunch_use_${index}() "
+                          "{ return (const void*)(${name}); }\n")
+      math(EXPR index "${index} + 1")
+    endif()
+  endforeach()
   # One image is compiled from one text; several sources are that text together.
   set(source "${sources}")
-  if(count GREATER 1)
+  if(count GREATER 1 OR index GREATER 0)
     set(source "${output}.cu")
     file(CONFIGURE OUTPUT "${source}" CONTENT "${unity}" @ONLY)
   endif()
@@ -114,6 +128,20 @@ function(culaunch_generate_cubin output)
     string(REPLACE " " "\\ " escaped "${output}")
     set(command "${CULAUNCH_NVCC}" -std=c++17 ${flags} ${arg_OPTIONS} -MD -MF "${output}.d"
                 -MT "${escaped}" -o "${output}" "${source}")
+    if(named)
+      set(flags "")
+      foreach(directory IN LISTS directories)
+        list(APPEND flags "--include-dir=${directory}")
+      endforeach()
+      foreach(option IN LISTS arg_OPTIONS)
+        list(APPEND flags "--option=${option}")
+      endforeach()
+      list(GET archs 0 arch)
+      list(APPEND command COMMAND "${CULAUNCH_PYTHON}"
+                  "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/culaunch_tool.py" name "${source}"
+                  "${output}" "--nvcc=${CULAUNCH_NVCC}" "--arch=${arch}" --option=-std=c++17
+                  ${flags} ${named})
+    endif()
     set(comment "with nvcc")
     set(compiler "${CULAUNCH_NVCC}")
   else()
@@ -127,7 +155,7 @@ function(culaunch_generate_cubin output)
     endforeach()
     set(command "${CULAUNCH_PYTHON}" "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/culaunch_tool.py" compile
                 "${source}" "${output}" "--arch=${joined}" --option=-std=c++17 ${flags}
-                "--depfile=${output}.d")
+                ${named} "--depfile=${output}.d")
     set(comment "with NVRTC")
     set(compiler "")
   endif()

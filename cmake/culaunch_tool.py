@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -95,6 +97,7 @@ def compile_image(arguments: argparse.Namespace) -> None:
     image = cl.compile(
         source,
         arch=arguments.arch.split(","),
+        names=arguments.name,
         include_dirs=directories,
         extra_options=arguments.option,
     )
@@ -103,6 +106,39 @@ def compile_image(arguments: argparse.Namespace) -> None:
     escaped = [re.sub(r"([\s#\\])", r"\\\1", name).replace("$", "$$") for name in files]
     target = re.sub(r"([\s#\\])", r"\\\1", arguments.output).replace("$", "$$")
     Path(arguments.depfile).write_text(f"{target}: {' '.join(escaped)}\n")
+
+
+MARK = re.compile(r"\.global[ \t].*?culaunch_mark_(\d+) = (?:generic\()?([\w$]+)")
+
+
+def name_kernels(arguments: argparse.Namespace) -> None:
+    """Write the names that an image of nvcc was compiled for into it."""
+    import culaunch as cl
+
+    # The lowered name of an expression is in the PTX, as the initial value of a variable.
+    marks = "".join(
+        f'extern "C" __device__ const void* culaunch_mark_{index} = (const void*)({name});\n'
+        for index, name in enumerate(arguments.name)
+    )
+    number = arguments.arch.partition("_")[2]
+    with tempfile.TemporaryDirectory() as folder:
+        source, ptx = Path(folder, "marks.cu"), Path(folder, "marks.ptx")
+        source.write_text(f'#include "{Path(arguments.source).resolve()}"\n{marks}')
+        command = [arguments.nvcc, *arguments.option, f"-arch=compute_{number}", "-ptx"]
+        command += [f"-I{directory}" for directory in arguments.include_dir]
+        done = subprocess.run(  # noqa: S603
+            [*command, "-o", str(ptx), str(source)], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise RuntimeError(
+                f"nvcc cannot name the kernels of NAMES:\n{done.stderr}{done.stdout}"
+            )
+        found = {int(index): lowered for index, lowered in MARK.findall(ptx.read_text())}
+    missing = [name for index, name in enumerate(arguments.name) if index not in found]
+    if missing:
+        raise ValueError(f"NAMES has {missing[0]!r}, for which nvcc gives no lowered name")
+    names = {name: found[index] for index, name in enumerate(arguments.name)}
+    cl.Image(Path(arguments.output).read_bytes(), names=names).save(arguments.output)
 
 
 def dependencies(source: Path, directories: list[Path]) -> set[Path]:
@@ -156,6 +192,15 @@ def main() -> None:
     for option in ("--arch", "--depfile"):
         command.add_argument(option, required=True)
     for option in ("--include-dir", "--option"):
+        command.add_argument(option, action="append", default=[])
+    command.add_argument("--name", action="append", default=[])
+    command = commands.add_parser("name")
+    command.set_defaults(run=name_kernels)
+    for word in ("source", "output"):
+        command.add_argument(word)
+    for option in ("--arch", "--nvcc"):
+        command.add_argument(option, required=True)
+    for option in ("--include-dir", "--option", "--name"):
         command.add_argument(option, action="append", default=[])
     commands.add_parser("cuda-include-dir").set_defaults(run=cuda_include_dir)
     arguments = parser.parse_args()
