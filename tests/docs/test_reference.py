@@ -20,7 +20,7 @@ PAGES = [path for path in sorted(DOCS.rglob("*.md")) if path.parent.name not in 
 INNER = {
     "argument.h", "argument_check.h", "demangle.h", "driver_table.h", "emulator.h", "explain.h",
     "graph_node.h", "graph_slots.h", "graphs.h", "launch_graph.h", "launch_recorder.h",
-    "half.h", "image_check.h", "image_metadata.h",
+    "half.h", "image_check.h", "image_metadata.h", "implementation.h", "kernel_graphs.h",
     "json.h", "kernel_on_devices.h", "launch_options.h",
     "parameter_type.h",
     "shared_library.h", "stream_devices.h", "version.h", "by_name.h", "lock.h", "text.h",
