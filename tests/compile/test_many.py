@@ -5,11 +5,13 @@ import math
 import multiprocessing
 import os
 import pathlib
+import subprocess
 import sys
 import threading
 import time
 
 import pytest
+from terminals import shown_on_a_terminal
 
 import culaunch as cl
 
@@ -70,15 +72,26 @@ def test_progress_counts_failures(cache):
     assert [(now.done, now.failed) for now in seen] == [(1, 1), (2, 1)]
 
 
-@pytest.mark.needs("rich")
-def test_progress_bar(cache):
-    assert len(cl.compile_many(sources(2), arch="sm_80", cache=cache, progress=True)) == 2
+SHOWN = """
+import culaunch as cl
+from culaunch._base import waiting
+waiting._EVERY = 0.001
+sources = [f"__global__ void k{i}() {{}}" for i in range(3)]
+print(len(cl.compile_many([*sources, "oops;"], jobs=1, arch="sm_80", cache=False, progress=True,
+                          return_exceptions=True)))
+"""
 
 
-def test_progress_bar_without_rich(cache, monkeypatch):
-    monkeypatch.setitem(sys.modules, "rich.progress", None)
-    with pytest.raises(cl.MissingDependencyError, match="pip install rich"):
-        cl.compile_many(sources(2), arch="sm_80", cache=cache, progress=True)
+def test_progress_is_a_line_on_a_terminal():
+    text = shown_on_a_terminal([sys.executable, "-c", SHOWN])
+    assert "compiling 0 of 4, 0 s" in text
+    assert "compiling 3 of 4, about " in text
+    assert text.endswith("\x1b[K4\r\n")
+
+
+def test_progress_is_nothing_elsewhere():
+    done = subprocess.run([sys.executable, "-c", SHOWN], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("4\n", "")
 
 
 def test_the_first_failure_is_raised(cache):

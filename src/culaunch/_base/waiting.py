@@ -21,20 +21,27 @@ _turn = threading.Lock()
 
 
 @contextlib.contextmanager
-def waiting(what: str) -> Iterator[Callable[[str], None]]:
+def waiting(what: str, delay: float | None = None) -> Iterator[Callable[[str], None]]:
     """Show on standard error what is being waited for, if it is a terminal, and then remove it.
 
     Parameters
     ----------
     what : str
         Such as ``"compiling demo.cu for sm_90"``. The function that the block gets replaces it.
+    delay : float, optional
+        Seconds until it is shown; two by default.
     """
     text = [what]
     if not is_terminal(sys.stderr) or not _turn.acquire(blocking=False):
         yield lambda _: None
         return
     done = threading.Event()
-    thread = threading.Thread(target=_show, args=(text, done), name="culaunch-wait", daemon=True)
+    thread = threading.Thread(
+        target=_show,
+        args=(text, done, DELAY if delay is None else delay),
+        name="culaunch-wait",
+        daemon=True,
+    )
     try:
         thread.start()
         yield lambda new: text.__setitem__(0, new)
@@ -44,9 +51,9 @@ def waiting(what: str) -> Iterator[Callable[[str], None]]:
         _turn.release()
 
 
-def _show(text: list[str], done: threading.Event) -> None:
+def _show(text: list[str], done: threading.Event, delay: float) -> None:
     start = time.monotonic()
-    if done.wait(DELAY):
+    if done.wait(delay):
         return
     with contextlib.suppress(OSError, ValueError):  # a terminal that is gone stops no work
         while not done.wait(_EVERY):

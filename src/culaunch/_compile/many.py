@@ -74,7 +74,7 @@ def compile_many(
         necessary. Headers and large sources are sent once to each worker. Paths become absolute,
         and must mean the same file on the worker. A worker uses its own cache, or the given one.
     progress : bool or callable, optional
-        True draws a bar (this needs ``rich``). A callable receives a :class:`Progress` after each
+        True shows a line on a terminal. A callable receives a :class:`Progress` after each
         request.
     return_exceptions : bool, optional
         Compile every request, and return an exception in place of a failed one's image. Otherwise

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from culaunch._base.values import spell
-from culaunch._errors import MissingDependencyError
+from culaunch._base.waiting import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,33 +63,13 @@ def metered(progress: bool | Callable[[Progress], object], total: int) -> Iterat
     if callable(progress):
         yield Meter(total, progress)
     elif progress:
-        try:
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                TextColumn,
-                TimeElapsedColumn,
-                TimeRemainingColumn,
-            )
-            from rich.progress import Progress as Bar
-        except ImportError as error:
-            raise MissingDependencyError(
-                "progress=True needs rich: python -m pip install rich; or pass a callable"
-            ) from error
-        columns = (
-            TextColumn("compiling"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[failures]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        with Bar(*columns, transient=True) as bar:
-            row = bar.add_task("", total=total, failures="")
+        with waiting(f"compiling 0 of {total}", delay=0.0) as show:
 
             def draw(now: Progress) -> None:
-                failures = f"{now.failed} failed" if now.failed else ""
-                bar.update(row, completed=now.done, failures=failures)
+                failed = f", {now.failed} failed" if now.failed else ""
+                show(
+                    f"compiling {now.done} of {now.total}{failed}, about {now.remaining:.0f} s left"
+                )
 
             yield Meter(total, draw)
     else:
