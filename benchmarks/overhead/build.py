@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FAKE_DRIVER = ROOT / "drivers" / "fake"
 # What the driver needs of culaunch: the list of functions, which it is the one of.
-TABLE = ("culaunch/driver_table.h", "culaunch/version.h")
+TABLE = ("culaunch/driver_table.h", "culaunch/launch_options.h", "culaunch/version.h")
 
 
 class BuildError(RuntimeError):

@@ -1,8 +1,7 @@
 // Launches.
-#include <culaunch/launch_options.h>
-
 #include <cstdio>
 
+#include "culaunch/launch_options.h"
 #include "internal.h"
 
 static uint64_t launches;  // not atomic: a lock prefix would be half of the cost
