@@ -306,6 +306,22 @@ def test_an_exported_library_has_every_option(fake, tmp_path):
     assert fake.launches() == wants
 
 
+def test_a_saved_function_is_exported_with_every_option(fake, tmp_path):
+    """Its C++ text is that of the function itself, which is compiled above."""
+    for _, case in cases(IN_BODIES):
+        options = options_of(case)
+        f = in_a_body(fake, options)
+        f.specialize(x=cl.Array("float32", "n"))
+        found = saved(fake, options, tmp_path)["f"]
+        assert launch_of(found.source("c++")) == launch_of(f.source("c++"))
+        assert len(launch_of(f.source("c++"))) > len(case)
+
+
+def launch_of(source):
+    """Return the words with which C++ text configures its launch."""
+    return re.findall(r"config\.\w+ = [^;]*|fn::Dims\([^)]*\)|fn::Dimension\([^)]*\)", source)
+
+
 PROGRAM = """
 #include <culaunch/culaunch.h>
 
