@@ -207,6 +207,20 @@ def test_a_cooperative_grid(module):
     testing.assert_allclose(out, [36] * 9)
 
 
+def test_a_cooperative_launcher_from_outside_in_a_function(module):
+    launcher = module["grid_sum"].configure(grid=8, block=64, cooperative=True)
+
+    @cl.function(mutates=["out"])
+    def summed(out):
+        launcher(out)
+
+    for _ in range(2):
+        out = zeros(9, "i4")
+        summed(out)
+        testing.assert_allclose(out, [36] * 9)
+    assert "cooperative" in summed.explain(out)
+
+
 def test_a_cooperative_grid_that_is_too_large(module):
     with pytest.raises(cl.DriverError, match=r"(?i)cooperative"):
         module["grid_sum"].launch(zeros(9, "i4"), grid=1 << 20, block=1024, cooperative=True)

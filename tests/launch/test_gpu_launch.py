@@ -102,6 +102,12 @@ def test_clusters(gpu, sm_90, cluster):
     cl.synchronize()
 
 
+def test_clusters_that_are_spread(gpu, sm_90):
+    sizes, sums = int_array(8), int_array(8)
+    gpu["cluster_ranks"].launch(sizes, sums, grid=8, block=64, cluster=4, spread_clusters=True)
+    assert sizes.numpy().tolist() == [4] * 8
+
+
 def test_a_cluster_that_does_not_fit_is_explained(gpu, sm_90):
     sizes, sums = int_array(32), int_array(32)
     with pytest.raises(cl.LaunchError, match="the cluster has 32 blocks"):
