@@ -7,11 +7,28 @@ namespace function {
 
 namespace {
 
-bool IsCell(PyObject* object) {
+bool IsOfType(PyObject* object, const char* type) {
   const Ref name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__name__"));
   PyErr_Clear();
   return name && PyUnicode_Check(name.get()) &&
-         PyUnicode_CompareWithASCIIString(name.get(), "cell") == 0;
+         PyUnicode_CompareWithASCIIString(name.get(), type) == 0;
+}
+
+// The part of a function by its name. False if it has no part of this name.
+bool IsPart(PyObject* name, FunctionPart* part) {
+  static constexpr const char* names[] = {"__code__", "__defaults__", "__kwdefaults__"};
+  for (size_t i = 0; PyUnicode_Check(name) && i < 3; ++i) {
+    *part = static_cast<FunctionPart>(i);
+    if (PyUnicode_CompareWithASCIIString(name, names[i]) == 0) return true;
+  }
+  return false;
+}
+
+bool IsRead(PyObject* where, PyObject* name) {
+  FunctionPart part;
+  if (name == Py_None) return IsOfType(where, "cell");
+  if (IsOfType(where, "function")) return IsPart(name, &part);
+  return PyDict_Check(where) && PyUnicode_Check(name);
 }
 
 }  // namespace
@@ -30,6 +47,11 @@ std::unique_ptr<Watch> Watch::Make(const std::vector<Read>& reads) {
           {Ref::Borrow(read.where.get()), Ref::Borrow(read.value.get()), is_in_place});
       continue;
     }
+    FunctionPart part;
+    if (!PyDict_Check(read.where.get()) && IsPart(read.name.get(), &part)) {
+      watch->parts_.push_back({Ref::Borrow(read.where.get()), Ref::Borrow(read.value.get()), part});
+      continue;
+    }
     const Ref entry(
         Py_BuildValue("(OOOO)", read.where.get(), read.name.get(), Py_True, read.value.get()));
     if (!entry || PyList_Append(entries.get(), entry.get()) < 0) return nullptr;
@@ -45,6 +67,10 @@ int Watch::Traverse(visitproc visit, void* arg) const {
     Py_VISIT(cell.cell.get());
     Py_VISIT(cell.value.get());
   }
+  for (const Part& part : parts_) {
+    Py_VISIT(part.function.get());
+    Py_VISIT(part.value.get());
+  }
   return guards_.Traverse(visit, arg);
 }
 
@@ -54,10 +80,11 @@ bool AddReads(PyObject* entries, std::vector<Read>* reads) {
     PyObject* entry = PyTuple_GetItem(entries, i);
     const bool is_read = PyTuple_Check(entry) && PyTuple_Size(entry) == 3;
     if (!is_read || PyArg_ParseTuple(entry, "OOO", &where, &name, &value) == 0 ||
-        !(name == Py_None ? IsCell(where) : PyDict_Check(where) && PyUnicode_Check(name))) {
+        !IsRead(where, name)) {
       PyErr_Clear();
       PyErr_SetString(PyExc_TypeError,
-                      "each value read must be (dict, name, value) or (cell, None, value)");
+                      "each value read must be (dict, name, value), (function, name, value) or "
+                      "(cell, None, value)");
       return false;
     }
     const auto known = std::find_if(reads->begin(), reads->end(), [&](const Read& one) {

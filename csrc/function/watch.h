@@ -13,7 +13,7 @@
 
 namespace function {
 
-// One name that was read: an entry of a dict, or what a cell holds.
+// One name that was read: an entry of a dict, a part of a function, or what a cell holds.
 struct Read {
   Ref where;
   Ref name;  // None: of a cell
@@ -30,7 +30,7 @@ class Watch {
     for (const Cell& cell : cells_) {
       if (CULAUNCH_UNLIKELY(!IsSame(cell))) return false;
     }
-    return guards_.Hold();
+    return PartsHold() && guards_.Hold();
   }
 
   // The same where that can be seen without a call of Python's; false: it is to be looked at.
@@ -39,7 +39,7 @@ class Watch {
       const bool is_seen = cell.is_read_in_place && InPlace(cell.cell.get()) == cell.value.get();
       if (CULAUNCH_UNLIKELY(!is_seen)) return false;
     }
-    return guards_.HasSeenAll();
+    return PartsHold() && guards_.HasSeenAll();
   }
 
   int Traverse(visitproc visit, void* arg) const;
@@ -54,6 +54,8 @@ class Watch {
     guards_.Clear();
     std::vector<Cell> old;
     std::swap(cells_, old);
+    std::vector<Part> parts;
+    std::swap(parts_, parts);
   }
 
  private:
@@ -75,12 +77,26 @@ class Watch {
     return held.get() == cell.value.get();
   }
 
+  // A part of a helper function that other code may replace.
+  struct Part {
+    Ref function;
+    Ref value;
+    FunctionPart part;
+  };
+  bool PartsHold() const {
+    for (const Part& one : parts_) {
+      if (CULAUNCH_UNLIKELY(PartOf(one.function.get(), one.part) != one.value.get())) return false;
+    }
+    return true;
+  }
+
   Guards guards_;
   std::vector<Cell> cells_;
+  std::vector<Part> parts_;
 };
 
-// Take (dict or cell, name or None, value) into the list: a name that is there already gets the
-// newer value. False with a Python error set.
+// Take (dict, function or cell, name or None, value) into the list: a name that is there already
+// gets the newer value. False with a Python error set.
 bool AddReads(PyObject* entries, std::vector<Read>* reads);
 
 }  // namespace function

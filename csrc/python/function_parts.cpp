@@ -17,6 +17,8 @@ struct Getters {
     code = PyFunction_GetCode;
     globals = PyFunction_GetGlobals;
     closure = PyFunction_GetClosure;
+    defaults = PyFunction_GetDefaults;
+    keyword_defaults = PyFunction_GetKwDefaults;
     contents = PyCell_Get;
 #elif !defined(_WIN32)
     function_type = static_cast<PyTypeObject*>(dlsym(RTLD_DEFAULT, "PyFunction_Type"));
@@ -24,6 +26,8 @@ struct Getters {
     code = Find("PyFunction_GetCode");
     globals = Find("PyFunction_GetGlobals");
     closure = Find("PyFunction_GetClosure");
+    defaults = Find("PyFunction_GetDefaults");
+    keyword_defaults = Find("PyFunction_GetKwDefaults");
     contents = Find("PyCell_Get");
 #endif
     if (code == nullptr || globals == nullptr || closure == nullptr) function_type = nullptr;
@@ -38,9 +42,11 @@ struct Getters {
 
   PyTypeObject* function_type = nullptr;  // null: some of them are not there
   PyTypeObject* cell_type = nullptr;
-  Getter code = nullptr;  // these three give borrowed references
+  Getter code = nullptr;  // all but the last give borrowed references
   Getter globals = nullptr;
   Getter closure = nullptr;
+  Getter defaults = nullptr;
+  Getter keyword_defaults = nullptr;
   Getter contents = nullptr;
 };
 
@@ -86,6 +92,22 @@ Ref ClosureOf(PyObject* function) {
   }
   static PyObject* name = nullptr;
   return Attribute(function, &name, "__closure__");
+}
+
+PyObject* PartOf(PyObject* function, FunctionPart part) {
+  const Getters& known = Known();
+  const Getter getter = part == FunctionPart::kCode       ? known.code
+                        : part == FunctionPart::kDefaults ? known.defaults
+                                                          : known.keyword_defaults;
+  if (getter != nullptr && Py_TYPE(function) == known.function_type) {
+    PyObject* const found = getter(function);
+    return found != nullptr ? found : Py_None;
+  }
+  static PyObject* names[] = {nullptr, nullptr, nullptr};
+  static constexpr const char* texts[] = {"__code__", "__defaults__", "__kwdefaults__"};
+  const auto index = static_cast<size_t>(part);
+  // The function holds it, as long as nobody replaces it.
+  return Attribute(function, &names[index], texts[index]).get();
 }
 
 Ref ContentsOf(PyObject* cell) {

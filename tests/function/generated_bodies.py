@@ -137,11 +137,13 @@ class Writer:
 
     def view(self) -> str:
         v, x = self.one(*VIEWS, "x"), self.int(0)
+        # A bool would be a mask.
+        i, j = f"int({self.int(0)})", f"int({self.int(0)})"
         return self.one(
             f"{v}.T", f"{v}.mT", f"{v}.swapaxes(0, -1)", f"{v}.permute(*reversed(range({v}.ndim)))",
-            f"{v}[{x}]", f"{v}[{x}:]", f"{v}[:{x}]", f"{v}[..., {x}]", f"{v}[::2]", f"{v}[None]",
+            f"{v}[{i}]", f"{v}[{i}:]", f"{v}[:{i}]", f"{v}[..., {i}]", f"{v}[::2]", f"{v}[None]",
             f"{v}.reshape(-1)", f"{v}.reshape({x}, -1)", f"{v}.reshape({v}.shape[0], -1)",
-            f"{v}[{x}:{self.int(0)}]", f"{v}.transpose({v}.ndim - 1, 0)", f"{v}[1:, {x}]",
+            f"{v}[{i}:{j}]", f"{v}.transpose({v}.ndim - 1, 0)", f"{v}[1:, {i}]",
             f"{v}.transpose(tuple(range({v}.ndim)))",
         )  # fmt: skip
 

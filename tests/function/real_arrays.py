@@ -41,7 +41,7 @@ class Real:
         return Real(self.array.swapaxes(a, b))
 
     def permute(self, *axes):
-        return Real(self.array.permute(*axes) if self.is_torch else self.array.transpose(axes))
+        return Real(self.array.permute(axes) if self.is_torch else self.array.transpose(axes))
 
     def transpose(self, *axes):
         if type(axes[0]) is tuple:

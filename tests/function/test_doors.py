@@ -196,6 +196,28 @@ def test_views_in_which_numpy_and_torch_differ_are_refused(emulated):
         far(np.zeros((2, 2)))
 
 
+def test_arrays_are_not_compared_by_identity(emulated):
+    @cl.function
+    def same(x, y):
+        return 1 if x is not y else 2
+
+    @cl.function
+    def outer(x):
+        return same(x, x)
+
+    @cl.function
+    def missing(x, y=None):
+        return y is None, x is not None, x.dtype is y
+
+    x = np.zeros(3, np.float32)
+    for call in (lambda: same(x, x.copy()), lambda: same(x, x), lambda: outer(x)):
+        with pytest.raises(TypeError, match=r"test_doors.py:\d+: .*x and y are compared by `is`"):
+            call()
+    with cl.function_debugging(), pytest.raises(TypeError, match="are compared by `is`"):
+        same(x, x)
+    assert missing(x) == (True, True, False)
+
+
 def test_lists_may_be_empty(emulated, tmp_path):
     @cl.function
     def total(xs, n: int):
@@ -232,6 +254,29 @@ def test_the_other_byte_order_is_said_in_a_sentence(emulated):
 
     with pytest.raises((TypeError, ValueError), match=r"argument x: the array's|argument x .*type"):
         size(np.zeros(3, ">f4"))
+
+
+def scaled_by(n, factor=2, *, more=1):
+    return n * factor + more
+
+
+def test_changed_defaults_and_code_of_a_helper_are_noticed(emulated):
+    @cl.function
+    def scaled(n: int):
+        return scaled_by(n)
+
+    before = scaled_by.__defaults__, scaled_by.__kwdefaults__, scaled_by.__code__
+    try:
+        assert [scaled(5), scaled(5)] == [11, 11]
+        scaled_by.__defaults__ = (3,)
+        assert [scaled(5), scaled(6), scaled(5)] == [16, 19, 16]
+        scaled_by.__kwdefaults__ = {"more": 0}
+        assert [scaled(5), scaled(5)] == [15, 15]
+        scaled_by.__code__ = (lambda n, factor, *, more: n - factor - more).__code__
+        assert [scaled(5), scaled(5)] == [2, 2]
+    finally:
+        scaled_by.__defaults__, scaled_by.__kwdefaults__, scaled_by.__code__ = before
+    assert scaled(5) == 11
 
 
 def test_ldexp(emulated):

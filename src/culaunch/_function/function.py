@@ -355,7 +355,7 @@ class Function(CoreFunction, Generic[P, R]):
             for container, name, value in self._reads.values():
                 # By identity: a global that was replaced by an equal one may still behave in
                 # another way.
-                now = container.get(name, self) if name is not None else _contents(container)
+                now = _found(container, name)
                 if now is not value:
                     self._forget()
                     return
@@ -406,11 +406,16 @@ def _checked_mutates(declaration: Declaration, mutates: Any) -> tuple[str, ...]:
     return names
 
 
-def _contents(cell: Any) -> Any:
+def _found(container: Any, name: str | None) -> Any:
+    """Return the value that a read finds now; itself if there is none."""
+    if isinstance(container, dict):
+        return container.get(name, _found)
+    if name is not None:
+        return getattr(container, name)
     try:
-        return cell.cell_contents
+        return container.cell_contents
     except ValueError:
-        return _contents
+        return _found
 
 
 in_regions(Function, "operator", "function")

@@ -75,10 +75,9 @@ class _Type(_Number):
         return _SEEN.get(kind, kind)
 
 
-# ``case int(n):`` gives the value itself, which is also what its attribute `real` is.
-_PATTERN = {"__match_args__": ("real",)}
-Int = _Number("int", (), {"_plain": int, "_convert": staticmethod(_to_int), **_PATTERN})
-Float = _Number("float", (), {"_plain": float, "_convert": staticmethod(as_float), **_PATTERN})
+# As subclasses they match as Python's own do: ``case int(n):`` gives the value itself.
+Int = _Number("int", (int,), {"_plain": int, "_convert": staticmethod(_to_int)})
+Float = _Number("float", (float,), {"_plain": float, "_convert": staticmethod(as_float)})
 Type = _Type("type", (), {"_plain": type})
 _SEEN: dict[type, Any] = {
     int: Int, float: Float, SymInt: Int, SymFloat: Float, SymBool: bool

@@ -13,7 +13,7 @@ from typing import Any
 from culaunch._function.replaced import BUILTINS, replacement
 from culaunch._function.structures import shadow
 
-# One read: the dict or the cell, the name in the dict, what was found.
+# One read: the dict, function or cell; the name of the entry or attribute; the value.
 Read = tuple[Any, "str | None", Any]
 _EMPTY = object()
 
@@ -23,11 +23,12 @@ class Scope:
 
     Attributes
     ----------
-    reads : list of (dict or cell, name or None, value)
+    reads : list of (dict, function or cell, name or None, value)
     """
 
     def __init__(self, body: types.FunctionType) -> None:
         self.reads: list[Read] = []
+        self._body = body
         self._root = body.__module__
         self._copies: dict[int, types.FunctionType] = {}
         self._globals: dict[int, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
@@ -68,6 +69,10 @@ class Scope:
         copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
         copy.__dict__.update(function.__dict__)
         self._copies[id(function)] = copy
+        # Other code may replace these of a helper. The body itself was read when it was decorated.
+        if function is not self._body:
+            for part in ("__code__", "__defaults__", "__kwdefaults__"):
+                self.reads.append((function, part, getattr(function, part)))
         for cell, new, name in zip(closure, cells, code.co_freevars, strict=True):
             value = _contents(cell)
             if value is _EMPTY:

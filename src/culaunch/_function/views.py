@@ -139,10 +139,19 @@ def _number(value: Any) -> Any:
     )
 
 
+def _size(value: Any) -> Any:
+    if isinstance(value, bool) or not (hasattr(type(value), "__index__") or hasattr(value, "node")):
+        raise TypeError(
+            f"at {here().text()}: a shape must be an int or a tuple of ints "
+            f"(got {spell(value)} in it)"
+        )
+    return value
+
+
 def reshaped(name: str, given: Shape, shape: Shape, check: Check) -> Shape:
     """Return the whole shape of a reshape; one of its sizes may be -1."""
     sizes = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
-    sizes = tuple(sizes)
+    sizes = tuple(map(_size, sizes))
     open_axes = [axis for axis, size in enumerate(sizes) if type(size) is int and size == -1]
     if len(open_axes) > 1:
         raise ValueError(f"at {here().text()}: one size of a shape may be -1 (got {sizes})")
