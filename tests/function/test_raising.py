@@ -330,3 +330,30 @@ def test_an_error_that_leaves_the_body_has_its_numbers(emulated):
             passed(np.zeros((3, 2)), n)
     with pytest.raises(ZeroDivisionError, match=r"of 10 and 0: division by zero"):
         passed(np.zeros((3, 2)), 1)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("torch")
+@pytest.mark.parametrize("order", [(0, 2, 1), (2, 0, 1)])
+def test_operators_of_torch_take_both_sides(emulated, order):
+    import torch
+
+    @cl.function
+    def halves(x, n: int):
+        try:
+            rows = x.shape[0] // n
+        except ZeroDivisionError:
+            rows = 1
+        return cl.zeros((rows, x.shape[1]), x.dtype)
+
+    op = cl.torch_op(f"culaunch_raising::halves{order[0]}", halves)
+
+    @torch.compile(fullgraph=True, dynamic=True, backend="aot_eager")
+    def compiled(x, n):
+        return op(x * 2, n) + 1
+
+    for n in order:
+        for x in (torch.ones(4, 3), torch.ones(6, 3)):
+            shape = (x.shape[0] // n if n else 1, 3)
+            assert tuple(op(x, n).shape) == shape
+            assert torch.equal(compiled(x, n), torch.ones(shape))
