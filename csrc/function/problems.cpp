@@ -69,7 +69,7 @@ void RaisePlainly(const Program& program, const Instruction& one, Problem proble
   } else if (problem == Problem::kNegativeShift) {
     PyErr_SetString(PyExc_ValueError, "negative shift count");
   } else if (problem == Problem::kNegativePower) {
-    PyErr_SetString(PyExc_ValueError, "an int to a negative power is no int");
+    PyErr_SetString(PyExc_ValueError, "an int to a negative power is not an int");
   } else if (problem == Problem::kNan) {
     PyErr_SetString(PyExc_ValueError, "cannot convert float NaN to integer");
   } else if (problem == Problem::kInfinity) {

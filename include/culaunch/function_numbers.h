@@ -31,11 +31,11 @@ template <class... Operands>
     case Problem::kNegativeShift:
       Raise("ValueError", what + ": negative shift count");
     case Problem::kNegativePower:
-      Raise("ValueError", what + ": an int to a negative power is no int");
+      Raise("ValueError", what + ": an int to a negative power is not an int");
     case Problem::kComplex:
       Raise("ValueError", what + ": a negative number to a fractional power is complex");
     case Problem::kNan:
-      Raise("ValueError", what + ": NaN is no int");
+      Raise("ValueError", what + ": NaN is not an int");
     case Problem::kDomain:
       Raise("ValueError", what + ": math domain error");
     default:

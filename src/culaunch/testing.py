@@ -282,7 +282,7 @@ def count_instructions() -> Iterator[InstructionCount]:
     """
     if driver_name() != "emulator":
         raise RuntimeError(
-            f"instructions are counted by the emulator alone (the driver is {driver_name()}): "
+            f"only the emulator counts instructions (the driver is {driver_name()}): "
             "cl.testing.use_driver('emulator')"
         )
     from culaunch._emulator import counting

@@ -75,7 +75,7 @@ def test_what_cannot_be_packed(tmp_path, image, key):
         cache.bundle(tmp_path / "out", record)
     for wrong in ("junk\n", f"{key(1)}x\n", "../../etc\n"):
         record.write_text(wrong)
-        with pytest.raises(ValueError, match="is no record of a cache"):
+        with pytest.raises(ValueError, match="is not a record of a cache"):
             cache.bundle(tmp_path / "out", record)
     with pytest.raises(FileNotFoundError):
         cache.bundle(tmp_path / "out", tmp_path / "none")

@@ -60,7 +60,7 @@ def test_the_table_and_what_it_means(tune):
     assert first.startswith("twice on ")
     assert len(rows) == 2
     assert all(" instructions " in row for row in rows)
-    assert "says little of a GPU" in result.stderr
+    assert "says little about a GPU" in result.stderr
 
 
 def test_json_is_what_the_api_says(tune):
@@ -127,15 +127,15 @@ def test_a_set_has_its_own_configurations(tune, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("twice.ptx", *ARGUMENTS), "--config says what is tried"),
-        (("twice.ptx", *ARGUMENTS, *CONFIGS, "-o", "x.culib"), "--output is of a set"),
+        (("twice.ptx", *ARGUMENTS), "give at least one --config"),
+        (("twice.ptx", *ARGUMENTS, *CONFIGS, "-o", "x.culib"), "--output needs a set"),
         (("twice.ptx", *ARGUMENTS, "--config", "grid=1,blok=3"), "configs[0] must have grid and "),
         (("twice.ptx", *ARGUMENTS, "--config", "grid=(1,block=3"), "brackets are not in pairs"),
         (("twice.ptx", *ARGUMENTS, "--config", "block"), "a setting is NAME=VALUE"),
         (("twice.ptx", *ARGUMENTS, *CONFIGS, "--grid", "4"), "has its grid in each configuration"),
         (("twice.ptx", *ARGUMENTS, *CONFIGS, "--grid", "some"), "must be a number"),
-        (("none.py:step", "--config", "block=32"), "no Python file"),
-        (("none.py:step", "twice", "--config", "block=32"), "KERNEL is of an image"),
+        (("none.py:step", "--config", "block=32"), "not a Python file"),
+        (("none.py:step", "twice", "--config", "block=32"), "KERNEL needs an image"),
     ],
 )
 def test_mistakes_are_named(tune, words, said):

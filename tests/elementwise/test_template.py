@@ -43,7 +43,7 @@ def test_raw_arguments_and_indices():
     x = np.arange(9, dtype=np.float32)
     out = np.zeros(9, np.float32)
     np.testing.assert_array_equal(reverse(x, 9, out=out), x[::-1])
-    with pytest.raises(ValueError, match="no argument gives the output a shape: pass out="):
+    with pytest.raises(ValueError, match="no argument gives the output's shape"):
         reverse(x, 9)
     with pytest.raises(ValueError, match="argument x is raw, and must be contiguous"):
         reverse(x[::2], 5, out=out[:5])
@@ -94,9 +94,9 @@ def test_python_numbers_give_a_type_where_no_array_does():
 @pytest.mark.parametrize(
     ("inputs", "outputs", "message"),
     [("T", "T y", "in_params: a parameter is 'type name'"),
-     ("float x", "float y", "float is no element type"),
-     ("T x", "", "at least one parameter"), ("T x", "S y", "the type S of y is no element type"),
-     ("T x", "raw T y", "raw output is not supported"), ("T x, T x", "T y", "is there twice"),
+     ("float x", "float y", "float is not an element type"),
+     ("T x", "", "at least one parameter"), ("T x", "S y", "type S of y is not an element type"),
+     ("T x", "raw T y", "raw output is not supported"), ("T x, T x", "T y", "appears twice"),
      ("T i", "T y", "i is the element's index"), ("T new", "T y", "a word of C\\+\\+"),
      ("T out", "T y", "the call has out=")],
 )  # fmt: skip

@@ -157,7 +157,7 @@ def test_details_are_of_a_thread(table):
     thread.start()
     thread.join()
     assert seen == ["invalid device context"]
-    assert "0x5 is no context" in table.text(INVALID_CONTEXT)
+    assert "0x5 is not a context" in table.text(INVALID_CONTEXT)
 
 
 def test_a_defect_of_the_emulator_is_an_error(table, library, monkeypatch):

@@ -120,7 +120,7 @@ def test_malformed_modules(text: str, message: str) -> None:
         ("mov.u32 %a, nothing;", "'nothing' is defined nowhere"),
         ("ld.global.v4.u32 {%a, %b}, [%a];", r"ld.global.v4.u32 of 2 registers"),
         ("ld.global.u32 {}, [%a];", "expected an operand"),
-        ("@%a ret;", "the guard is no predicate"),
+        ("@%a ret;", "the guard is not a predicate"),
         ("mov.b64 %a, " + "{" * 100 + "%a" + "}" * 100 + ";", "brackets more than 64 deep"),
         (".shared .b8 d[1099511627776];", "1099511627776 bytes of static shared memory"),
         (".local .b8 d[1073741824];", "1073741824 bytes of local memory"),

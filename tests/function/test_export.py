@@ -344,7 +344,7 @@ def test_what_cannot_be_exported_is_named(module, tmp_path):
     known = np.ones(4, np.float32)
     refused(same_back, "it returns one of its arguments", x)
     refused(view_back, "it returns a view of one of its arguments", x)
-    refused(by_tuple, r"its argument sizes is \(2, 3\), which is no value of TVM-FFI", x, (2, 3))
+    refused(by_tuple, r"its argument sizes is \(2, 3\), which is not a value of TVM-FFI", x, (2, 3))
     refused(lengths, "math.hypot is computed by Python itself", x, 3.0)
     refused(closed_over, "it closes over an array", x)
     assert not path.exists()

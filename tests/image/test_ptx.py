@@ -190,7 +190,7 @@ BROKEN = {
     ".entry k(.param .b8 a[0]) {}": "a parameter of no bytes",
     ".entry k(.param .align 3 .b8 a[3]) {}": "an alignment of 3",
     ".entry k(.param .b8 a[4000000000]) {}": "more than 65536 bytes",
-    ".entry k() {}\n.entry k() {}": "kernel 'k' is there twice",
+    ".entry k() {}\n.entry k() {}": "kernel 'k' appears twice",
 }
 
 

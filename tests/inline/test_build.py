@@ -141,7 +141,7 @@ def test_sources_are_files_that_are_there(tmp_path):
     cpp, cuda = including([tmp_path / "a.cpp", tmp_path / "b.cu"])
     assert cpp == f'#include "{tmp_path}/a.cpp"\n'
     assert cuda == f'#include "{tmp_path}/b.cu"\n'
-    with pytest.raises(FileNotFoundError, match=r"the source .*c\.cpp is not there"):
+    with pytest.raises(FileNotFoundError, match=r"the source .*c\.cpp does not exist"):
         including(tmp_path / "c.cpp")
     with pytest.raises(ValueError, match="sources must name a file or more"):
         including([])

@@ -160,7 +160,7 @@ def test_what_the_compiler_says_is_all_there(tmp_path, stand_in_cubin):
     assert list(tmp_path.glob("*/.build-*")) == []
 
     code = "CULAUNCH_EMBED_CUBIN(k); long f() { return culaunch_image_k[0]; }"
-    with pytest.raises(cl.CompileError, match="The code embeds 'k', and embed_cubin has no image"):
+    with pytest.raises(cl.CompileError, match="The code embeds 'k', but embed_cubin has no image"):
         cl.load_inline(
             "asks", code, functions="f", flags=["-O0"], build_directory=tmp_path / "asks"
         )
@@ -239,7 +239,7 @@ def test_code_that_may_be_right_is_compiled(tmp_path):
 
 def test_without_a_compiler(tmp_path, monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
-    with pytest.raises(cl.CompileError, match="'no-such-compiler' that CXX names is not there"):
+    with pytest.raises(cl.CompileError, match="'no-such-compiler' that CXX names does not exist"):
         cl.load_inline("demo", "int x;", build_directory=tmp_path)
     monkeypatch.delenv("CXX")
     monkeypatch.setenv("PATH", str(tmp_path))

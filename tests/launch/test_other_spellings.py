@@ -185,7 +185,7 @@ def test_what_they_are_told_is_there(module):
 def test_a_kernel_is_not_told_things_by_attributes(module):
     kernel = module["add"]
     for name, said in (
-        ("max_dynamic_shared_size_bytes", "here it is not needed: a launch opts in by itself"),
+        ("max_dynamic_shared_size_bytes", "here it is not needed: a launch opts in automatically"),
         ("anything", "a Kernel has no attribute 'anything' to set"),
     ):
         with pytest.raises(AttributeError, match=re.escape(said)):

@@ -126,8 +126,8 @@ def test_a_wrong_manifest(data, change, words):
     ("members", "words"),
     [
         ([("images/a", b"x")], "no manifest.json"),
-        ([("manifest.json", b"not JSON")], "this is no library"),
-        ([("manifest.json", b"\xff\xfe")], "this is no library"),
+        ([("manifest.json", b"not JSON")], "this is not a library"),
+        ([("manifest.json", b"\xff\xfe")], "this is not a library"),
         ([("manifest.json", b"[" * 200_000)], "nested too deeply|no library"),
         ([("../evil", b"x"), ("manifest.json", b"{}")], "'../evil' is not allowed"),
         ([("/etc/passwd", b"x"), ("manifest.json", b"{}")], "is not allowed"),
@@ -199,7 +199,7 @@ def test_a_directory_that_points_elsewhere(data):
 
 @pytest.mark.parametrize("size", [0, 1, 21, 22, 100])
 def test_truncated(data, size):
-    with pytest.raises(cl.ImageError, match="this is no library"):
+    with pytest.raises(cl.ImageError, match="this is not a library"):
         LibraryFile(data[:size])
 
 

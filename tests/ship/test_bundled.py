@@ -233,7 +233,7 @@ def test_fused_functions(tmp_path, how):
     command = ("-m", "culaunch", "bundle", "app.culib", "--", sys.executable, "fused.py", how)
     said = run(tmp_path, *command, code=how == "alone")
     assert (tmp_path / "app.culib").exists() == (how == "inside")
-    line = "culaunch bundle: doubled is left out: it was called by itself; call it in a cl.function"
+    line = "doubled is left out: it was called outside of a cl.function; call it in one"
     assert (line in said.stderr) == (how == "alone")
 
 

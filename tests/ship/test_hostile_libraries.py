@@ -67,44 +67,44 @@ WRONG = {
     "private": (entry(lambda f: f.update(name="_read")), "a function's name is an identifier"),
     "reserved": (entry(lambda f: f.update(name="source")), "a function's name is an identifier"),
     "twice": (lambda m: m["functions"].append(m["functions"][0]), "scale comes twice"),
-    "doc": (entry(lambda f: f.update(doc=3)), "doc is no text"),
-    "backward": (entry(lambda f: f.update(backward="a.b")), "backward is no name"),
+    "doc": (entry(lambda f: f.update(doc=3)), "doc is not a text"),
+    "backward": (entry(lambda f: f.update(backward="a.b")), "backward is not the name"),
     "absent": (entry(lambda f: f.update(backward="other")), "gradients are wrong"),
-    "parameters": (entry(lambda f: f.pop("parameters")), "parameters is no list"),
+    "parameters": (entry(lambda f: f.pop("parameters")), "parameters is not a list"),
     "many": (entry(lambda f: f.update(parameters=[{}] * 256)), "at most 255 entries"),
-    "parameter": (entry(lambda f: f["parameters"].append(1)), "parameter 3 is no object"),
+    "parameter": (entry(lambda f: f["parameters"].append(1)), "parameter 3 is not an object"),
     "nameless": (parameter(lambda p: p.update(name="a-b")), "parameter 0 has no name"),
     "same": (parameter(lambda p: p.update(name="x"), 1), "parameter 1 has no name of its own"),
     "how": (parameter(lambda p: p.update(how=3)), "how x is passed"),
     "order": (parameter(lambda p: p.update(how=2)), "how factor is passed"),
-    "default": (parameter(lambda p: p.update(default={"a": 1})), "is no value"),
+    "default": (parameter(lambda p: p.update(default={"a": 1})), "is not a value"),
     "gap": (parameter(lambda p: p.update(default=1)), "factor has no default"),
-    "deep": (parameter(lambda p: p.update(default=DEEP), 2), "is no value"),
-    "annotation": (parameter(lambda p: p.update(annotation=[])), "is no annotation"),
+    "deep": (parameter(lambda p: p.update(default=DEEP), 2), "is not a value"),
+    "annotation": (parameter(lambda p: p.update(annotation=[])), "is not an annotation"),
     "plain": (
         parameter(lambda p: p["annotation"].update(plain=["object"])), "has int, float, bool"),
     "dims": (
         parameter(lambda p: p["annotation"]["array"].update(dims="a-b")), "dims has 'a-b'"),
     "dtypes": (
         parameter(lambda p: p["annotation"]["array"].update(dtypes=["x"])), "dtype must be one"),
-    "array": (parameter(lambda p: p["annotation"].update(array=1)), "is no array of an annot"),
+    "array": (parameter(lambda p: p["annotation"].update(array=1)), "is not an array of an annot"),
     "mutates": (entry(lambda f: f.update(mutates=["z"])), "mutates has an item that is not"),
-    "may": (entry(lambda f: f.update(may_mutate="x")), "may_mutate is no list"),
-    "kinds": (entry(lambda f: f.update(kinds={})), "kinds is no list"),
-    "kind": (entry(lambda f: f.update(kinds=[1])), "is no kind"),
+    "may": (entry(lambda f: f.update(may_mutate="x")), "may_mutate is not a list"),
+    "kinds": (entry(lambda f: f.update(kinds={})), "kinds is not a list"),
+    "kind": (entry(lambda f: f.update(kinds=[1])), "is not a kind"),
     "arguments": (kind(lambda k: k["arguments"].pop()), "a kind has 3 entries"),
-    "argument": (kind(lambda k: k["arguments"].__setitem__(0, "str")), "no entry of a kind"),
+    "argument": (kind(lambda k: k["arguments"].__setitem__(0, "str")), "not an entry of a kind"),
     "dtype": (
-        kind(lambda k: k["arguments"].__setitem__(0, {"array": ["x", 1]})), "no array of a kind"),
+        kind(lambda k: k["arguments"].__setitem__(0, {"array": ["x", 1]})), "an array of a kind"),
     "rank": (
-        kind(lambda k: k["arguments"].__setitem__(0, {"array": ["int8", 33]})), "no array of a"),
+        kind(lambda k: k["arguments"].__setitem__(0, {"array": ["int8", 33]})), "an array of a"),
     "value": (
-        kind(lambda k: k["arguments"].__setitem__(0, {"value": 1})), "no entry of a kind"),
-    "empty": (kind(lambda k: k["arguments"].__setitem__(0, {"tuple": []})), "no entry of a kind"),
+        kind(lambda k: k["arguments"].__setitem__(0, {"value": 1})), "not an entry of a kind"),
+    "empty": (kind(lambda k: k["arguments"].__setitem__(0, {"tuple": []})), "an entry of a kind"),
     "program": (kind(lambda k: k.update(program="programs/x")), "no member 'programs/x'"),
     "words": (kind(lambda k: k.update(program="programs/odd.bin")), "a program has whole words"),
-    "constants": (kind(lambda k: k.update(constants=None)), "constants is no list"),
-    "constant": (kind(lambda k: k["constants"].append({"call": "os.system"})), "is no value"),
+    "constants": (kind(lambda k: k.update(constants=None)), "constants is not a list"),
+    "constant": (kind(lambda k: k["constants"].append({"call": "os.system"})), "is not a value"),
     "object": (kernel(image="x", name="a"), "no member 'x' for an image"),
     "kernel": (kind(lambda k: k["constants"].append({"kernel": 1})), "a kernel is an image and"),
     "tuple": (kind(lambda k: k["constants"].append({"namedtuple": 1})), "a named tuple has"),
@@ -112,7 +112,7 @@ WRONG = {
         kind(lambda k: k["constants"].append({"namedtuple": {"name": "a", "fields": ["a(", "b"]}})),
         "fields with names"),
     "keys": (kind(lambda k: k["constants"].append({"keys": [1, 1]})), "a key comes twice"),
-    "bytes": (kind(lambda k: k["constants"].append({"bytes": "0g"})), "is no value"),
+    "bytes": (kind(lambda k: k["constants"].append({"bytes": "0g"})), "is not a value"),
     "texts": (kind(lambda k: k["texts"].append(1)), "texts has an item that is not a text"),
     "long": (kind(lambda k: k["texts"].append("x" * 70_000)), "an item that is not a text of at"),
     "writes": (kind(lambda k: k.update(writes=[3])), "writes has an item that is not the number"),
@@ -158,7 +158,7 @@ def test_the_text_of_a_check_is_no_program(data, text):
     manifest, contents = parts_of(data)
     one = manifest["functions"][0]["kinds"][0]
     one["texts"] = [text if "contiguous" in known else known for known in one["texts"]]
-    with pytest.raises(cl.ImageError, match="of a check is no template"):
+    with pytest.raises(cl.ImageError, match="of a check is not a template"):
         first_use(manifest, contents)
 
 

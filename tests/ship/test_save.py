@@ -334,7 +334,7 @@ def test_images_for_more_architectures(scale, image, kernels, path):
     members = manifest["members"]
     (name,) = (name for name in members if name.startswith("images/"))
     assert cl.Image.open(contents[name]).arch == ("compute_80", "compute_90")
-    with pytest.raises(ValueError, match="a module that no function or kernel is of"):
+    with pytest.raises(ValueError, match="a module that no function or kernel uses"):
         cl.save([scale], path, images={cl.load(image): [other]})
     with pytest.raises(TypeError, match="its keys are modules"):
         cl.save([scale], path, images={1: []})

@@ -157,8 +157,8 @@ def test_what_is_no_kernel(kernels, tmp_path):
 WRONG = {
     "name": ({"name": ""}, "printable characters"),
     "image": ({"image": "images/none"}, "no member 'images/none' for an image"),
-    "symbol": ({"symbol": "a b"}, "is no name of a kernel"),
-    "types": ({"types": {}}, "types is no list"),
+    "symbol": ({"symbol": "a b"}, "is not the name of a kernel"),
+    "types": ({"types": {}}, "types is not a list"),
     "type": ({"types": [3]}, "item that is not a text"),
     "user": ({"by_user": 1}, "by_user is true or false"),
     "unknown": ({"by_user": True, "types": ["int", None]}, "types that a user gave are whole"),

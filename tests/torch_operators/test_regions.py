@@ -258,7 +258,7 @@ def test_a_function_that_is_no_operator_breaks_the_graph(torch, refused, body, a
         return function(*values) + x.sum()
 
     said = refused(region, torch.ones(3))
-    assert f"the function {body.__name__} of culaunch, which is no operator of torch" in said
+    assert f"the function {body.__name__} of culaunch, which is not an operator of torch" in said
     assert reason in said
 
 

@@ -242,7 +242,7 @@ for i in range(25):
 def test_files_that_are_no_tables_are_refused(tmp_path, text):
     path = tmp_path / "table.json"
     path.write_text(text)
-    with pytest.raises(ValueError, match="no table of tuned configurations"):
+    with pytest.raises(ValueError, match="not a tuning table"):
         cl.TunedConfigs(path)
     assert path.read_text() == text
 

@@ -50,7 +50,7 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
         "forall": "kernel[culaunch.ceildiv(n, 256), 256]",
         **dict.fromkeys(("prepare", "prepared_call", "prepared_async_call"),
                         "kernel.configure(grid=, block=)"),
-        "max_dynamic_shared_size_bytes": "not needed: a launch opts in by itself",
+        "max_dynamic_shared_size_bytes": "not needed: a launch opts in automatically",
         "num_arguments": "len(kernel.signature.parameters)",
         **{theirs: f"kernel.attributes().{ours}" for theirs, ours in {
             "binary_version": "binary_version", "const_size_bytes": "const_bytes",

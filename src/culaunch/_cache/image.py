@@ -35,10 +35,10 @@ def _image(metadata: dict[str, Any], data: bytes) -> Image:
     texts = [*names, *names.values(), *signatures, log]
     for types in signatures.values():
         if not isinstance(types, list):
-            raise TypeError("a signature is no list")
+            raise TypeError("a signature is not a list")
         texts += [one for one in types if one is not None]
     if not all(isinstance(text, str) for text in texts):
-        raise TypeError("a name, a type or the log is no text")
+        raise TypeError("a name, a type or the log is not a text")
     signatures = {name: tuple(types) for name, types in signatures.items()}
     return Image(data, names=names, signatures=signatures, log=log)
 

@@ -37,7 +37,7 @@ def unpack_note(key: str, entry: bytes) -> Note:
     except (TypeError, KeyError) as error:
         raise meaningless(error) from error
     if not isinstance(result, str):
-        raise meaningless(TypeError("the result is no text"))
+        raise meaningless(TypeError("the result is not a text"))
     return Note(result, reads)
 
 

@@ -81,5 +81,5 @@ def read_record(path: str) -> list[str]:
         keys = dict.fromkeys(line.strip() for line in file)
     for key in keys:
         if KEY.fullmatch(key) is None and _LIBRARY.fullmatch(key) is None:
-            raise ValueError(f"{path!r} is no record of a cache: it has the line {key!r:.80}")
+            raise ValueError(f"{path!r} is not a record of a cache: it has the line {key!r:.80}")
     return list(keys)

@@ -224,7 +224,7 @@ def _build(job: Job, compiler: Backend, archs: Sequence[str]) -> Image:
         if part.names != names:
             raise CompileError(
                 f"names are lowered differently for {parts[0].arch} and {part.arch}; "
-                "compile each architecture by itself"
+                "compile each architecture separately"
             )
     if len(parts) == 1 and parts[0].kind != "ltoir":
         data = parts[0].data

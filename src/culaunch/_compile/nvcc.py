@@ -155,7 +155,7 @@ class _Run:
         found = self.marked(self.job.text, self.job.names)
         for name in self.job.names:
             if name not in found:
-                raise CompileError(f"names has {name!r}, for which nvcc gives no lowered name")
+                raise CompileError(f"names has {name!r}, but nvcc has no lowered name for it")
         return found
 
     def probe(self, kernels: Sequence[str]) -> dict[str, str]:

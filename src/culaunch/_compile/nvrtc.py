@@ -207,7 +207,7 @@ class _Program:
     def lowered(self, name: str) -> str:
         status, *rest = self._api.nvrtcGetLoweredName(self.handle, name.encode())
         if int(status) != 0:
-            raise CompileError(f"names has {name!r}, for which NVRTC gives no lowered name")
+            raise CompileError(f"names has {name!r}, but NVRTC has no lowered name for it")
         lowered: bytes = rest[0]
         return lowered.decode()
 

@@ -285,7 +285,7 @@ def checked_extra_options(extra: Iterable[str]) -> tuple[str, ...]:
         if not isinstance(option, str):
             raise TypeError(f"extra_options must hold str (got {spell(option)})")
         if not option.strip() or not is_text(option):
-            raise ValueError(f"extra_options has {option!r}, which is no option")
+            raise ValueError(f"extra_options has {option!r}, which is not an option")
         flag = option.partition("=")[0]
         keyword = _OWN_KEYWORD.get("-I" if option.startswith("-I") else flag)
         if keyword is not None:

@@ -80,7 +80,7 @@ def _check_nvcc() -> Finding:
             _TOPIC,
             "nvcc",
             "missing",
-            "for backend='nvcc' alone",
+            "only for backend='nvcc'",
             "python -m pip install nvidia-cuda-nvcc nvidia-cuda-crt",
         )
     return _tried("nvcc", lambda: f"{_version([path])}, {path}")

@@ -89,7 +89,7 @@ class ElementwiseFunction(CoreElementwise):
         out = keywords.pop("out", None)
         bound = self._bind(args, keywords)
         if any(isinstance(arg, Value) for arg in bound):
-            raise TypeError("source and lower take arrays, not traced values")
+            raise TypeError("source and lower accept arrays, not traced values")
         try:
             found = None if self.reduces else self._describe(bound, out)
         except TypeError:

@@ -37,7 +37,7 @@ class TemplateKernel(ElementwiseFunction):
         names = [parameter.name for parameter in (*read_inputs, *read_outputs)]
         for each in names:
             if names.count(each) > 1:
-                raise ValueError(f"the parameter name {each!r} is there twice")
+                raise ValueError(f"the parameter name {each!r} appears twice")
             if each in _RESERVED:
                 raise ValueError(
                     f"a parameter cannot be called {each!r}: in the operation, i is the element's "
@@ -52,7 +52,7 @@ class TemplateKernel(ElementwiseFunction):
         for parameter in read_outputs:
             if parameter.dtype is None and parameter.type not in known:
                 raise ValueError(
-                    f"the type {parameter.type} of {parameter.name} is no element type, and no "
+                    f"the type {parameter.type} of {parameter.name} is not an element type, and no "
                     "input has it"
                 )
         self = super().__new__(cls, name, tuple(parameter.name for parameter in read_inputs))
@@ -209,7 +209,7 @@ def read_parameters(text: str, what: str) -> tuple[Parameter, ...]:
         # lower-case word is a misspelt type.
         if names[0] not in dt.BY_NAME and len(names[0]) > 1 and names[0].islower():
             known = ", ".join(dt.BY_NAME)
-            raise ValueError(f"{what}: {names[0]} is no element type; there are {known}")
+            raise ValueError(f"{what}: {names[0]} is not an element type; there are {known}")
         parameters.append(Parameter(names[1], names[0], is_raw))
     return tuple(parameters)
 

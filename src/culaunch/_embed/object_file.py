@@ -126,7 +126,7 @@ def _read_header(file: BinaryIO, path: str, size: int, machine: Machine | None) 
         )
     if machine is not None and machine.e_machine != header.machine:
         raise ImageError(
-            f"is for {known[header.machine]}, but machine={machine.name!r} was asked for",
+            f"is for {known[header.machine]}, but machine={machine.name!r} was requested",
             source=path,
             offset=18,
         )

@@ -68,7 +68,7 @@ def _arithmetic(name: str, symbol: str, where: str, values: tuple[Any, ...]) -> 
     if name in ("SHL", "SHR") and values[1] < 0:
         return ValueError(f"{what}: negative shift count")
     if name == "POW" and values[1] < 0:
-        return ValueError(f"{what}: an int to a negative power is no int")
+        return ValueError(f"{what}: an int to a negative power is not an int")
     if name == "FPOW":
         if values[0] == 0:
             return ZeroDivisionError(f"{what}: zero to a negative power")
@@ -78,7 +78,7 @@ def _arithmetic(name: str, symbol: str, where: str, values: tuple[Any, ...]) -> 
     if name == "MATH":
         return _math_error(symbol, what, values)
     if name in ("FLOOR", "CEIL", "TRUNC", "ROUND") and values[0] != values[0]:
-        return ValueError(f"{what}: NaN is no int")
+        return ValueError(f"{what}: NaN is not an int")
     return OverflowError(f"{what}: the result does not fit 64 bits")
 
 

@@ -55,7 +55,7 @@ def extreme(name: str, x: Any, y: Any) -> Any:
         return min(x, y) if name == "MIN" else max(x, y)
     left, right = kind_of(x), kind_of(y)
     if left is None or right is None:
-        raise TypeError(f"at {here().text()}: {name.lower()} of numbers takes numbers alone")
+        raise TypeError(f"at {here().text()}: {name.lower()} of numbers accepts only numbers")
     function = min if name == "MIN" else max
     if left == right == "f":
         return float_binary(f"F{name}", function, x, y)

@@ -46,7 +46,7 @@ class LiveBody(Body):
         info = array_info(array)
         dtype = from_dlpack(info.code, info.bits)
         if dtype is None:
-            raise TypeError(f"{root.name} has elements of a type that functions do not take")
+            raise TypeError(f"{root.name} has an element type that functions do not support")
         root.real, root.address = array, info.address
         return StandIn(self, root, dtype, Layout(info.shape, info.strides), is_whole=True)
 

@@ -97,8 +97,8 @@ def _has_power(x: Any, y: Any) -> Any:
 _ZERO = (Need(ZeroDivisionError, "division by zero", lambda _, y: y != 0),)
 _SHIFT = (Need(ValueError, "negative shift count", lambda _, y: y >= 0),)
 _WHOLE = (
-    Need(ValueError, "NaN is no int", lambda x: x == x),
-    Need(OverflowError, "an infinity is no int", lambda x: (x != math.inf) & (x != -math.inf)),
+    Need(ValueError, "NaN is not an int", lambda x: x == x),
+    Need(OverflowError, "an infinity is not an int", lambda x: (x != math.inf) & (x != -math.inf)),
 )
 _NEEDS: dict[str, tuple[Need, ...]] = {
     **dict.fromkeys(("FLOORDIV", "MOD", "CEILDIV", "TRUEDIV", "FDIV", "FFLOORDIV", "FMOD"), _ZERO),

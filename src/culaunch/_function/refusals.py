@@ -114,7 +114,9 @@ class Refusals:
     __hash__ = object.__hash__
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self._said()} stands for an array in a function's body: no pickling")
+        raise TypeError(
+            f"{self._said()} stands for an array in a function's body, and cannot be pickled"
+        )
 
 
 def _refuse_operator(array: Refusals, sign: str) -> NoReturn:

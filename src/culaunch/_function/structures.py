@@ -133,7 +133,7 @@ def _patch(structure: type, name: str, kind: Any, field: Any, value: Any) -> Pat
     elif is_address:
         if code in ("Q", "L") and ctypes.sizeof(kind) == 8:
             return Patch("p", field.offset, field.size, value, name)
-        raise TypeError(f"{where} is no pointer (got {spell(value)})")
+        raise TypeError(f"{where} is not a pointer (got {spell(value)})")
     if isinstance(code, str):
         if code in _INTEGERS:
             return Patch("i" if _INTEGERS[code] else "u", field.offset, field.size, value, name)

@@ -230,7 +230,7 @@ class TraceBody(Body):
     def _require_own(self, array: StandIn) -> None:
         array._body.require_open()
         if array._body is not self:
-            raise TypeError(f"at {here().text()}: {array._root.name} is of another call")
+            raise TypeError(f"at {here().text()}: {array._root.name} belongs to another call")
 
     # ---- tensor maps
 

@@ -161,7 +161,7 @@ def reshaped(name: str, given: Shape, shape: Shape, check: Check) -> Shape:
         check(others > 0, lambda: f"{name}: -1 stands for no size beside {others}", ValueError)
         check(
             total % others == 0,
-            lambda: f"{name} has {total} elements, which is no multiple of {others}",
+            lambda: f"{name} has {total} elements, which is not a multiple of {others}",
             ValueError,
         )
         at = open_axes[0]
@@ -169,7 +169,7 @@ def reshaped(name: str, given: Shape, shape: Shape, check: Check) -> Shape:
     wanted = product(sizes)
     check(
         total == wanted,
-        lambda: f"{name} has {total} elements, and the shape asked for has {wanted}",
+        lambda: f"{name} has {total} elements, but the requested shape has {wanted}",
         ValueError,
     )
     return sizes

@@ -34,7 +34,7 @@ def arch_fit(arch: str, capability: int, *, only_ptx: bool) -> tuple[str, int]:
     own = 10 * major + minor
     have = f"the device is sm_{capability}"
     if suffix == "a":
-        return ("" if own == capability else f"it is for {arch} alone; {have}"), own
+        return ("" if own == capability else f"it is for {arch} only; {have}"), own
     if suffix == "f" or (match[1] == "sm" and not only_ptx):
         fits = capability // 10 == major and capability % 10 >= minor
         return ("" if fits else f"it is for {arch}; {have}"), own

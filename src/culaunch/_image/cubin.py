@@ -170,7 +170,7 @@ class Cubin:
                     text = extended.unpack(_INDEX, index * 4, "a section index")[0]
                 spelled = names.name(name, f"the name of symbol {index}")
                 if spelled in seen:
-                    raise names.error(f"is corrupt: kernel {spelled!r} is there twice", name)
+                    raise names.error(f"is corrupt: kernel {spelled!r} appears twice", name)
                 seen.add(spelled)
                 budget.add_kernel(spelled, names)
                 found[index] = _Builder(spelled, self.elf.section(text), self.relocatable)

@@ -44,7 +44,7 @@ class ParamRecords:
         """Take one parameter."""
         ordinal, offset, size, space = record.param()
         if ordinal in self._found:
-            raise section.error(f"is corrupt: parameter {ordinal} is there twice")
+            raise section.error(f"is corrupt: parameter {ordinal} appears twice")
         # Compilers for sm_100 and later mark the pointers; before, only the name tells.
         self._found[ordinal] = offset, size, space != 0 and size == _POINTER_SIZE
 

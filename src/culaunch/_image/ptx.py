@@ -65,7 +65,7 @@ class Ptx:
         kernels = []
         for tokens, name in self._entries():
             if name in seen:
-                raise tokens.error(f"is corrupt: kernel {name!r} is there twice")
+                raise tokens.error(f"is corrupt: kernel {name!r} appears twice")
             found = self._kernel(tokens, name, budget, toolkit)
             if found is not None:
                 seen.add(name)

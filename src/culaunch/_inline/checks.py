@@ -38,7 +38,7 @@ def check_images(
     missing = sorted(used - set(images))
     if missing:
         raise ValueError(
-            f"the code embeds {missing[0]!r}, and embed_cubin has no image of that name: give "
+            f"the code embeds {missing[0]!r}, but embed_cubin has no image with that name: give "
             f"embed_cubin={{{missing[0]!r}: image}}"
         )
 
@@ -53,7 +53,7 @@ def check_functions(
         return
     for name in functions:
         if not any(re.search(rf"\b{name}\b", text) for text in texts):
-            raise ValueError(f"functions names {name!r}, and the code has no such function")
+            raise ValueError(f"functions names {name!r}, but the code has no such function")
 
 
 def hint_of_failure(said: str, images: Mapping[str, object]) -> str:

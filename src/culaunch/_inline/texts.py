@@ -162,7 +162,7 @@ def including(sources: object) -> tuple[str | None, str | None]:
     for file in files:
         path = os.path.abspath(os.fsdecode(checked_path("sources", file)))
         if not os.path.isfile(path):
-            raise FileNotFoundError(f"the source {path} is not there")
+            raise FileNotFoundError(f"the source {path} does not exist")
         if any(character in path for character in '"\\\n'):
             raise ValueError(f"a path in sources cannot be included (got {path!r})")
         texts[path.endswith(".cu")].append(f'#include "{path}"\n')

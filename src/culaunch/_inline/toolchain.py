@@ -58,7 +58,7 @@ class Toolchain:
                 elif not isinstance(one, str):
                     raise TypeError(f"{argument} must hold str (got {spell(one)})")
                 elif not one or not is_text(one):
-                    raise ValueError(f"{argument} has {one!r}, which is no option")
+                    raise ValueError(f"{argument} has {one!r}, which is not an option")
         if arch is not None and (not isinstance(arch, str) or not _ARCH.fullmatch(arch)):
             raise ValueError(f"arch must be an architecture such as 'sm_90a' (got {arch!r:.100})")
         headers, library = tvm_ffi_paths()
@@ -107,7 +107,7 @@ def find_cxx() -> list[str]:
         if words and (program := shutil.which(words[0])):
             return [program, *words[1:]]
     raise CompileError(
-        f"the C++ compiler {chosen!r} that CXX names is not there"
+        f"the C++ compiler {chosen!r} that CXX names does not exist"
         if chosen
         else "no C++ compiler (c++, g++, clang++) on PATH: install g++ 12 or clang 14 or newer, "
         "or name one in CXX"

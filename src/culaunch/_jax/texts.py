@@ -77,7 +77,7 @@ def resolve(
     if not len(values) == len(arrays) == len(parameters):
         raise RuntimeError(
             f"the program calls {call['function']} with {len(values)} arguments, and it has "
-            f"{len(parameters)} parameters: the program is of another version of it"
+            f"{len(parameters)} parameters: the program was made for another version of it"
         )
     names = tuple(name for name, kind in parameters if kind == 2)
     return (

@@ -153,7 +153,7 @@ class _Variables:
             "gb_type": f"culaunch: a {what} in a compiled region",
             "context": repr(value)[:200],
             "explanation": f"torch.compile comes to {action} {shown} of culaunch, "
-            + (reason or "which is no operation of a graph."),
+            + (reason or "which is not an operation of a graph."),
             "hints": list(hints) or [_ADVICE],
         }
         exceptions = importlib.import_module("torch._dynamo.exc")
@@ -190,7 +190,7 @@ def _call_function(
         operator = importlib.import_module(_DOOR).operator_for(function, *given)
     except Exception as error:  # noqa: BLE001 - whatever it is, the graph is broken with its words
         return variables.stop(
-            function, "a call of", f"which is no operator of torch: {error}",
+            function, "a call of", f"which is not an operator of torch: {error}",
             "Change it as the message says, or call it outside of the region.",
         )  # fmt: skip
     values = [*given[0], *given[1].values()]

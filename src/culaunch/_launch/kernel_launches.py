@@ -43,7 +43,7 @@ class KernelLaunches(CoreKernel):
         """
         spelling = instead_of_a_call(self.name, args)
         raise TypeError(
-            f"{self.name} is not called by itself: launch it with {spelling}, or with "
+            f"{self.name} needs a grid and a block: launch it with {spelling}, or with "
             "kernel.launch(..., grid=, block=)"
         )
 

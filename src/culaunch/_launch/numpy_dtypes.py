@@ -65,7 +65,7 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
         return np.dtype(dtype)  # type: ignore[no-any-return]
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"dtype must be what numpy.dtype takes (got {spell(dtype)})") from error
+        raise kind(f"dtype must be a valid argument of numpy.dtype (got {spell(dtype)})") from error
 
 
 def packed(dtype: np.dtype[Any]) -> tuple[int, int, int]:

@@ -209,12 +209,10 @@ def _check_together(
     # The hardware falls back to another mode without a word where choices do not go together: here
     # they are refused.
     if address in ("wrap", "mirror") and not normalized:
-        raise ValueError(f"address={address!r} goes with normalized=True alone")
+        raise ValueError(f"address={address!r} needs normalized=True")
     is_integer = memory.dtype.kind in "iu"
     if as_float and not (is_integer and memory.dtype.itemsize <= 2):
-        raise ValueError(
-            f"as_float goes with integers of 8 and 16 bits alone (the array has {memory.dtype})"
-        )
+        raise ValueError(f"as_float needs integers of 8 or 16 bits (the array has {memory.dtype})")
     if filtering == "linear" and is_integer and not as_float:
         raise ValueError(
             f"filter='linear' reads floats: give as_float=True, or floats (got {memory.dtype})"

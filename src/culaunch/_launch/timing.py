@@ -11,7 +11,7 @@ from culaunch._base.optional import optional
 from culaunch._base.values import spell
 
 _BINS, _WIDTH = 8, 40
-_EMULATED = "wall clock of the emulation on the CPU: it says nothing of a GPU"
+_EMULATED = "wall clock of the emulation on the CPU: it says nothing about a GPU"
 _FAR = 3.0  # times what is between the minimum and the upper quartile, past the latter
 
 

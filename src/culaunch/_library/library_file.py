@@ -70,7 +70,7 @@ class LibraryFile:
             file.close()
             if isinstance(error, ImageError):
                 raise
-            raise ImageError(f"this is no library: {error}", source=self.source) from None
+            raise ImageError(f"this is not a library: {error}", source=self.source) from None
         # The archive's own reader is not needed any more: a member is found by its place, and
         # checked by its digest.
         table = {

@@ -29,7 +29,7 @@ def write_annotation(want: Wanted) -> dict[str, Any]:
 
 def read_annotation(data: Any) -> Wanted:
     if type(data) is not dict or type(data.get("optional")) is not bool:
-        raise ValueError(f"{data!r:.60} is no annotation")
+        raise ValueError(f"{data!r:.60} is not an annotation")
     plain = list_of(data, "plain", len(_PLAIN))
     if not all(isinstance(one, str) and one in _PLAIN for one in plain):
         raise ValueError("an annotation has int, float, bool and str, and nothing else")
@@ -37,7 +37,7 @@ def read_annotation(data: Any) -> Wanted:
     made = None
     if array is not None:
         if type(array) is not dict:
-            raise ValueError(f"{array!r:.60} is no array of an annotation")
+            raise ValueError(f"{array!r:.60} is not an array of an annotation")
         dtypes, other, dims = (array.get(key) for key in ("dtypes", "same", "dims"))
         dtype: Any = None
         if other is not None:

@@ -30,7 +30,7 @@ def write_used(folder: str) -> None:
     """
     made = kept_to_bundle()
     for name in _fused_alone(made):
-        _say(f"{name} is left out: it was called by itself; call it in a cl.function")
+        _say(f"{name} is left out: it was called outside of a cl.function; call it in one")
     try:
         functions = _traced(made)
         if functions:

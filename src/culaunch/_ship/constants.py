@@ -43,7 +43,7 @@ def checked_constant(data: Any, members: Mapping[str, Any]) -> Any:
             if not isinstance(image, str) or image not in members:
                 raise ValueError(f"there is no member {image!r:.60} for an image")
             if not is_symbol(name):
-                raise ValueError(f"{name!r:.60} is no name of a kernel")
+                raise ValueError(f"{name!r:.60} is not the name of a kernel")
             return data
         if word == "namedtuple":
             if type(inside) is not dict:

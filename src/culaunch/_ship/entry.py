@@ -115,9 +115,9 @@ def _read(data: Mapping[str, Any], members: Mapping[str, Any]) -> SavedEntry:
     names = [one for one, _ in parameters]
     doc, backward = data.get("doc"), data.get("backward")
     if doc is not None and not (isinstance(doc, str) and len(doc) <= MOST_TEXT):
-        raise ValueError("doc is no text")
+        raise ValueError("doc is not a text")
     if backward is not None and not is_function_name(backward):
-        raise ValueError("backward is no name of a function")
+        raise ValueError("backward is not the name of a function")
     kinds = tuple(
         _read_kind(one, len(parameters), members) for one in list_of(data, "kinds", MOST_KINDS)
     )
@@ -136,7 +136,7 @@ def _read_parameters(
     wanted: dict[int, Wanted] = {}
     for index, entry in enumerate(entries):
         if type(entry) is not dict:
-            raise ValueError(f"parameter {index} is no object")
+            raise ValueError(f"parameter {index} is not an object")
         name, how = entry.get("name"), entry.get("how")
         if (
             not isinstance(name, str)
@@ -161,7 +161,7 @@ def _read_parameters(
 
 def _read_kind(data: Any, count: int, members: Mapping[str, Any]) -> SavedKind:
     if type(data) is not dict:
-        raise ValueError(f"{data!r:.60} is no kind")
+        raise ValueError(f"{data!r:.60} is not a kind")
     kind = read_kind(data.get("arguments"), count)
     program = data.get("program")
     if not isinstance(program, str) or program not in members:

@@ -22,7 +22,7 @@ def list_of(data: Mapping[str, Any], key: str, most: int) -> list[Any]:
     """
     value = data.get(key)
     if type(value) is not list or len(value) > most:
-        raise ValueError(f"{key} is no list of at most {most} entries")
+        raise ValueError(f"{key} is not a list of at most {most} entries")
     return value
 
 

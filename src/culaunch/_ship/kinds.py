@@ -77,7 +77,7 @@ def _read_entry(data: Any) -> Entry:
             and (word == "tuple") <= len(inside) <= _MOST_ARRAYS
         ):
             return (word, tuple(map(_read_array, inside)))
-    raise ValueError(f"{data!r:.60} is no entry of a kind")
+    raise ValueError(f"{data!r:.60} is not an entry of a kind")
 
 
 def _read_array(data: Any) -> Entry:
@@ -86,7 +86,7 @@ def _read_array(data: Any) -> Entry:
         is_dtype = type(name) is str and name in BY_NAME
         if is_dtype and type(rank) is int and 0 <= rank <= _MOST_DIMENSIONS:
             return ("array", BY_NAME[name].number, rank, False)
-    raise ValueError(f"{data!r:.60} is no array of a kind")
+    raise ValueError(f"{data!r:.60} is not an array of a kind")
 
 
 def _key(entry: Entry) -> Any:

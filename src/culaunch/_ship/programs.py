@@ -116,7 +116,8 @@ class SavedPrograms:
 
     def damaged(self, saved: SavedKind, error: Exception) -> ImageError:
         """Return the error that names a member that is not a valid program."""
-        return ImageError(f"{saved.program} is no program: {error!r}", source=self.library.source)
+        source = self.library.source
+        return ImageError(f"{saved.program} is not a program: {error!r}", source=source)
 
     def constant(self, data: Any) -> Any:
         """Return the object that a constant is."""

@@ -47,7 +47,8 @@ class Returns:
                 if block.effects and not raises(plan, block)
             ]
         except (IndexError, KeyError, ValueError, TypeError, struct.error) as error:
-            raise ImageError(f"{saved.program} is no program: {error!r}", source=source) from None
+            said = f"{saved.program} is not a program: {error!r}"
+            raise ImageError(said, source=source) from None
         return list(dict.fromkeys(found))
 
     def _value(self, value: tuple[Any, ...], saved: SavedKind) -> str:

@@ -111,7 +111,7 @@ def saved_bytes(functions: Iterable[AnyFunction], images: Any = None, kernels: A
     # would notice.
     unused = [spell(module) for module in members.further if id(module) not in members.used]
     if unused:
-        raise ValueError(f"images has a module that no function or kernel is of: {unused[0]}")
+        raise ValueError(f"images has a module that no function or kernel uses: {unused[0]}")
     return library_bytes(
         entries, members.contents, f"culaunch {__version__}", version=rules.VERSION
     )
@@ -274,8 +274,8 @@ def _checked(functions: Any) -> _Given:
         name = function.__name__
         if not rules.is_function_name(name):
             raise ValueError(
-                f"functions has one called {name!r}: a name in a library is of ASCII letters, "
-                "digits and _, does not begin with _, and is no word of Python's, nor one of "
+                f"functions has one called {name!r}. A name in a library has ASCII letters, digits "
+                "and _, and does not begin with _. It must not be a keyword of Python or one of "
                 f"{', '.join(sorted(rules.RESERVED))}"
             )
         known = found.setdefault(name, [])

@@ -185,7 +185,7 @@ def _read(data: Mapping[str, Any], members: Mapping[str, Any]) -> SavedKernel:
     if not isinstance(image, str) or image not in members:
         raise ValueError(f"there is no member {image!r:.60} for an image")
     if not is_symbol(data.get("symbol")):
-        raise ValueError(f"{symbol!r:.60} is no name of a kernel")
+        raise ValueError(f"{symbol!r:.60} is not the name of a kernel")
     by_user = data.get("by_user")
     if type(by_user) is not bool:
         raise ValueError("by_user is true or false")

@@ -37,7 +37,7 @@ def check_texts(data: bytes, texts: tuple[str, ...]) -> None:
                 is_good = len(text) <= MOST_TEXT and _TEMPLATE.fullmatch(text) is not None
                 # Nothing of the text is looked up but the numbers that the check shows.
                 if not is_good or any(one >= max(shown, 1) for one in numbers):
-                    raise ValueError(f"program: the text {text!r:.60} of a check is no template")
+                    raise ValueError(f"program: the text {text!r:.60} of a check is not a template")
             if number in (oc.GUARD, oc.EFFECTS):
                 break
             start += length

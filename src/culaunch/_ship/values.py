@@ -63,7 +63,7 @@ def read_value(data: Any, depth: int = 0) -> Any:
     if kind is float and math.isfinite(data):
         return data
     if kind is not dict or len(data) != 1 or depth > _DEEPEST:
-        raise ValueError(f"{data!r:.60} is no value")
+        raise ValueError(f"{data!r:.60} is not a value")
     ((word, inside),) = data.items()
     if word == "float" and inside in ("inf", "-inf", "nan"):
         return float(inside)
@@ -78,7 +78,7 @@ def read_value(data: Any, depth: int = 0) -> Any:
         return tuple(read_value(one, depth + 1) for one in inside)
     if word == "dtype" and type(inside) is str and inside in BY_NAME:
         return BY_NAME[inside]
-    raise ValueError(f"{data!r:.60} is no value")
+    raise ValueError(f"{data!r:.60} is not a value")
 
 
 def settled(value: Any) -> Any:

@@ -72,8 +72,8 @@ class ResultReader:
             return self._output(_CONSTANTS[type(value[1].value)])
         if kind not in _TYPES:
             raise TypeError(
-                f"{self.name} returns something that is no array and no number: an operator of "
-                "torch returns these"
+                f"{self.name} returns something other than arrays and numbers, which an operator "
+                "of torch cannot return"
             )
         if kind == oc.V_ARRAY:
             self._note_memory(value[1])
@@ -85,8 +85,8 @@ class ResultReader:
         keys = maker.args[0]  # of a dict
         if not all(type(key) in (int, bool, float, str) for key in keys):
             raise TypeError(
-                f"{self.name} returns a dict with keys that are no str and no number: an operator "
-                "of torch has none"
+                f"{self.name} returns a dict with other keys than str and numbers, which an "
+                "operator of torch cannot return"
             )
         return ("dict", tuple(zip(keys, items, strict=True)))
 

@@ -100,7 +100,7 @@ def call_refused(function: AnyFunction, values: tuple[Any, ...], error: TypeErro
     except Exception as reason:  # noqa: BLE001 - whatever it is
         if error is None:
             return NotImplemented
-        raise TypeError(f"{error}; and it is no operator of torch: {reason}") from None
+        raise TypeError(f"{error}; and it is not an operator of torch: {reason}") from None
     before, _seen.is_inside = _seen.is_inside, error is None
     try:
         result = operator(*args, **keywords)

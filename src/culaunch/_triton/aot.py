@@ -244,6 +244,6 @@ def _folded(name: str, argument: Argument) -> Argument:
     if argument.value == 1 and type(argument.value) is int:
         return Argument("constexpr", 1, 1)
     raise ValueError(
-        f"{name} is no constexpr: only 1 and None are folded (got {argument.value!r:.60}); give a "
-        "type, with :16 if it is always divisible by 16"
+        f"{name} is not a constexpr, and only 1 and None are folded (got {argument.value!r:.60}). "
+        "Give a type, with :16 if it is always divisible by 16"
     )

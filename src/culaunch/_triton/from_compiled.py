@@ -49,7 +49,7 @@ def saved_of_compiled(kernel: Any, signature: str | None = None) -> SavedSet:
     """Do the same, but return the saved set inside."""
     if not hasattr(kernel, "metadata") or not hasattr(kernel, "asm"):
         raise TypeError(
-            f"kernel must be what Triton compiled, a CompiledKernel (got {spell(kernel)}): the "
+            f"kernel must be a CompiledKernel from Triton (got {spell(kernel)}): the "
             "kernel's warmup() gives one"
         )
     if signature is not None:
@@ -133,7 +133,7 @@ def from_cache(
         facts = LaunchFacts.from_metadata(metadata)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ImageError(
-            f"this is no metadata of a Triton kernel: {type(error).__name__} {error}",
+            f"these are not the metadata of a Triton kernel: {type(error).__name__} {error}",
             source=str(found[0]),
         ) from None
     parameters, arguments = _anonymous(signature, names, facts.name)

@@ -102,4 +102,4 @@ def _with(function: Callable[..., object], config: Config) -> Callable[..., obje
 
 def _refuse(grid: Any, why: str) -> None:
     if grid is not None:
-        raise TypeError(f"{why}: grid= is for what is launched as Triton's kernels are")
+        raise TypeError(f"{why}: grid= is for objects with Triton's launch syntax")

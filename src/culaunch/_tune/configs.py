@@ -38,7 +38,7 @@ def checked_configs(target: Any, configs: Sequence[Mapping[str, Any]] | None) ->
                 f"{spell(dict(config))})"
             )
         if any(_alike(dict(config), one) for one in found):
-            raise ValueError(f"configs[{i}] is there twice: {spell(dict(config))}")
+            raise ValueError(f"configs[{i}] appears twice: {spell(dict(config))}")
         found.append(dict(config))
     if not found:
         raise ValueError("configs must have at least one configuration (got none)")

@@ -90,7 +90,7 @@ def bind_all(
             said = None if check is None else check(result)
             # NumPy's and PyTorch's False are others; a function that only raises says None.
             if said is not None and not said:
-                raise ValueError(f"check says that the result is wrong under {trial.config}")
+                raise ValueError(f"check rejects the result of {trial.config}")
         except TypeError:  # noqa: PERF203 - how it is called is wrong
             raise
         # Catch any exception of a compiler or a checking function: Triton has its own types.

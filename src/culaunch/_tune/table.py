@@ -249,7 +249,7 @@ class TunedConfigs:
             self._entries = [_checked(one) for one in content["entries"]]
             self._unfinished = [checked_unfinished(one) for one in unfinished]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{self.path} is no table of tuned configurations: {error}") from None
+            raise ValueError(f"{self.path} is not a tuning table: {error}") from None
 
 
 def _checked(entry: Any) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def _checked(entry: Any) -> dict[str, Any]:
         if not isinstance(entry[name], str):
             raise TypeError(f"{name} is {spell(entry[name])}")
     if entry["unit"] not in ("ms", "instructions"):
-        raise ValueError(f"{spell(entry['unit'])} is no unit")
+        raise ValueError(f"{spell(entry['unit'])} is not an unit")
     checked_measurement(entry["value"])
     if not isinstance(entry["config"], dict) or not isinstance(entry["key"], list):
         raise TypeError("an entry has no configuration by a key")

@@ -80,4 +80,4 @@ def checked_measurement(value: Any) -> None:
         Naming it.
     """
     if type(value) not in (int, float) or not 0 <= value < math.inf or value > 1e300:
-        raise ValueError(f"{spell(value)} is no measurement")
+        raise ValueError(f"{spell(value)} is not a measurement")

@@ -156,7 +156,7 @@ def _load(path: str) -> Any:
         # A pickle could run arbitrary code.
         return _numpy().load(path, allow_pickle=False)
     except ValueError as error:
-        raise click.UsageError(f"{path} is no .npy file: {error}") from None
+        raise click.UsageError(f"{path} is not an .npy file: {error}") from None
 
 
 def _refusal(text: str, wanted: str) -> click.BadParameter:

@@ -79,7 +79,7 @@ def object_of_file(text: str) -> tuple[Any, ModuleType]:
     file = Path(path).resolve()
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None or not file.is_file():
-        raise click.UsageError(f"{path} is no Python file")
+        raise click.UsageError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(file.parent))  # as for a script
     # Under its name before it runs, as an import would: its dataclasses and pickles look there.

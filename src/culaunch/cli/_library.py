@@ -29,7 +29,7 @@ def library_lines(path: str) -> list[str]:
     names = ", ".join(one.name for one in kernels.parameters)
     lines = [f"{path}: library", "", f"{kernels.name}({names}), {len(kernels)} variants"]
     if kernels.heuristics:
-        lines.append(f"  every call gives {', '.join(kernels.heuristics)}")
+        lines.append(f"  every call must pass {', '.join(kernels.heuristics)}")
     if kernels.zeroes:
         lines.append(f"  {', '.join(kernels.zeroes)} set to zero before each launch")
     if kernels.blocks:

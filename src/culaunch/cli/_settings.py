@@ -45,7 +45,7 @@ def read_options(texts: Iterable[str], own: dict[str, Any]) -> dict[str, Any]:
     found = read_settings(texts)
     for name in found:
         if name in own or name in _OWN:
-            raise click.UsageError(f"{name} is no --option: the command has one of that name")
+            raise click.UsageError(f"{name} is not an --option: the command has one of that name")
     return {**found, **own}
 
 
@@ -64,7 +64,7 @@ def _value(text: str) -> Any:
         # The user meant a tuple, and nobody would notice a text.
         if text.startswith("("):
             raise click.UsageError(
-                f"{text!r:.100} is no tuple: write (1, 2) or (a=1, b=(2, 3)), and text in quotes"
+                f"{text!r:.100} is not a tuple: write (1, 2) or (a=1, b=(2, 3)), and text in quotes"
             ) from None
         return text
 
@@ -113,5 +113,5 @@ def _element_type(text: str) -> Any:
         raise ValueError from None  # compile() says what is missing
     found = getattr(tl, name, None)
     if not isinstance(found, tl.dtype):
-        raise click.UsageError(f"{text} is no element type of Triton")
+        raise click.UsageError(f"{text} is not an element type of Triton")
     return found

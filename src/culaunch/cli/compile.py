@@ -59,7 +59,7 @@ _SUFFIXES = {".cubin": "cubin", ".fatbin": "fatbin", ".ptx": "ptx"}
 )
 @driver_option
 @click.option("--cache/--no-cache", default=True, help="Use the user's cache.")
-@click.option("-v", "--verbose", is_flag=True, help="Say what was written.")
+@click.option("-v", "--verbose", is_flag=True, help="Print the names of the outputs.")
 def command(source: str, output: str, arch: str | None, verbose: bool, **keywords: Any) -> None:
     """Compile SOURCE, a file or - for standard input.
 

@@ -25,7 +25,7 @@ from culaunch.cli._output import output_path
     "--output",
     type=click.Path(),
     metavar="FILE.o",
-    help="Write an object with the image alone (with --input-obj and no --output-obj: merged).",
+    help="Write an object with only the image (with --input-obj and no --output-obj: merged).",
 )
 @click.option(
     "--input-obj",
@@ -44,14 +44,14 @@ from culaunch.cli._output import output_path
     default="culaunch",
     show_default=True,
     type=click.Choice(["culaunch", "tvm-ffi"]),
-    help="tvm-ffi: for code that says TVM_FFI_EMBED_CUBIN(NAME).",
+    help="tvm-ffi: for code with TVM_FFI_EMBED_CUBIN(NAME).",
 )
 @click.option(
     "--machine",
     type=click.Choice(["x86_64", "aarch64", "amd64", "arm64"], case_sensitive=False),
     help="The processor of the object; by default the one of --input-obj, or this machine's.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Say what was written.")
+@click.option("-v", "--verbose", is_flag=True, help="Print the names of the outputs.")
 def command(
     image: str,
     name: str,

@@ -18,7 +18,7 @@ from culaunch.cli._output import save_image
     type=click.Path(),
     help="The file to write; - for standard output.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Say what was written.")
+@click.option("-v", "--verbose", is_flag=True, help="Print the names of the outputs.")
 def command(images: tuple[str, ...], output: str, verbose: bool) -> None:
     """Put images of several architectures into one fatbin.
 

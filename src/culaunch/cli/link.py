@@ -31,7 +31,7 @@ from culaunch.cli._output import save_image
 @click.option("--maxrregcount", type=int, help="The most registers that a thread may use.")
 @click.option("--option", "extra_options", multiple=True, help="An option for nvJitLink.")
 @click.option("--cache/--no-cache", default=True, help="Use the user's cache.")
-@click.option("-v", "--verbose", is_flag=True, help="Say what was written.")
+@click.option("-v", "--verbose", is_flag=True, help="Print the names of the outputs.")
 def command(
     images: tuple[str, ...], output: str, arch: str | None, verbose: bool, **keywords: Any
 ) -> None:

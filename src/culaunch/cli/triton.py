@@ -109,14 +109,16 @@ def command(
     given_for_c = {"--name": name, "--prefix": prefix, "--object": as_object}
     for option, value in given_for_c.items():
         if value and c_output is None:
-            raise click.UsageError(f"{option} is of the output in C: it needs --c-output FILE.c")
+            raise click.UsageError(
+                f"{option} applies to the output in C: it needs --c-output FILE.c"
+            )
     if machine is not None and not as_object:
-        raise click.UsageError("--machine is of the object with the images: it needs --object")
+        raise click.UsageError("--machine applies to the object with the images: it needs --object")
     # A library holds what was compiled: options for a compiler would do nothing.
     if ".culib" in kernel:
         extra = (signatures, arches, constants, configs, options, grid, output)
         if any(extra) or keep_ptx or {num_warps, num_stages, num_ctas} != {None}:
-            raise click.UsageError("a library is compiled already: it takes --c-output alone")
+            raise click.UsageError("a library is already compiled: it accepts only --c-output")
         kernels = saved_set(kernel)
     else:
         if not signatures or not arches:

@@ -90,9 +90,9 @@ def command(
     given = [parse_argument(text, index, seed) for index, text in enumerate(arguments)]
     tried = [read_settings(split_settings(text)) for text in configs]
     if not tried and ".culib" not in target:
-        raise click.UsageError("--config says what is tried; give at least one")
+        raise click.UsageError("give at least one --config to try")
     if output is not None and ".culib" not in target:
-        raise click.UsageError("--output is of a set: FILE.culib")
+        raise click.UsageError("--output needs a set: FILE.culib")
     with cl.Device(device) as where:
         what, blocks = _target(target, kernel, signature, grid)
         kept = None if table is None else cl.TunedConfigs(table)
@@ -123,7 +123,7 @@ def command(
         if not measured:
             click.echo(f"{table} has it: --again measures it", err=True)
         elif tuning.is_emulated:
-            click.echo("counted on the emulator, which says little of a GPU", err=True)
+            click.echo("counted on the emulator, which says little about a GPU", err=True)
     # A warning has said why. Print the result, but the command has still failed.
     if table is not None and (tuning.device, tuning.key) not in cl.TunedConfigs(table):
         raise click.ClickException(f"{table} was not written")
@@ -138,7 +138,7 @@ def _target(
     if not is_image:
         for option, value in (("KERNEL", kernel), ("--signature", signature)):
             if value is not None:
-                raise click.UsageError(f"{option} is of an image")
+                raise click.UsageError(f"{option} needs an image")
     if ".culib" in text:
         return saved_set(text), dims("grid", grid)
     if not is_image:

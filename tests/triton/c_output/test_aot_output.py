@@ -130,7 +130,10 @@ def test_command(tmp_path):
     [
         (["x.py:k", "--signature", "i32", "--arch", "sm_80"], "name an output"),
         (["x.py", "--signature", "i32", "--arch", "sm_80", "-o", "k.culib"], "FILE.py:KERNEL"),
-        (["x.py:k", "--signature", "i32", "--arch", "sm_80", "-o", "k"], "x.py is no Python file"),
+        (
+            ["x.py:k", "--signature", "i32", "--arch", "sm_80", "-o", "k"],
+            "x.py is not a Python file",
+        ),
         (
             [
                 f"{__file__}:subprocess",

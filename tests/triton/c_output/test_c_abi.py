@@ -205,7 +205,7 @@ def test_what_c_cannot_work_out(tmp_path):
             load(changed(base, ("grid",), [expression])).write_c(tmp_path / "k")
     # A number that is None in another variant cannot be told from 0.
     entry = function(variants=[variant(), variant(types=["*fp32", "constexpr"], keys=["D", None])])
-    with pytest.raises(ValueError, match="C cannot say argument n of type None or 1, i32"):
+    with pytest.raises(ValueError, match="C cannot express argument n of type None or 1, i32"):
         load(entry).write_c(tmp_path / "k")
 
 

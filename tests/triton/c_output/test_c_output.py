@@ -279,7 +279,7 @@ def test_an_object_for_another_processor(machine, number, tmp_path):
     assert not [*tmp_path.glob("other*")]
     words = [f"{tmp_path}/k.culib", "--c-output", "k.c", "--machine", machine]
     done = CliRunner().invoke(command, words)
-    assert "--machine is of the object" in done.output
+    assert "--machine applies to the object" in done.output
 
 
 def test_a_table_that_c_cannot_choose_by(tmp_path):

@@ -77,7 +77,7 @@ def test_an_autotuner_without_choices_gives_all_its_configurations(tutorials):
     [
         ("*fp32, *fp32", {}, ValueError, "needs a signature of 5 entries|of 4 entries"),
         ("*fp99, *fp32, *fp32, i32", {}, ValueError, "no element type 'fp99'"),
-        ("float, *fp32, *fp32, i32", {}, ValueError, "'float' in the signature is no type"),
+        ("float, *fp32, *fp32, i32", {}, ValueError, "'float' in the signature is not a type"),
         ("*fp32:8, *fp32, *fp32, i32", {}, ValueError, "only :16"),
         ("fp32:16, *fp32, *fp32, i32", {}, ValueError, "only :16"),
         ("*fp32, *fp32, *fp32, 7", {}, ValueError, "only 1 and None are folded"),
@@ -338,7 +338,7 @@ def test_from_cache(recorder, tutorials, x, tmp_path):
     with pytest.raises(FileNotFoundError, match="must hold one kernel"):
         ct.from_cache(tmp_path / "..", FLOATS)
     (tmp_path / "add.json").write_text("{}")
-    with pytest.raises(cl.ImageError, match="no metadata of a Triton kernel"):
+    with pytest.raises(cl.ImageError, match="not the metadata of a Triton kernel"):
         ct.from_cache(tmp_path, FLOATS)
 
 

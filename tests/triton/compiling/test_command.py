@@ -88,7 +88,7 @@ def test_a_tuple_that_is_none_is_not_text(text):
 
     from culaunch.cli._settings import read_settings, split_settings
 
-    with pytest.raises(click.UsageError, match="is no tuple"):
+    with pytest.raises(click.UsageError, match="is not a tuple"):
         read_settings([f"A={text}"])
     with pytest.raises(click.UsageError, match="brackets are not in pairs"):
         split_settings("A=(1,(2,3),B=4")

@@ -99,12 +99,12 @@ def _closing_over_a_class(kind):
     ("call", "words"),
     [
         (lambda args: args["flag"] is True, "asks whether an object is another one"),
-        (lambda args: math.log2(args["n"]), "does with n what no expression can say"),
+        (lambda args: math.log2(args["n"]), "does with n something that no expression"),
         (lambda args: isinstance(args["n"], int), "asks for the type of n"),
         (lambda args: len(args["x"].shape), "reads the shape of x as a whole"),
-        (lambda args: args["other"], "reads other, which is no parameter"),
+        (lambda args: args["other"], "reads other, which is not a parameter"),
         (lambda args: (args["n"], 1), "makes a tuple"),
-        (lambda args: 2 ** args["n"], "does with n what no expression"),
+        (lambda args: 2 ** args["n"], "does with n something that no expression"),
         (lambda args: [1, 2][args["n"]], "BUILD_LIST|LIST_EXTEND"),
         (lambda args: len(args["n"]), "does with n what"),
         (lambda args: args, "more with the arguments"),
@@ -134,7 +134,7 @@ def test_a_grid_that_uses_a_number_of_one_call_is_refused():
     n = 7
     with pytest.raises(Unknown, match=r'of this name, it is grid="\(n // BLOCK\), 2"'):
         traced_grid(lambda meta: (n // meta["BLOCK"], 2), NAMES)
-    with pytest.raises(Unknown, match=r"it is \(MOST \* n\), where MOST is no parameter"):
+    with pytest.raises(Unknown, match=r"it is \(MOST \* n\), where MOST is not a parameter"):
         traced_grid(lambda meta: (MOST * n,), NAMES)
     with pytest.raises(Unknown, match="gives"):
         traced_grid(lambda meta: (1, 2) if meta["n"] > 1 else (2,), NAMES)
@@ -147,7 +147,7 @@ def test_what_fails_for_none_says_so():
 
     made = traced_heuristic(lambda args: args["n"] % 16 == 0, NAMES)
     assert str(made) == "((n % 16) == 0)"
-    with pytest.raises(ExpressionError, match="None is no number"):
+    with pytest.raises(ExpressionError, match="None is not a number"):
         evaluate(made, {"n": None}, None)
     with pytest.raises(ExpressionError, match="n is not given"):
         evaluate(made, {}, None)
@@ -190,13 +190,13 @@ def test_text(text, shown):
         ("cdiv(M)", "nothing that an expression can say"),
         ("cdiv(x=M, y=2)", "nothing that an expression can say"),
         ("M is N", "nothing that an expression can say"),
-        ("Q + 1", "reads Q, which is no parameter: there are x, n"),
-        ("(", "is no expression"),
-        ("", "is no expression"),
-        ("1\0", "is no expression|null"),
+        ("Q + 1", "reads Q, which is not a parameter: there are x, n"),
+        ("(", "is not an expression"),
+        ("", "is not an expression"),
+        ("1\0", "is not an expression|null"),
         ("1" * 20_000, "is too long"),
         ("-" * 3000 + "1", "too deeply|recursion"),
-        ("(" * 900 + "1" + ")" * 900, "is no expression|too deeply"),
+        ("(" * 900 + "1" + ")" * 900, "is not an expression|too deeply"),
         ("+".join(["M"] * 3000), "too deeply|too long|operations"),
     ],
 )
@@ -242,14 +242,14 @@ def test_any_json_is_an_expression_or_refused(entry):
     ("entry", "words"),
     [
         (["value", "other"], "reads 'other'"),
-        (["value", "a b"], "no name of a parameter"),
+        (["value", "a b"], "not the name of a parameter"),
         (["+", 1], "no operation"),
         (["evil", 1], "no operation"),
         (["if", 1, 2], "no operation"),
         ([], "unpack"),
         ([3, 1], "is not a str"),
         ({"a": 1}, "is not a list"),
-        (["constant", {"code": 1}], "is no constant"),
+        (["constant", {"code": 1}], "is not a constant"),
         (["error", "x" * 2000], "no operation"),
     ],
 )

@@ -96,16 +96,16 @@ def test_what_a_function_depends_on(function, values, nones, others):
         (lambda args: args.setdefault("n", 3), "does more with the arguments"),
         (lambda args: [args["n"]], "BUILD_LIST"),
         (lambda args, more=1: args["n"], "takes more than the arguments"),
-        (lambda *args: 1, "is no plain function"),
-        (lambda args: (yield), "is no plain function"),
+        (lambda *args: 1, "is not a plain function"),
+        (lambda args: (yield), "is not a plain function"),
         (over([1]), "uses cell, list"),
         (over(object), "uses cell, type"),
-        (lambda args: missing, "uses missing, which is not there"),  # noqa: F821
+        (lambda args: missing, "uses missing, which does not exist"),  # noqa: F821
         (lambda args: triton, "uses the module triton"),
         (lambda args: print(args["n"]), "uses print, builtin_function"),
         (swallow, "catches exceptions|SETUP_FINALLY"),
-        (print, "is no function"),
-        (types.SimpleNamespace(), "is no function"),
+        (print, "is not a function"),
+        (types.SimpleNamespace(), "is not a function"),
     ],
 )
 def test_what_has_to_be_called(function, reason):

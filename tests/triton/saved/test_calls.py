@@ -150,7 +150,7 @@ def test_a_named_tuple_is_written_with_its_fields(kernels, emulator, tmp_path):
         for wrong in (kernels.Swapped(3, 4), (3, 4)):
             with pytest.raises(cl.KernelNotFoundError, match=r"not a tuple of 2 \(a, b\)"):
                 one[(1,)](out, wrong)
-    with pytest.raises(ValueError, match="'1a' in the signature is no name of a field"):
+    with pytest.raises(ValueError, match="'1a' in the signature is not the name of a field"):
         compile_(kernels.of_pair, "*i32, (1a=i32, b=i32)")
     with pytest.raises(ValueError, match=r"some items .* have names"):
         compile_(kernels.of_pair, "*i32, (a=i32, i32)")

@@ -33,12 +33,12 @@ def test_a_grid_where_the_constant_is_left_open(kernels, recorder):
 @pytest.mark.parametrize(
     ("grid", "words"),
     [
-        ("cdiv(n, SIZE)", "reads SIZE, which is no parameter"),
+        ("cdiv(n, SIZE)", "reads SIZE, which is not a parameter"),
         ("1, 2, 3, 4", "1 to 3 numbers"),
         ((1, -1), "ints from 0"),
         ("1.5", "ints from 0"),
         ([], "1 to 3 numbers"),
-        (print, "cannot be saved: it is no function"),
+        (print, "cannot be saved: it is not a function"),
         ({"x": 1}, "grid must be text"),
         (1.5, "grid must be text"),
         (True, "grid must be text"),
@@ -47,12 +47,12 @@ def test_a_grid_where_the_constant_is_left_open(kernels, recorder):
         ("cdiv(n, BLOCK), n // 0", r"\(n // 0\) divides by 0"),
         ("1 + n % (BLOCK - BLOCK) // 0", "divides by 0"),
         ("n > 1", r"\(n > 1\) is True or False"),
-        ("x_ptr + n", r"computes with x_ptr, which is no number but \*fp32"),
+        ("x_ptr + n", r"computes with x_ptr, which is not a number but \*fp32"),
         ("x_ptr.shape", "nothing that an expression can say"),
         ("x_ptr.shape[n]", "nothing that an expression can say"),
         ("x_ptr.size()", "nothing that an expression can say"),
         ("os.system('ls')", "nothing that an expression can say"),
-        ("nothing.shape[0]", "reads nothing, which is no parameter"),
+        ("nothing.shape[0]", "reads nothing, which is not a parameter"),
     ],
 )
 def test_grids_that_are_none(kernels, grid, words):

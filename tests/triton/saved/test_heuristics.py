@@ -269,8 +269,11 @@ def test_c_from_a_library_that_was_compiled_before(even_set, tmp_path):
         assert done.exit_code == 0, done.output
         assert "CUresult my_guarded(CUstream stream, const" in (tmp_path / "k.h").read_text()
     for words, message in [
-        ([f"{tmp_path}/k.culib", "-o", "x.culib"], "takes --c-output alone"),
-        ([f"{tmp_path}/k.culib", "--c-output", "k.c", "--arch", "sm_80"], "takes --c-output alone"),
+        ([f"{tmp_path}/k.culib", "-o", "x.culib"], "accepts only --c-output"),
+        (
+            [f"{tmp_path}/k.culib", "--c-output", "k.c", "--arch", "sm_80"],
+            "accepts only --c-output",
+        ),
         ([f"{tmp_path}/k.py:k", "-o", "x.culib"], "--signature and --arch say what"),
         ([f"{tmp_path}/k.culib"], "name an output"),
     ]:

@@ -60,7 +60,7 @@ def test_inspect_shows_it(tmp_path):
     done = CliRunner().invoke(command, ["--json", str(path)])
     assert json.loads(done.output)["functions"][0]["variants"][0]["arch"] == "sm_90a"
     path.write_bytes(b"PK")
-    assert "this is no library" in CliRunner().invoke(command, [str(path)]).output
+    assert "this is not a library" in CliRunner().invoke(command, [str(path)]).output
 
 
 @pytest.mark.parametrize(

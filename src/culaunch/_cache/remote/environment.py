@@ -58,7 +58,7 @@ def _described(
     except (ValueError, OSError) as error:
         # The environment is not the program's to answer for: it goes on without.
         warnings.warn(
-            f"no remote cache is used, for what CULAUNCH_CACHE_REMOTE... say is wrong: {error}",
+            f"no remote cache is used; a CULAUNCH_CACHE_REMOTE variable is invalid: {error}",
             CacheWarning,
             stacklevel=4,
         )

@@ -94,10 +94,10 @@ class SecretKey:
         try:
             fields = _SECRET_KEY.unpack(base64.b64decode(_second_line(path), validate=True))
         except (binascii.Error, struct.error):
-            raise ValueError(f"{path!r} is no secret key of minisign") from None
+            raise ValueError(f"{path!r} is not a secret key of minisign") from None
         algorithm, encryption, _, _, _, _, number, seed, checksum = fields
         if algorithm != b"Ed":
-            raise ValueError(f"{path!r} is no secret key of minisign")
+            raise ValueError(f"{path!r} is not a secret key of minisign")
         if encryption != b"\0\0":
             raise ValueError(
                 f"the secret key {path!r} has a password; make one without: minisign -G -W"

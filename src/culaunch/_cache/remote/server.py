@@ -180,7 +180,7 @@ class Server:
         self.warn(f"{_text(error)}; it is not used any more by this process")
 
     def _drop(self) -> None:
-        self.warn("it is too slow: some of what is compiled is not written to it")
+        self.warn("it is too slow: some entries are not written to it")
 
 
 def _text(error: Exception) -> str:

@@ -64,7 +64,7 @@ class SharedLibrary:
             folder, stem = metadata["folder"], metadata["stem"]
             # They become parts of a path.
             if _FOLDER.fullmatch(folder) is None or _STEM.fullmatch(stem) is None:
-                raise ValueError("it is of no library")
+                raise ValueError("it does not belong to a library")
             note = Note(metadata["result"], metadata["reads"])
         except (TypeError, KeyError, ValueError) as error:
             raise meaningless(error) from error

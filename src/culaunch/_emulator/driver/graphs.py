@@ -133,7 +133,7 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
         nodes = self._graph(graph).nodes
         for one in node.dependencies:
             if one not in nodes:
-                raise Refusal(INVALID_VALUE, f"{one or 0:#x} is no node of the graph")
+                raise Refusal(INVALID_VALUE, f"{one or 0:#x} is not a node of the graph")
         handle = self.add(node)
         out[0] = handle
         nodes[handle] = node
@@ -247,7 +247,7 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
     def cuGraphExecKernelNodeSetParams(self, executable: int, node: int, params: int) -> None:
         own = self._own(executable, node)
         if not isinstance(own, KernelNode):
-            raise Refusal(INVALID_VALUE, f"{node:#x} is no kernel node")
+            raise Refusal(INVALID_VALUE, f"{node:#x} is not a kernel node")
         self._set_kernel(own, params)
         self.get(node, KernelNode).told = own
 
@@ -280,7 +280,7 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
     def _own(self, executable: int, node: int) -> Node:
         nodes: dict[int, Node] = self.get(executable, ExecutableGraph).nodes
         if node not in nodes:
-            raise Refusal(INVALID_VALUE, f"{node or 0:#x} is no node of the graph")
+            raise Refusal(INVALID_VALUE, f"{node or 0:#x} is not a node of the graph")
         return nodes[node]
 
     def cuGraphLaunch(self, executable: int, stream: int) -> None:

@@ -34,7 +34,7 @@ class MemoryFunctions(DriverState):
     def cuPointerGetAttribute(self, out: int, attribute: int, address: int) -> None:
         # The one attribute that culaunch asks for: whether an address is a device's.
         if attribute != PointerAttribute.DEVICE_ORDINAL or not self._is_allocated(address, 0):
-            raise Refusal(INVALID_VALUE, f"{address:#x} is no address of the device")
+            raise Refusal(INVALID_VALUE, f"{address:#x} is not an address of the device")
         ctypes.c_int.from_address(out).value = 0
 
     def cuMemAlloc(self, out: Any, size: int) -> None:
@@ -58,7 +58,7 @@ class MemoryFunctions(DriverState):
             refused = error
         if address:  # freeing null does nothing
             if not self.device.has(address):
-                raise Refusal(INVALID_VALUE, f"{address:#x} is no allocation")
+                raise Refusal(INVALID_VALUE, f"{address:#x} is not an allocation")
             self.device.free(address)
         if refused is not None:
             raise refused

@@ -81,7 +81,7 @@ class DriverState:
         """Return the thing of a handle, which must be of a kind."""
         thing = self._handles.get(handle or 0)
         if not isinstance(thing, kind):
-            raise Refusal(INVALID_HANDLE, f"{handle or 0:#x} is no handle of a {kind.__name__}")
+            raise Refusal(INVALID_HANDLE, f"{handle or 0:#x} is not a handle of a {kind.__name__}")
         return thing
 
     def all(self, kind: type[Any]) -> list[Any]:

@@ -107,7 +107,7 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
     def _require_error(self, code: int, out: Any) -> None:
         if code not in ERRORS:
             out[0] = None
-            raise Refusal(INVALID_VALUE, f"{code} is no CUresult")
+            raise Refusal(INVALID_VALUE, f"{code} is not a CUresult")
 
     def cuDeviceGet(self, out: Any, ordinal: int) -> None:
         self.require_device(ordinal)
@@ -148,7 +148,7 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
 
     def cuCtxPushCurrent(self, context: int) -> None:
         if context != self.context_handle:
-            raise Refusal(INVALID_CONTEXT, f"{context or 0:#x} is no context")
+            raise Refusal(INVALID_CONTEXT, f"{context or 0:#x} is not a context")
         # One operation each changes the list: an interrupt comes before it or after, never between.
         stack = self.stack
         stack += [context]

@@ -86,7 +86,9 @@ def _call(decoder: Decoder, instruction: Instruction, targets: Targets) -> End:
         # instruction.
         wanted = len(symbols.function(name).params)
         if len(arguments) != wanted:
-            raise Unsupported(f"{name!r} has {wanted} parameters, and is given {len(arguments)}")
+            raise Unsupported(
+                f"{name!r} has {wanted} parameters, but the call passes {len(arguments)}"
+            )
         return Call(lambda: symbols.code(name), arguments, results, following)
     # The callee's own declaration says what it takes, whatever the prototype of the call says.
     call = IndirectCall(

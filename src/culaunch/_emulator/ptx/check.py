@@ -77,7 +77,7 @@ def _problem(instruction: Instruction, known: set[str]) -> str | None:
     if guard is not None:
         predicate = guard.operand if isinstance(guard, Negated) else guard
         if not isinstance(predicate, Register) or predicate.type != "pred":
-            return "the guard is no predicate"
+            return "the guard is not a predicate"
     if instruction.name in ("ld", "st"):
         value = operands[0 if instruction.name == "ld" else 1]
         items = len(value.items) if isinstance(value, Vector) else 1

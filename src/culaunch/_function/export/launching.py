@@ -214,7 +214,7 @@ class EffectWriter:
             return self._tensor_map(operands, launch, self._data(operands[1]))
         raise refusal(
             self.name,
-            "it closes over an array, which a library has not: make it an argument",
+            "it closes over an array, which a library cannot hold: make it an argument",
             launch.place,
         )
 
@@ -316,7 +316,7 @@ class EffectWriter:
         if isinstance(value, DType):
             return f"fn::Any({dtype_name(value.number)})"
         raise refusal(
-            self.name, f"it returns the constant {value!r:.60}, which is no value of TVM-FFI"
+            self.name, f"it returns the constant {value!r:.60}, which is not a value of TVM-FFI"
         )
 
 

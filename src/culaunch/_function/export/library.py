@@ -103,7 +103,7 @@ class _FunctionWriter:
         self.name = self.declaration.name
         self.lines: list[str] = []
         if not self.name.isascii() or not self.name.isidentifier():
-            raise refusal(self.name, "its name is no C identifier")
+            raise refusal(self.name, "its name is not a C identifier")
         programs = _distinct(function.programs)
         if not programs:
             raise ValueError(
@@ -221,7 +221,7 @@ class _FunctionWriter:
         if dtype is None:
             raise refusal(
                 self.name,
-                f"its argument {name} is {spell(value)}, which is no value of TVM-FFI: arrays, "
+                f"its argument {name} is {spell(value)}, which is not a value of TVM-FFI: arrays, "
                 "numbers, None, bool, str and element types are",
             )
         return f"arguments.IsDtype({index}, {dtype_name(dtype.number)})"

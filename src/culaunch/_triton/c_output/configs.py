@@ -147,4 +147,8 @@ _ANYTHING = "anything"
 def _about(field: str, options: Collection[str], other: str) -> str:
     if field in options:
         return " /* 0: any */"
-    return " /* 0: any; what C has no number for, as numbered here */" if field == other else ""
+    return (
+        " /* 0: any; constants that are not numbers in C, as numbered here */"
+        if field == other
+        else ""
+    )

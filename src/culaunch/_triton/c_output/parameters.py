@@ -117,7 +117,7 @@ class CParameters:
             if one.argument == name and one.type == POINTER:
                 self.all[i] = replace(one, bytes=names.add(f"{name}_bytes"))
                 return
-        raise ValueError(f"C cannot set argument {name} to zero: it is no array")
+        raise ValueError(f"C cannot set argument {name} to zero: it is not an array")
 
 
 def _c_type(kinds: set[str], keys: set[Any], name: str) -> str:
@@ -140,8 +140,8 @@ def _c_type(kinds: set[str], keys: set[Any], name: str) -> str:
             return types.pop()
     shown = sorted(kind if kind != "constexpr" else "None or 1" for kind in kinds)
     raise ValueError(
-        f"C cannot say argument {name} of type {', '.join(shown)}: leave such variants out of a "
-        "set for C"
+        f"C cannot express argument {name} of type {', '.join(shown)}: leave these variants out "
+        "of a set for C"
     )
 
 

@@ -104,7 +104,7 @@ class CVariant:
         for one in self._kernels.computed:
             if one.name not in self._variant.constants:
                 raise ValueError(
-                    f"C cannot say the argument {one.name} of {self._kernels.name}, which a "
+                    f"C cannot express the argument {one.name} of {self._kernels.name}, which a "
                     "heuristic gives at run time"
                 )
             # With the variant's constants inserted, the rest depends only on the call.

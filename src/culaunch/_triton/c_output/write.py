@@ -39,7 +39,7 @@ def write_c(
         raise TypeError(f"prefix must be a str (got {spell(prefix)})")
     if machine is not None and not as_object:
         raise ValueError(
-            "machine is of an object with the images: give as_object=True, too (got "
+            "machine applies to an object with the images: set as_object=True, too (got "
             f"{machine!r:.60})"
         )
     if name is not None or prefix:

@@ -82,8 +82,8 @@ def compile_variant(
     # wrong name a device would take it that cannot run it.
     if made.arch != arch:
         raise ValueError(
-            f"arch {arch!r} is not what Triton compiles for: its code for that device is "
-            f'{made.arch}. Give arch="{made.arch}"'
+            f"arch {arch!r} is not what Triton compiles for that device, which is {made.arch}. "
+            f'Give arch="{made.arch}"'
         )
     return made
 

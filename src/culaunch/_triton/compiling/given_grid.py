@@ -82,8 +82,8 @@ def check_numbers(
             kinds = [str(one.get(read)) for one in variants]
             if all(kind.startswith(("*", "tensordesc<")) for kind in kinds):
                 raise ValueError(
-                    f"the grid of {name} computes with {read}, which is no number but {kinds[0]}: "
-                    f"{size}"
+                    f"the grid of {name} computes with {read}, which is not a number but "
+                    f"{kinds[0]}: {size}"
                 )
 
 

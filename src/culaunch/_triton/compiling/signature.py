@@ -104,7 +104,7 @@ def _parse_entry(text: str) -> Argument:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         raise ValueError(
-            f"{text!r} in the signature is no type (such as i32, fp32, *fp16), no constant and no "
+            f"{text!r} in the signature is not a type (such as i32, fp32, *fp16), a constant or a "
             "tuple"
         ) from None
     return make_constant(value)
@@ -119,7 +119,7 @@ def _fields_of(entries: list[str], text: str) -> tuple[str, ...] | None:
         raise ValueError(f"some items of {text!r} in the signature have names, and some have none")
     for name in found:
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-            raise ValueError(f"{name!r} in the signature is no name of a field")
+            raise ValueError(f"{name!r} in the signature is not the name of a field")
     if len(set(found)) != len(found):
         raise ValueError(f"two items of {text!r} in the signature have one name")
     return tuple(found)

@@ -271,7 +271,7 @@ class Stack:
     def _check_names(self, reads: Reads, constants: set[str]) -> None:
         for name in sorted(reads.names - self._certain):
             if name not in self.function.arg_names:
-                raise Unknown(f"it reads {name}, which is no parameter")
+                raise Unknown(f"it reads {name}, which is not a parameter")
         for read, what in (
             (reads.dtypes | reads.types, "type"),
             ({name for name, _ in reads.shapes}, "shape"),

@@ -30,7 +30,7 @@ def _numbers(call: Callable[..., Any]) -> Callable[..., Any]:
     def apply(*values: Any) -> Any:
         for value in values:
             if not isinstance(value, _PLAIN):
-                raise ExpressionError(f"{value!r:.60} is no number")
+                raise ExpressionError(f"{value!r:.60} is not a number")
         try:
             return _checked(call(*values))
         except (ArithmeticError, TypeError, ValueError) as error:

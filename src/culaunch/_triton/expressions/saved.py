@@ -71,10 +71,10 @@ def _read(entry: Any, names: Collection[str], depth: int) -> Expression:
         if check_identifier(name) not in names:
             raise ValueError(f"an expression reads {name!r:.60}, which it cannot")
         if not all(map(is_dimension, dimension)):
-            raise ValueError(f"{dimension[0]!r:.60} is no dimension")
+            raise ValueError(f"{dimension[0]!r:.60} is not a dimension")
         return Expression(op, (name, *dimension))
     if ARITY.get(op) != len(operands):
-        raise ValueError(f"{op!r:.60} with {len(operands)} operands is no operation")
+        raise ValueError(f"{op!r:.60} with {len(operands)} operands is not an operation")
     return Expression(op, tuple(_read(one, names, depth + 1) for one in operands))
 
 

@@ -141,7 +141,7 @@ class Symbol:
         self._refuse()
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise Unknown(f"it does with {self.expression} what no expression can say")
+        raise Unknown(f"it does with {self.expression} something that no expression can express")
 
     # A TypeError would look like one of the function's own.
     __len__ = __iter__ = __contains__ = __hash__ = __index__ = __float__ = __int__ = _refuse

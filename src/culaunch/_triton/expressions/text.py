@@ -65,7 +65,7 @@ def _parse(text: str) -> ast.expr:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:  # a zero byte, half a surrogate
         reason = getattr(error, "msg", "it has characters that no program has")
-        raise ValueError(f"{text!r:.200} is no expression: {reason}") from None
+        raise ValueError(f"{text!r:.200} is not an expression: {reason}") from None
 
 
 class _Reader:
@@ -137,7 +137,7 @@ class _Reader:
     def _known(self, name: str) -> str:
         if name not in self._names:
             raise ValueError(
-                f"{self._text!r:.200} reads {name}, which is no parameter: there are "
+                f"{self._text!r:.200} reads {name}, which is not a parameter: there are "
                 f"{', '.join(self._names)}"
             )
         return name

@@ -67,11 +67,11 @@ def _traced(
     _refuse_identity(function)
     missing = sorted(reads.names - set(names))
     if missing:
-        raise Unknown(f"it reads {', '.join(missing)}, which is no parameter")
+        raise Unknown(f"it reads {', '.join(missing)}, which is not a parameter")
     tracer = _Tracer(function, symbols, is_tuple=is_tuple)
     made = _tidy(tracer.explore(()))
     if len(tracer.lengths) != 1 or not tracer.lengths <= set(counts):
-        raise Unknown(f"it gives {sorted(tracer.lengths)} numbers")
+        raise Unknown(f"it returns {sorted(tracer.lengths)} numbers")
     return tuple(check_size(_column(made, i)) for i in range(*tracer.lengths))
 
 
@@ -209,7 +209,7 @@ def _of_one_call(
     reason = f"it uses the variable {', '.join(used)}, whose value may be of one call"
     if others:
         return (
-            f"{reason}; it is {text}, where {', '.join(others)} is no parameter of the kernel: "
+            f"{reason}; it is {text}, where {', '.join(others)} is not a parameter of the kernel: "
             "write it by the parameters, or give the grid in each call"
         )
     return f'{reason}; where that is the parameter of this name, it is grid="{text}"'

@@ -98,7 +98,7 @@ def make(op: str, *operands: Expression) -> Expression:
         if one.op == "error":
             return one
         if one.is_constant and op not in _OF_ANYTHING and not isinstance(one.value, (int, float)):
-            return Expression("error", (f"{one} is no number",))
+            return Expression("error", (f"{one} is not a number",))
     if all(one.is_constant for one in operands):
         try:
             return constant(APPLY[op](*(one.value for one in operands)))

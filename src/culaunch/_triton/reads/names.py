@@ -67,13 +67,13 @@ class NamesInCode:
             self._instructions.take(1)
             attribute = following[0].argval
             if _decides(type(found), attribute):
-                raise Unknown(f"it uses {name}.{attribute}, which is no plain attribute")
+                raise Unknown(f"it uses {name}.{attribute}, which is not a plain attribute")
             found = self._entry(vars(found), attribute)
         return found
 
     def _entry(self, namespace: dict[str, Any], name: str) -> Any:
         if name not in namespace:
-            raise Unknown(f"it uses {name}, which is not there")
+            raise Unknown(f"it uses {name}, which does not exist")
         found = namespace[name]
         self._reads.guards.append((namespace, name, True, found))
         return found

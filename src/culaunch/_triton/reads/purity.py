@@ -23,10 +23,10 @@ class Unknown(Exception):  # noqa: N818 - no error: the function is called
 def plain_code(function: Any) -> types.CodeType:
     """Return the code of a function without special features."""
     if not isinstance(function, types.FunctionType):
-        raise Unknown(f"it is no function but {type(function).__name__}")
+        raise Unknown(f"it is not a function but {type(function).__name__}")
     code = function.__code__
     if code.co_flags & _UNUSUAL:
-        raise Unknown(f"{function.__qualname__} is no plain function")
+        raise Unknown(f"{function.__qualname__} is not a plain function")
     # From CPython 3.11 on handlers are in a table and leave no instruction behind; before,
     # SETUP_FINALLY is not among the harmless instructions.
     if getattr(code, "co_exceptiontable", b""):

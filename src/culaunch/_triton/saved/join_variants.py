@@ -27,7 +27,7 @@ def merge_sets(sets: Sequence[SavedSet]) -> SavedSet:
     first, *others = sets
     for other in others:
         if other.name != first.name or _facts(first) != _facts(other):
-            raise ValueError(f"{other.name} is not the kernel {first.name}: save it by itself")
+            raise ValueError(f"{other.name} is not the kernel {first.name}: save it separately")
         if set(other.zeroes) != set(first.zeroes):
             raise ValueError(
                 f"one set of {first.name} sets ({', '.join(first.zeroes)}) to zero before each "

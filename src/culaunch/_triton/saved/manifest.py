@@ -121,7 +121,7 @@ def _read(entry: dict[str, Any], members: Collection[str]) -> dict[str, Any]:
 def _check_images(variant: SavedVariant, members: Collection[str]) -> None:
     for name in (variant.image, variant.ptx):
         if name is not None and name not in members:
-            raise ValueError("a variant's image is no member")
+            raise ValueError("a variant's image is not a member")
     # Code for one architecture is a cubin; "compute_80" is only PTX.
     needed = variant.image if variant.arch.startswith("sm_") else variant.ptx
     if needed is None:
@@ -149,7 +149,7 @@ def _read_arguments(
     """Read the names of arguments to which something is done before a launch."""
     found = tuple(check_identifier(name) for name in checked(entry.get(what, []), list))
     if len(set(found)) != len(found) or not set(found) <= set(names) - set(constexprs):
-        raise ValueError(f"a name among {what} is no argument, or comes twice")
+        raise ValueError(f"a name among {what} is not an argument, or comes twice")
     return found
 
 
@@ -167,7 +167,7 @@ def _read_heuristics(
     is_early = True
     for one in entries:
         if one["name"] not in given or one["name"] in open_names:
-            raise ValueError("a heuristic gives no argument that one may give, or one twice")
+            raise ValueError("a heuristic sets an argument that it must not set, or sets one twice")
         if checked(one["early"], bool) and not is_early:
             raise ValueError("an early heuristic comes after a late one")
         is_early = one["early"]

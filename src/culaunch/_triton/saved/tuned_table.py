@@ -165,10 +165,10 @@ def _write_entry(entry: TunedEntry) -> dict[str, Any]:
 def _read_entry(entry: Any) -> TunedEntry:
     arch = entry.get("arch", "")
     if arch != "" and (not check_arch(arch).startswith("sm_") or not arch[3:].isdigit()):
-        raise ValueError(f"{arch!r:.60} is no architecture to measure on")
+        raise ValueError(f"{arch!r:.60} is not an architecture to measure on")
     device = checked(entry.get("device", ""), str)
     if len(device) > _LONGEST_NAME or not device.isprintable():
-        raise ValueError(f"{device!r:.60} is no name of a device")
+        raise ValueError(f"{device!r:.60} is not the name of a device")
     return TunedEntry(
         tuple(decode(value) for value in checked(entry["values"], list)),
         tuple(map(check_element, checked(entry["dtypes"], list))),

@@ -113,4 +113,4 @@ def read_keys(value: Any) -> tuple[Any, ...]:
 def _read_key(value: Any) -> Any:
     if value is None or (type(value) is int and value == 1) or value in ("", "D"):
         return value
-    raise ValueError(f"{value!r:.60} is no key")
+    raise ValueError(f"{value!r:.60} is not a key")

@@ -40,7 +40,7 @@ def check_symbol(name: object) -> str:
         If neither PTX nor ELF has functions of that name.
     """
     if not isinstance(name, str) or not _is_symbol(name):
-        raise ValueError(f"{name!r:.80} is no name of a kernel in an image")
+        raise ValueError(f"{name!r:.80} is not the name of a kernel in an image")
     return name
 
 
@@ -66,7 +66,7 @@ def check_identifier(name: object) -> str:
         If Python has no such names.
     """
     if not isinstance(name, str) or len(name) > _LONGEST or not name.isidentifier():
-        raise ValueError(f"{name!r:.80} is no name of a parameter")
+        raise ValueError(f"{name!r:.80} is not the name of a parameter")
     return name
 
 
@@ -92,7 +92,7 @@ def check_annotation(text: object) -> str:
         If no value can be of it.
     """
     if not isinstance(text, str):
-        raise ValueError(f"{text!r:.80} is no annotation")
+        raise ValueError(f"{text!r:.80} is not an annotation")
     if text.startswith("*"):
         check_element(text[1:].removeprefix("k"))
     elif text and text not in ANNOTATIONS:
@@ -109,7 +109,7 @@ def check_arch(arch: object) -> str:
         If it is invalid.
     """
     if not isinstance(arch, str) or not _is_arch(arch):
-        raise ValueError(f"{arch!r:.80} is no architecture")
+        raise ValueError(f"{arch!r:.80} is not an architecture")
     return arch
 
 
@@ -127,7 +127,7 @@ def check_arguments(types: tuple[Any, ...], keys: tuple[Any, ...]) -> None:
         if isinstance(kind, tuple) and isinstance(key, tuple):
             check_arguments(kind, key)
         elif not isinstance(kind, str) or isinstance(key, tuple) or key not in _keys_of(kind):
-            raise ValueError(f"{key!r:.80} is no key of the type {kind!r:.80}")
+            raise ValueError(f"{key!r:.80} is not a key of the type {kind!r:.80}")
 
 
 # The variants of a set say the same few names again and again.
@@ -152,7 +152,7 @@ def _keys_of(kind: str) -> tuple[object, ...]:
     if descriptor is not None:
         check_element(descriptor[2])
     elif kind not in SIZES:
-        raise ValueError(f"{kind!r:.80} is no type of an argument")
+        raise ValueError(f"{kind!r:.80} is not a type of an argument")
     return (None, "", "D") if kind[0] in "iu" and kind not in ("i1", "u1") else (None,)
 
 
@@ -174,4 +174,4 @@ def check_settings(
         raise ValueError(f"the kernel has no constant {', '.join(unknown):.80}")
     for name in options:
         if not _OPTION.fullmatch(name) or len(name) > _LONGEST or name in parameters:
-            raise ValueError(f"{name!r:.80} is no name of an option")
+            raise ValueError(f"{name!r:.80} is not the name of an option")

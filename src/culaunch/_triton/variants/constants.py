@@ -70,7 +70,7 @@ def decode(value: Any) -> Any:
         if value.keys() == {"fields", "values"}:
             items = [decode(item) for item in checked(value["values"], list)]
             return make_named(checked(value["fields"], list), items)
-        raise ValueError(f"{value!r:.80} is no constant")
+        raise ValueError(f"{value!r:.80} is not a constant")
     return value
 
 
