@@ -89,7 +89,7 @@ class DriverError(CulaunchError, RuntimeError):
     Parameters
     ----------
     message : str
-        What was tried, the driver's name and text of the error, and an explanation.
+        The failed operation, the driver's name and text of the error, and an explanation.
     code : int
         The driver's ``CUresult``.
     name : str
@@ -103,7 +103,7 @@ class DriverError(CulaunchError, RuntimeError):
 
 
 class LaunchError(DriverError, ValueError):
-    """A launch that the driver refused and whose cause was found in the call.
+    """A launch that the driver refused because of the call.
 
     The block is too large for the kernel, a grid dimension is out of range, there is not that
     much shared memory: nothing ran, and the context is still good.

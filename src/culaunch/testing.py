@@ -101,7 +101,7 @@ def to_driver(array: Any) -> Any:
 
 
 def from_driver(array: Any) -> Any:
-    """Copy what `to_driver` gave back to the CPU, after all that runs in the default stream.
+    """Copy an array of `to_driver` back to the CPU, after the work in the default stream.
 
     Returns
     -------
@@ -123,9 +123,9 @@ def assert_allclose(
     Parameters
     ----------
     actual : array_like, culaunch.DeviceArray or torch.Tensor
-        What was computed; its type decides on the tolerance.
+        The computed array; its type decides the tolerance.
     desired : array_like, culaunch.DeviceArray or torch.Tensor
-        What it should be, of the same shape or to be broadcast to it.
+        The expected array, with the same shape or one that broadcasts to it.
     rtol, atol : float, optional
         Relative and absolute tolerance, in place of the type's own: 1e-3 and 1e-5 for float16,
         1.6e-2 and 1e-5 for bfloat16, 1.3e-6 and 1e-5 for float32, 1e-7 twice for float64.
@@ -135,8 +135,8 @@ def assert_allclose(
     AssertionError
         If they differ, with the largest differences; or their shapes do not go together.
     TypeError
-        If there is no tolerance for the type, and none was given, or it is no number; if an
-        argument is no array of numbers.
+        If the type has no tolerance and none is given, or a tolerance is not a number. Also if an
+        argument is not an array of numbers.
     MissingDependencyError
         Without NumPy; without ml_dtypes for bfloat16.
     """
@@ -268,7 +268,7 @@ def count_instructions() -> Iterator[InstructionCount]:
     """Count the instructions that threads execute, in the emulator's launches of the block.
 
     An instruction of a warp counts once for every thread of it that executes it. The number is
-    the same every time; it says little of the time that a GPU takes.
+    the same every time; it says little about the time on a GPU.
 
     Yields
     ------
@@ -299,7 +299,7 @@ def emulator_options(
     check_views: bool | None = None,
     time_limit: float | None = None,
 ) -> Iterator[None]:
-    """Change what the emulator checks, for the launches in the block; on a GPU nothing happens.
+    """Change the checks of the emulator for the launches in the block; a no-op on a GPU.
 
     The environment variable ``CULAUNCH_EMULATOR_OPTIONS`` does so for a whole process, as in
     ``check_races,time_limit=10,check_uninitialized=0``.
@@ -320,7 +320,7 @@ def emulator_options(
     Raises
     ------
     TypeError, ValueError
-        If an option is no switch, or the limit no number of seconds above 0.
+        If an option is not a switch, or the limit is not a number of seconds above 0.
     """
     for name, switch in (
         ("check_races", check_races),

@@ -154,7 +154,7 @@ class Cache:
         return self._local.publish(key, entry)
 
     def read_note(self, key: str) -> Note | None:
-        """Return what :meth:`keep_note` kept, if it is there and intact."""
+        """Return the note of :meth:`keep_note`, if it exists and is intact."""
         checked_key(key)
         directory = self._local.open()
         if directory is None:
@@ -172,7 +172,7 @@ class Cache:
             self._store.publish(NOTES.name(key), NOTES.pack(key, note))
 
     def info(self) -> CacheInfo:
-        """Say where the cache is, whether it can be used and what it holds."""
+        """Return the cache's directory, whether it is usable, and its contents."""
         remote = "" if self._server is None else self._server.shown
         try:
             entries, left = self._store.look()
@@ -195,7 +195,7 @@ class Cache:
         )
 
     def verify(self, *, drop: bool = False) -> list[str]:
-        """Read every entry; return the paths of those that are not what was written.
+        """Read every entry; return the paths of damaged ones.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class Cache:
         return 0
 
     def push(self) -> int:
-        """Write what the remote cache does not have of this one; return how many entries.
+        """Upload the entries that the remote cache lacks; return their number.
 
         Raises
         ------
@@ -240,7 +240,7 @@ class Cache:
         return push(self._store, self._server)
 
     def pull(self) -> int:
-        """Get what this cache does not have of the remote one; return how many entries.
+        """Download the entries that this cache lacks; return their number.
 
         Raises
         ------
@@ -287,7 +287,7 @@ class Cache:
     def private_directory(self, *parts: str) -> str:
         """Return a directory in the cache that is only the user's.
 
-        Where the cache cannot have one, it is a temporary one, which goes when the process ends.
+        If the cache cannot have one, it is temporary and is removed at the end of the process.
         """
         for part in parts:
             if checked_text("a part", part) in ("", ".", "..") or os.sep in part:

@@ -124,7 +124,7 @@ class Store:
             return _entries(directory), sweep(directory, older=math.inf)
 
     def verify(self, *, drop: bool) -> list[str]:
-        """Read every entry; return the paths of those that are not what was written."""
+        """Read every entry; return the paths of damaged ones."""
         with self.open(make=False) as directory:
             return [
                 os.path.join(self.path, stored.path)

@@ -60,12 +60,12 @@ class Headers(Mapping[str, str]):
         Parameters
         ----------
         directory : str or os.PathLike
-            The directory that would be given to ``-I``.
+            The directory to pass to ``-I``.
 
         Raises
         ------
         OSError
-            If it is no directory, or cannot be read.
+            If it is not a directory, or cannot be read.
         ValueError
             If a header is not text.
         """
@@ -93,14 +93,14 @@ class Headers(Mapping[str, str]):
         package : str
             The package's import name.
         *path : str
-            The directory in it that would be given to ``-I``, such as ``"include"``.
+            The directory in the package to pass to ``-I``, such as ``"include"``.
 
         Raises
         ------
         ValueError
-            If there is no such package, or a header is not text.
+            If the package does not exist, or a header is not text.
         OSError
-            If it has no such directory.
+            If it does not have this directory.
         """
         import importlib.resources
 

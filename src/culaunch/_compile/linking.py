@@ -54,8 +54,8 @@ def link(
         and static libraries with device code (such as ``libcudadevrt.a``).
     arch : str or iterable of str, optional
         ``"sm_90"``, or several for a fatbin; ``"compute_90"`` for PTX, where every image was
-        compiled with ``lto=True``. By default the current GPU's. PTX is added for the emulator
-        where that is chosen.
+        compiled with ``lto=True``. By default the current GPU's. PTX is added if the driver is the
+        emulator.
     line_info, debug : bool, optional
         Keep line or debug information.
     maxrregcount : int, optional
@@ -79,7 +79,7 @@ def link(
     OSError
         If a file cannot be read.
     ValueError, TypeError
-        If an argument is not what it should be: no images, PTX of images without LTO-IR.
+        If an argument is invalid:  no images, PTX of images without LTO-IR.
     MissingDependencyError
         If nvJitLink is not installed; the message has the pip command.
 

@@ -23,9 +23,9 @@ class Finding:
         ``"ok"``, ``"missing"`` (it is not there, which need not matter) or ``"broken"`` (it is
         there and does not work).
     detail : str
-        What was found, and where; of what is broken, why.
+        The version and place, or the reason why it is broken.
     remedy : str
-        What to do about it: a command, where there is one.
+        The fix: a command if possible.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What :func:`culaunch.doctor` found.
+    """The result of :func:`culaunch.doctor`.
 
     Attributes
     ----------

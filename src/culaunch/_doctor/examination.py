@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def doctor() -> Diagnosis:
-    """Say what this machine has of all that culaunch can use, and what is wrong with it.
+    """Report the software on this machine that culaunch can use, and its problems.
 
     It opens the driver and makes a context on each device, imports the frameworks that are
     installed, and changes nothing. Every bug report should have it.

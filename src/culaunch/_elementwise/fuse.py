@@ -139,8 +139,8 @@ class Fused(ElementwiseFunction, Generic[P, R]):
 def fuse(function: Callable[P, R]) -> Fused[P, R]:
     """Make one kernel of a Python function of arrays.
 
-    The function runs once for each list of argument types, on values that record what is done to
-    them; its Python code is not run again. It may use operators, the functions of this module,
+    The function runs once for each list of argument types, on values that record its operations.
+    Its Python code does not run again. It may use operators, the functions of this module,
     other fused functions, and Python branches on anything but the arrays' numbers.
 
     Parameters

@@ -118,7 +118,7 @@ trunc = _unary("trunc")
 
 
 def clip(x: Value, /, min: Operand | None = None, max: Operand | None = None) -> Value:  # noqa: A002
-    """Limit each element to the range from ``min`` to ``max``; None is no limit.
+    """Limit each element to the range from ``min`` to ``max``; None means no limit.
 
     NaN stays NaN. The result has x's type: ``min`` and ``max`` must promote to it.
     """

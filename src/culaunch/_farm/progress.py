@@ -36,7 +36,7 @@ class Progress:
 
     @property
     def remaining(self) -> float:
-        """Seconds until the end, if the rest goes as fast as what is done; NaN before the first."""
+        """Estimated seconds until the end, at the speed so far; NaN before the first result."""
         return self.elapsed / self.done * (self.total - self.done) if self.done else float("nan")
 
 

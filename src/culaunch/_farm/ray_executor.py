@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class RayExecutor(concurrent.futures.Executor):
     """An executor whose tasks Ray runs.
 
-    Ray is the caller's: ``ray.init()`` says which cluster, before the first task.
+    Ray is the caller's: Call ``ray.init()`` before the first task to select the cluster.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class RayExecutor(concurrent.futures.Executor):
     MissingDependencyError
         If Ray is not installed.
     TypeError, ValueError
-        Ray's own, if it has no such option.
+        Ray's own error for an unknown option.
 
     Examples
     --------

@@ -86,7 +86,7 @@ class Array:
 
     @property
     def rank(self) -> int | None:
-        """How many dimensions there are, where that is said."""
+        """The number of dimensions, if the annotation has it."""
         return None if self.dims is None or "..." in self.dims else len(self.dims)
 
     def __or__(self, other: object) -> Array:

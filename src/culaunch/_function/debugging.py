@@ -19,7 +19,7 @@ _local = threading.local()
 def function_debugging() -> Generator[None, None, None]:
     """Run the bodies of functions that this thread calls as plain Python.
 
-    A debugger steps through them, ``print`` shows numbers, and launches happen where they stand.
+    You can step through them in a debugger, ``print`` shows numbers, and launches happen in place.
 
     Examples
     --------

@@ -53,7 +53,7 @@ class Door(Protocol):
 
 
 class Function(CoreFunction, Generic[P, R]):
-    """The host side of one or more kernels: what :func:`function` makes of a Python function.
+    """The host side of one or more kernels, made by :func:`function` from a Python function.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ class Function(CoreFunction, Generic[P, R]):
         return library_source([self._exported()], self.__name__).text
 
     def abstract(self, *args: Any, **keywords: Any) -> Any:
-        """Run the body on shapes: ``AbstractArray`` stands for arrays, nothing is launched."""
+        """Run the body on shapes: ``AbstractArray`` stands for arrays, and nothing is launched."""
         return run_abstract(self.declaration, self._bind(args, keywords))
 
     def backward(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -138,8 +138,8 @@ def trace_launch(
 def launch_if(condition: Any, launcher: Any, *args: Any) -> None:
     """Launch where a condition holds, and do nothing elsewhere.
 
-    In the body of a function this needs no second path, and a grid that has no blocks where the
-    condition is false is no error.
+    In the body of a function this needs no second path. An empty grid is not an error if the
+    condition is false.
 
     Parameters
     ----------

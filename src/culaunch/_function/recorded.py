@@ -36,11 +36,11 @@ class RecordedFunction(CoreFunction):
         raise NotImplementedError
 
     def abstract(self, *args: Any, **keywords: Any) -> Any:
-        """Run it on shapes: ``AbstractArray`` stands for arrays, nothing is launched."""
+        """Run it on shapes: ``AbstractArray`` stands for arrays, and nothing is launched."""
         raise NotImplementedError
 
     def paths(self) -> Iterator[tuple[dict[int, set[str]], tuple[Any, ...], int]]:
-        """Yield for each path what is done to arguments, its views and its end, and its arrays.
+        """Yield, for each path, the uses of arguments, the views and the end, and the arrays.
 
         The first is parameter -> ``read``, ``write`` or ``unknown``; the last, how many of the
         arguments are arrays. Paths that end in an error are left out.

@@ -220,7 +220,7 @@ def ceildiv(x: Any, y: Any) -> Any:
     Raises
     ------
     TypeError
-        If they are no ints.
+        If they are not ints.
     ZeroDivisionError
         If y is 0.
 
@@ -233,12 +233,12 @@ def ceildiv(x: Any, y: Any) -> Any:
 
 
 def next_power_of_2(x: Any) -> Any:
-    """Return the least power of 2 that is not less than an int; 1 for what is less than 1.
+    """Return the least power of 2 that is not less than an int; 1 for ints below 1.
 
     Raises
     ------
     TypeError
-        If it is no int.
+        If it is not an int.
 
     Examples
     --------

@@ -91,7 +91,7 @@ class Image:
 
     @classmethod
     def open(cls, source: str | os.PathLike[str] | bytes | bytearray | memoryview | Image) -> Image:
-        """Open an image from a path, from bytes, or from an image (which is returned as it is).
+        """Open an image from a path, from bytes, or from an image (which is returned unchanged).
 
         Parameters
         ----------

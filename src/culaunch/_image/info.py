@@ -104,7 +104,7 @@ class ImageInfo:
     arch : str
         ``"sm_90a"`` for a cubin, ``"compute_80"`` for PTX, ``"lto_80"`` for LTO-IR.
     size : int
-        Bytes that it takes in the file.
+        Size in the file in bytes.
     compressed : bool
         Whether the fatbin stores it compressed.
     relocatable : bool or None
@@ -154,7 +154,7 @@ class ImageInfo:
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """One kernel; a field is None where the image does not say.
+    """One kernel; a field is None if the image does not have it.
 
     Attributes
     ----------
@@ -264,7 +264,7 @@ class ParamInfo:
     offset, size : int
         Bytes, in the parameter block.
     type : str or None
-        C spelling such as ``"float*"`` or ``"const __half*"``; None where unknown.
+        C spelling such as ``"float*"`` or ``"const __half*"``; None if unknown.
 
     Examples
     --------

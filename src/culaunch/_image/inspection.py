@@ -29,7 +29,7 @@ def inspect(
     kernels: bool = True,
     visit: Callable[[ImageInfo, bytes], object] | None = None,
 ) -> Inspection:
-    """Tell what is in an image or a file; needs no GPU and no toolkit.
+    """Return the contents of an image or a file, without a GPU or a toolkit.
 
     Parameters
     ----------
@@ -51,7 +51,8 @@ def inspect(
     Raises
     ------
     ImageError
-        If it is no such file, or is truncated or corrupt: what is wrong, and where.
+        If it is another kind of file, truncated or corrupt. The message has the problem and the
+        offset.
     MissingDependencyError
         If it is compressed with zstd and no decompressor is installed.
     OSError

@@ -189,8 +189,7 @@ def build_inline(
     name, cpp_sources, cuda_sources, embed_cubin, functions, headers
         As for :func:`load_inline`; so are the flags, `arch` and `build_directory`.
     output : str or os.PathLike, optional
-        Where to write the library. By default it stays where it is kept, in the cache, from which
-        it may be removed.
+        Where to write the library. By default it stays in the cache, from which it may be evicted.
 
     Returns
     -------
@@ -203,7 +202,7 @@ def build_inline(
     CompileError, ImageError, TypeError, ValueError, MissingDependencyError
         As :func:`load_inline`.
     OSError
-        If the output cannot be written, or there is no room for a compiler's files.
+        If the output cannot be written, or there is no space for a compiler's files.
 
     Examples
     --------
@@ -255,8 +254,8 @@ def build(
 ) -> Path:
     """Compile files of C++ and CUDA C++ to a library of functions, and load nothing.
 
-    Files are compiled where they lie: what they include beside them is found, and messages and
-    debuggers name them. Those of one language are compiled together, as one text.
+    Files are compiled in place: includes beside them are found, and messages and debuggers name
+    them. Files of one language are compiled together, as one text.
 
     Parameters
     ----------

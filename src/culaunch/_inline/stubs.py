@@ -32,8 +32,8 @@ _PLAIN = {"int", "float", "bool", "str", "bytes", "None"}
 def stubs(library: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> str:
     """Return a stub (``.pyi``) of a kernel library's functions.
 
-    It says the parameters, by name where ``CULAUNCH_EXPORT`` or ``functions=`` recorded them, the
-    types and the docstrings. The library is loaded for it.
+    It has the types, the docstrings, and the parameters' names if ``CULAUNCH_EXPORT`` or
+    ``functions=`` recorded them. The library is loaded for it.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def stubs(library: str | os.PathLike[str], output: str | os.PathLike[str] | None
     Raises
     ------
     ImageError
-        If the file is no library that can be loaded, or has no such function.
+        If the file is not a library that can be loaded, or lacks this function.
     MissingDependencyError
         Without apache-tvm-ffi.
     OSError

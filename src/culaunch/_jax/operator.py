@@ -60,7 +60,7 @@ class JaxOperator:
         return self.run(*self.prepare(self.function._bind(args, keywords)))
 
     def run(self, plan: Plan, call: Callable[..., Any], arrays: list[Any]) -> Any:
-        """Call what :meth:`prepare` returned; return what the function returns."""
+        """Call the result of :meth:`prepare`; return the function's result."""
         try:
             outputs = call(*arrays)
         except TypeError as error:
@@ -75,7 +75,7 @@ class JaxOperator:
         return plan.rebuild(outputs, arrays)
 
     def prepare(self, values: tuple[Any, ...]) -> tuple[Plan, Callable[..., Any], list[Any]]:
-        """Return the plan of a call, what is called, and the arrays that it is called with.
+        """Return the plan of a call, the object to call, and the arrays for it.
 
         Parameters
         ----------

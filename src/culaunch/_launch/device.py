@@ -24,7 +24,7 @@ class Device:
     Raises
     ------
     ValueError, TypeError, OverflowError
-        If there is no such device, or it is no number of one.
+        If the device does not exist, or the number is invalid.
 
     Examples
     --------
@@ -56,8 +56,8 @@ class Device:
         Parameters
         ----------
         name : str
-            Such as ``"multiprocessor_count"`` or ``"max_shared_memory_per_block_optin"``: what
-            follows ``CU_DEVICE_ATTRIBUTE_``.
+            Such as ``"multiprocessor_count"`` or ``"max_shared_memory_per_block_optin"``: the name
+            after ``CU_DEVICE_ATTRIBUTE_``.
 
         Raises
         ------

@@ -154,8 +154,8 @@ class DeviceArray(CoreDeviceArray):
         Parameters
         ----------
         stream : int or object, optional
-            The stream that kernels wrote it in; by default the one that a ``with stream:`` block
-            has made current, and the default stream outside of one.
+            The stream in which kernels wrote the array. The default is the stream of a ``with
+            stream:`` block, or the default stream outside of one.
 
         Raises
         ------
@@ -219,7 +219,7 @@ class DeviceArray(CoreDeviceArray):
         Raises
         ------
         TypeError, ValueError, OverflowError
-            If the value is no number of the array's type.
+            If the value does not fit the array's type.
         """
         fill_elements(self, value, stream)
 

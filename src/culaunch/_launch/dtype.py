@@ -55,7 +55,7 @@ class DType:
 
     @property
     def is_weak(self) -> bool:
-        """Whether it is a Python scalar's, which takes the type of the arrays it meets."""
+        """Whether it belongs to a Python scalar, which takes the type of the other operand."""
         return self.number >= FIRST_WEAK
 
     @property

@@ -63,7 +63,7 @@ class Event:
     def record(self, stream: object = None) -> Event:
         """Put it into a stream (the current one by default), and return it.
 
-        Recorded again, it stands for the new place.
+        Recording it again moves it to the new place.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class Event:
         Raises
         ------
         TypeError
-            If it is no Event.
+            If it is not an Event.
         ValueError
             If one of them was made with ``timing=False``, was not recorded, or is of another
             device.

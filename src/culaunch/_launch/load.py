@@ -16,7 +16,7 @@ def load(source: str | os.PathLike[str] | bytes | Image) -> Module:
     Parameters
     ----------
     source : str, os.PathLike, bytes or Image
-        A path, the bytes of a cubin, a fatbin or PTX, or what :func:`culaunch.compile` returns.
+        A path, the bytes of a cubin, a fatbin or PTX, or the result of :func:`culaunch.compile`.
 
     Returns
     -------
@@ -30,7 +30,7 @@ def load(source: str | os.PathLike[str] | bytes | Image) -> Module:
     DriverError
         If the driver refuses it: it is for another architecture, or its PTX does not compile.
     DriverNotFoundError
-        If there is no CUDA driver and the emulator was not chosen.
+        If there is no CUDA driver and the emulator is not selected.
     OSError
         If the file is not there or cannot be read.
 

@@ -114,7 +114,7 @@ def _way(one: LoadedImage) -> str:
 
 
 def load_report() -> LoadReport:
-    """Return what this process has loaded into the driver: which images, when, how long it took.
+    """Return the images that this process has loaded into the driver, with times and durations.
 
     Times in its text count from when culaunch first loaded something of the driver's.
 

@@ -37,12 +37,12 @@ class Module:
     Parameters
     ----------
     image : Image
-        What to load; :func:`load` takes paths and bytes too.
+        The image to load; :func:`load` also accepts paths and bytes.
 
     Raises
     ------
     TypeError
-        If it is no Image.
+        If it is not an Image.
     ImageError
         If the image is truncated, malformed or relocatable.
     DriverError
@@ -90,20 +90,20 @@ class Module:
         return kernel
 
     def kernel(self, name: str, *, signature: str | None = None) -> Kernel:
-        """Find a kernel, and say what its parameters are.
+        """Find a kernel, and declare its parameters.
 
         Parameters
         ----------
         name : str
             As for ``module[name]``.
         signature : str, optional
-            C type names, as in ``"float*, const half*, int, float"``. Needed only where neither
-            the kernel's name nor the image tells the types.
+            C type names, as in ``"float*, const half*, int, float"``. Needed only if neither the
+            kernel's name nor the image has the types.
 
         Raises
         ------
         KernelNotFoundError
-            If there is no such kernel.
+            If the kernel does not exist.
         ValueError
             If the signature's count or a size is not the kernel's.
         """
@@ -168,10 +168,10 @@ class Module:
         Raises
         ------
         KernelNotFoundError
-            If the module has no such variable, or several are called so; the message lists what
-            there is.
+            If the module has no variable with this name, or several. The message lists the
+            variables.
         ValueError, TypeError, OverflowError
-            If the module was unloaded, there is no such device, or an argument is of another type.
+            If the module is unloaded, the device does not exist, or an argument has another type.
         """
         checked_text("name", name, "a str, the name of a variable")
         self._require_loaded()

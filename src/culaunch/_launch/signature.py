@@ -60,9 +60,9 @@ class Parameter:
     offset, size : int
         Its place in the parameter block, in bytes, as the driver reports it.
     type : str or None
-        Its C++ type, such as ``"const float*"``; None where nothing says it.
+        Its C++ type, such as ``"const float*"``; None if unknown.
     name : str or None
-        Its name, where the user's signature has it.
+        Its name, if the user's signature has it.
 
     Examples
     --------

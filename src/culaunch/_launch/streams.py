@@ -82,15 +82,15 @@ class Stream:
         Parameters
         ----------
         stream : int or object
-            What ``stream=`` of a launch takes. An object is kept alive; what an int stands for must
-            live as long as it is used.
+            Any valid ``stream=`` of a launch. An object is kept alive. The stream behind an int
+            must live as long as it is used.
         device : int, optional
             For a default stream (0, 1 or 2), which is every device's: the current one by default.
 
         Raises
         ------
         TypeError, OverflowError
-            If it is no stream.
+            If it is not a stream.
         ValueError
             If it is another device's.
         """
@@ -140,12 +140,12 @@ class Stream:
         return event
 
     def wait(self, other: object) -> None:
-        """Let what is put into this stream from now on wait, on the device.
+        """Make later work in this stream wait, on the device.
 
         Parameters
         ----------
         other : Event, or a stream
-            What to wait for: an event, or what is in another stream by now.
+            What to wait for: an event, or the work in another stream so far.
 
         Raises
         ------

@@ -44,7 +44,7 @@ _FILL = {"zero": 0, "nan": 1}
 class TensorMap(ctypes.Structure):
     """A ``CUtensorMap``: passed by value to a ``const __grid_constant__ CUtensorMap`` parameter.
 
-    It holds the address of the array that it was made of, which must stay alive: ``array`` keeps
+    It holds the address of its array, which must stay alive: ``array`` keeps
     it.
 
     Examples
@@ -77,7 +77,7 @@ class TensorMap(ctypes.Structure):
         l2_promotion: str = "none",
         fill: str = "zero",
     ) -> TensorMap:
-        """Describe an array and the box of it that one copy moves.
+        """Describe an array, and the box that one copy moves.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class TensorMap(ctypes.Structure):
         swizzle : {"none", "32B", "64B", "128B"}
         l2_promotion : {"none", "64B", "128B", "256B"}
         fill : {"zero", "nan"}
-            What elements outside of the array read as.
+            The value of elements outside of the array.
 
         Raises
         ------

@@ -17,7 +17,7 @@ _FAR = 3.0  # times what is between the minimum and the upper quartile, past the
 
 @dataclass(frozen=True)
 class Timing:
-    """What :func:`benchmark` measured.
+    """The result of :func:`benchmark`.
 
     Attributes
     ----------
@@ -28,11 +28,11 @@ class Timing:
     times : tuple of float
         Milliseconds, in the order of the runs.
     is_emulated : bool
-        Whether they are the wall clock of an emulation, which says nothing of a GPU.
+        Whether they are wall-clock times of an emulation, which say nothing about a GPU.
     is_flushed : bool
         Whether the second-level cache was overwritten before each run.
     bytes, flops : float or None
-        What one call was said to move and to compute.
+        The bytes and operations of one call, as declared.
     peak_bandwidth, peak_flops : float or None
         The limits each second that fractions are of.
 
@@ -80,12 +80,12 @@ class Timing:
 
     @property
     def bandwidth(self) -> float | None:
-        """Bytes each second, by the median; None where they were not given."""
+        """Bytes per second, by the median; None if they were not given."""
         return _rate(self.bytes, self.median)
 
     @property
     def throughput(self) -> float | None:
-        """Floating-point operations each second, by the median; None where they were not given."""
+        """Floating-point operations per second, by the median; None if they were not given."""
         return _rate(self.flops, self.median)
 
     @property

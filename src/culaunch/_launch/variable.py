@@ -62,7 +62,7 @@ class GlobalVariable:
 
         Parameters
         ----------
-        dtype : numpy.dtype or what makes one, optional
+        dtype : numpy.dtype or dtype-like, optional
             Of its elements, structures too: an image does not tell. Bytes by default.
         stream : int or object, optional
             As in :meth:`DeviceArray.numpy`.
@@ -75,7 +75,7 @@ class GlobalVariable:
         Raises
         ------
         ValueError
-            If its size is no multiple of an element's, or its module was unloaded.
+            If its size is not a multiple of an element's size, or its module is unloaded.
         DriverError
             If the copy fails.
         """
@@ -132,7 +132,7 @@ class GlobalVariable:
         Raises
         ------
         ValueError
-            If the value is no byte, or the module was unloaded.
+            If the value is not a byte, or the module is unloaded.
         """
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 256:
             raise ValueError(

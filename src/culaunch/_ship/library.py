@@ -131,7 +131,7 @@ class Library:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what ``culaunch inspect --json`` prints."""
+        """Return the output of ``culaunch inspect --json``."""
         return {
             "path": self.source,
             "format": "culib",

@@ -118,7 +118,7 @@ class LoadedFunction(RecordedFunction):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of arguments that it takes, in words."""
+        """The kinds of arguments that it accepts, as text."""
         return tuple(dict.fromkeys(self._refusals.described(one.kind) for one in self._entry.kinds))
 
     @functools.cached_property
@@ -137,7 +137,7 @@ class LoadedFunction(RecordedFunction):
         return library_source([self._exported()], self.__name__).text
 
     def abstract(self, *args: Any, **keywords: Any) -> Any:
-        """Run it on shapes: ``AbstractArray`` stands for arrays, nothing is launched."""
+        """Run it on shapes: ``AbstractArray`` stands for arrays, and nothing is launched."""
         values = self._bind(args, keywords)
         kind = kind_of_shapes(values)
         saved = self.programs.saved(kind)
@@ -150,7 +150,7 @@ class LoadedFunction(RecordedFunction):
             self._refusals.raise_branch(saved, error, "these shapes")
 
     def load_all(self) -> Iterator[Kernel]:
-        """Load what its programs need; yield their kernels."""
+        """Load the images of its programs; yield their kernels."""
         for one in self._entry.kinds:
             # Several programs for one kind differ in the devices that they are for; the one for
             # this device is loaded.
@@ -191,7 +191,7 @@ class LoadedFunction(RecordedFunction):
             yield uses, effects, arrays_of(saved.kind)
 
     def require_backward(self) -> None:
-        """Raise where what is said of its gradients is not so."""
+        """Raise if the entry about its gradients is wrong."""
         _ = self._gradient
 
     def _require_branch(self, kind: Kind, arguments: tuple[Any, ...]) -> None:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class TorchOperator(CoreTorchOperator):
-    """A function as an operator of torch: what :func:`torch_op` makes.
+    """A function as an operator of torch, made by :func:`torch_op`.
 
-    A call of it is a call of the operator, ``torch.ops.mylib.scale``, and costs less: where torch's
+    Calling it calls the operator, ``torch.ops.mylib.scale``, at a lower cost: where torch's
     dispatcher would do nothing but call the function, it is not asked. It lives as long as the
     process.
 

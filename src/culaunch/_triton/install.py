@@ -109,7 +109,7 @@ def report(*, clear: bool = False) -> Report:
 
 
 class Installation:
-    """What :func:`install` gives: a context manager that ends it."""
+    """The result of :func:`install`: a context manager that ends it."""
 
     def __init__(self, patterns: Patterns, before: Installation | None) -> None:
         self.patterns = patterns

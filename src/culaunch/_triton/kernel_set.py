@@ -222,7 +222,7 @@ class KernelSet(SetDispatcher):
         ImageError
             If it is not a library, is damaged, or is of a newer version.
         KernelNotFoundError
-            If it has no such function.
+            If it does not have this function.
         """
         if name is not None:
             checked_text("name", name)
@@ -236,7 +236,7 @@ class KernelSet(SetDispatcher):
         return cls._from_manifest(found[0], library)
 
     def to_manifest(self) -> dict[str, Any]:
-        """Return what a library's manifest says of the kernel."""
+        """Return the kernel's entry in a library's manifest."""
         return write_entry(self._saved)
 
     @classmethod

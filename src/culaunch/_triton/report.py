@@ -65,7 +65,7 @@ class Report:
         return sum(one.triton for one in self.kernels)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as what JSON can say."""
+        """Return it in a form that JSON can hold."""
         return {
             "native": self.native,
             "triton": self.triton,

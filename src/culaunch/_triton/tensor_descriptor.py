@@ -71,7 +71,7 @@ class TensorDescriptor:
         Raises
         ------
         TypeError, ValueError
-            As for the class; and if the strides of the tensor are no whole elements.
+            As for the class; and if the strides of the tensor are not whole elements.
         """
         try:
             shape, strides = tuple(tensor.shape), _strides(tensor)

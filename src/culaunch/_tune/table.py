@@ -143,7 +143,7 @@ class TunedConfigs:
     # ---- for tune()
 
     def known(self, device: str, key: tuple[Any, ...], digest: str) -> Tuning | None:
-        """Return what was chosen among the same configurations, if it was."""
+        """Return the earlier choice among the same configurations, if there is one."""
         for one in self._entries:
             if is_of(one, device, key) and one["digest"] == digest:
                 trial = Trial(dict(one["config"]))
@@ -179,7 +179,7 @@ class TunedConfigs:
             self._warn(error)
 
     def keep(self, tuning: Tuning) -> None:
-        """Keep what was measured until now, for a process that goes on with it.
+        """Store the measurements so far, for a process that continues them.
 
         A file that cannot be written is a `CacheWarning`.
         """
@@ -194,7 +194,7 @@ class TunedConfigs:
         self._kept_at = time.monotonic()
 
     def resume(self, tuning: Tuning) -> None:
-        """Give a tuning what was measured before it was stopped."""
+        """Give a tuning the measurements from before it was stopped."""
         for one in self._unfinished:
             if is_of(one, tuning.device, tuning.key) and one["digest"] == tuning.digest:
                 resume(tuning, one)

@@ -23,7 +23,7 @@ class Trial:
     times : list of float
         Milliseconds of its runs on a GPU.
     instructions : int or None
-        What its threads executed on the emulator.
+        The number of instructions that its threads executed on the emulator.
     error : Exception or None
         Why it cannot run.
 
@@ -42,7 +42,7 @@ class Trial:
 
     @property
     def value(self) -> float:
-        """The median of the times, or the number of instructions; infinite where it has none."""
+        """The median of the times, or the number of instructions; infinite if it has neither."""
         if self.instructions is not None:
             return float(self.instructions)
         return statistics.median(self.times) if self.times else math.inf
@@ -108,7 +108,7 @@ class Tuning:
         return min(self.trials, key=lambda trial: trial.value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON has it."""
+        """Return everything in a form that JSON can hold."""
         return {
             "name": self.name,
             "device": self.device,

@@ -79,7 +79,7 @@ class RemoteCache:
         self._server = Server(self.url, public, secret, self.timeout, is_written=self.write)
 
     def flush(self, timeout: float = 60.0) -> bool:
-        """Wait until what was compiled is written.
+        """Wait until all new entries are written.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class RemoteCache:
         Returns
         -------
         bool
-            Whether nothing waits any more. The end of a process waits 30 s by itself.
+            Whether nothing waits any more. The end of a process waits up to 30 s.
         """
         return self._server.flush(checked_number("timeout", timeout))
 

@@ -167,7 +167,7 @@ def reduce(
         Takes two partial results and returns one, of the same types: values, or tuples of them. It
         must be associative and commutative, and may use constants, but no other values.
     identity : number or tuple of numbers
-        Combined with it, a partial result stays what it is.
+        The neutral element: combined with it, a partial result does not change.
     post : callable, optional
         Takes the components of the result, and returns what ``reduce`` returns.
     axis : int, tuple of int or None, optional

@@ -62,7 +62,7 @@ class Decorated:
         Raises
         ------
         TypeError
-            If it is no kernel of Triton.
+            If it is not a Triton kernel.
         ValueError
             If hooks run before each launch of it, or two autotuners are above it.
         """
