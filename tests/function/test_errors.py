@@ -46,7 +46,7 @@ def test_what_an_array_lacks_says_what_to_use():
         (lambda x: [*x], TypeError, "is iterated over: index it"),
         (lambda x: setattr(x, "name", 1), AttributeError, "takes no attribute 'name'"),
         (lambda x: x.__setitem__(0, 1), TypeError, "is written to: launch a kernel"),
-        (lambda x: x.reshape(3, 2), ValueError, "x has 4 elements, and .* requested shape has 6"),
+        (lambda x: x.reshape(3, 2), ValueError, "x has 4 elements, but .* requested shape has 6"),
         (lambda x: x.reshape(-1, -1), ValueError, "one size of a shape may be -1"),
         (lambda x: x.permute(1), ValueError, "takes each of them once"),
         (lambda x: x[::-1], ValueError, "the step of a slice must be at least 1"),

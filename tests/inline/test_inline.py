@@ -191,7 +191,7 @@ void f() { CULAUNCH_GET_KERNEL(kernels, "k")({1, 1}); }
         (
             {"cpp_sources": "void f() {}  // there", "functions": "nothere"},
             ValueError,
-            "functions names 'nothere', and the code has no such function",
+            "functions names 'nothere', but the code has no such function",
         ),
         ({"build_dir": "x"}, TypeError, "no argument build_dir: it is build_directory= here"),
         ({"extra_cflags": "-O0"}, TypeError, "extra_cflags must be a list of str"),

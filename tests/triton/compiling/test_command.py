@@ -71,7 +71,7 @@ def test_types_and_named_tuples_on_the_command_line():
     assert read_settings(["A=(tl.float16, 2)"]) == {"A": (tl.float16, 2)}
     named = read_settings(["A=(a=1, b=tl.int8)"])["A"]
     assert (named._fields, tuple(named)) == (("a", "b"), (1, tl.int8))
-    with pytest.raises(click.UsageError, match="no element type"):
+    with pytest.raises(click.UsageError, match="not an element type"):
         read_settings(["A=tl.load"])
     # Tuples in tuples, with names and without.
     text = "A=(1,(b=(2,tl.int8),c='x,(')),B=((a=1),()),C=','"
