@@ -193,6 +193,8 @@ def test_python_numbers_are_parameters():
         (lambda x: ew.reduce(x, lambda a, b: a, (0, 0)), TypeError, "identity must have 1"),
         (lambda x: ew.reduce(x, lambda a, b: (a, b), 0), TypeError, "must return 1 values"),
         (lambda x: ew.reduce(x, lambda a, b: x, 0), TypeError, "from its arguments alone"),
+        (lambda x, axis=0: ew.sum(x, axis=axis), TypeError, "axis must be known while"),
+        (lambda x, keep=True: ew.sum(x, keepdims=keep), TypeError, "keepdims must be known while"),
         (lambda x: ew.sum(3), TypeError, "takes values of a traced function"),
     ],
 )  # fmt: skip

@@ -89,7 +89,10 @@ def _rows(layout: Layout, sizes: Sizes, registers: int, count: Any, *, is_wide: 
     for threads, room in _ROOM:
         if is_few and threads < 1024 and size > threads:
             continue
-        packs = _at_least(size, tuple(threads * n for n in (1, 2, 4, 8) if n * registers <= room))
+        # Many elements of a thread wait for each other: more threads then share a row.
+        values = 64 if threads == 1024 else 32
+        fitting = [n for n in (1, 2, 4, 8) if n * registers <= room and n * layout.vector <= values]
+        packs = _at_least(size, tuple(threads * n for n in fitting))
         if packs is not None:
             return Choice(regime(threads, 4 if threads == 32 else 1, packs // threads))
     packs = max(1, min(4, 32 // max(registers, 1)))

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from culaunch._elementwise.reductions.regime import Regime, Source
     from culaunch._elementwise.reductions.schedule import Group
 
+# Operations that are worth a register for each element.
+_SLOW = ("exp", "expm1", "log", "log1p", "tanh", "erf", "pow")
+_KEPT = 32  # elements of a thread
 # Stands for the index of the row, of those that a thread works at.
 _W = "\x00"
 
@@ -40,6 +43,7 @@ class Names:
         self.parameters: list[tuple[str, Any]] = []
         self.definitions: dict[str, None] = {}
         self.operations: list[str] = []
+        self.kept: dict[Node, str] = {}
         self._reduced = set(group.reduced)
         self._names: dict[Node, str] = {}
         self._count = 0
@@ -102,10 +106,23 @@ class Names:
         if scope is not None and self.is_element(node):
             name = self.fresh()
             scope.lines.append(f"const {dt.compute(node.dtype)} {name} = {code};")
+            self._keep(node, name, scope)
             return name
         if node.op == "squeeze":
             return code
         return self._row_value(node.dtype, code)
+
+    def _keep(self, node: Node, name: str, scope: ElementScope) -> None:
+        """Keep what is slow to compute for the passes that follow, if it fits the registers."""
+        regime = self.regime
+        size = regime.packs * regime.vector
+        if node.op not in _SLOW or not regime.is_cached or size > _KEPT or len(self.kept) >= 1:
+            return
+        kept = f"kept_{name}"
+        kind = dt.compute(node.dtype)
+        self.row.append(f"{kind} {kept}[{regime.packs}][{regime.vector}];")
+        scope.lines.append(f"{kept}[j][k] = {name};")
+        self.kept[node] = f"{kept}[j][k]"
 
     def _row_value(self, dtype: dt.DType, code: str) -> str:
         name = self.fresh()
@@ -162,7 +179,7 @@ class ElementScope:
 
     def __init__(self, names: Names) -> None:
         self._all = names
-        self.names: dict[Node, str] = {}
+        self.names: dict[Node, str] = dict(names.kept)
         self.lines: list[str] = []
         self.sources: dict[Source, None] = {}
 

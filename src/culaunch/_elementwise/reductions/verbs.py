@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     Axis = int | tuple[int, ...] | None
 
 
+_TRACED = (
+    "must be known while the function is traced, and each parameter is traced, even one with a "
+    "default: close over the number instead"
+)
+
+
 def sum(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Value:  # noqa: A001
     """Add up elements: bool and narrow integers in 64 bits, half precision in float32.
 
@@ -248,6 +254,8 @@ def reduced_nodes(
     keepdims: bool,
 ) -> tuple[Node, ...]:
     """Return the components of a reduction."""
+    if isinstance(keepdims, Value):
+        raise TypeError(f"{name}: keepdims {_TRACED}")
     trace = _shaped(args[0])
     dims = trace.together(name, args)
     axes = axes_of(name, axis, len(dims))
@@ -310,6 +318,8 @@ def axes_of(name: str, axis: Axis, rank: int) -> tuple[int, ...]:
     given = axis if isinstance(axis, tuple) else (axis,)
     found = []
     for one in given:
+        if isinstance(one, Value):
+            raise TypeError(f"{name}: axis {_TRACED}")
         if isinstance(one, bool) or not hasattr(type(one), "__index__"):
             raise TypeError(
                 f"{name}: axis must be an int, a tuple of int or None (got {spell(axis)})"
