@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _TRACED = (
-    "must be known while the function is traced, and each parameter is traced, even one with a "
+    "must be known while tracing runs, and a parameter stands for an argument even if it has a "
     "default: close over the number instead"
 )
 
@@ -251,7 +251,7 @@ def reduced_nodes(
     args: tuple[Node, ...],
     combiner: Combiner,
     axis: Axis,
-    keepdims: bool,
+    keepdims: Any,
 ) -> tuple[Node, ...]:
     """Return the components of a reduction."""
     if isinstance(keepdims, Value):
@@ -311,7 +311,7 @@ def _arg(name: str, x: Value, axis: int | None, keepdims: bool) -> Value:
     return parts[1]
 
 
-def axes_of(name: str, axis: Axis, rank: int) -> tuple[int, ...]:
+def axes_of(name: str, axis: Any, rank: int) -> tuple[int, ...]:
     """Return the dimensions of an axis argument, in order."""
     if axis is None:
         return tuple(range(rank))
