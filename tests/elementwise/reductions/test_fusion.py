@@ -207,3 +207,17 @@ def test_operands_that_do_not_broadcast():
     f = ew.fuse(lambda x, y: ew.sum(x * y))
     with pytest.raises(ValueError, match="do not broadcast"):
         f(values(4, 4), values(3))
+
+
+def test_source_shows_every_kernel_and_a_library_holds_the_function(tmp_path):
+    x = values(6, 40)
+    assert softmax.source(x).count("__global__") == 1
+    total = ew.fuse(lambda x: ew.sum(x))
+    assert total.source(values(70000)).count("__global__") == 2
+    with pytest.raises(TypeError, match="need a host side"):
+        softmax.lower(x)
+    host = softmax.as_function()
+    wanted = host(x)
+    cl.save([host], tmp_path / "norms.culib")
+    library = cl.load_library(tmp_path / "norms.culib")
+    np.testing.assert_array_equal(library.softmax(x), wanted)

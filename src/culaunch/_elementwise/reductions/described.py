@@ -8,6 +8,7 @@ from culaunch._elementwise.reductions.call import ReductionCall
 from culaunch._launch import Device
 from culaunch._launch.array import array_info
 from culaunch._launch.dtype import from_dlpack
+from culaunch._launch.strides import is_dense
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +23,9 @@ class _Described:
         self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any, address: int
     ) -> None:
         self.shape, self.strides, self.dtype, self.address = shape, strides, dtype, address
+
+    def is_contiguous(self) -> bool:
+        return is_dense(self.shape, self.strides)
 
     def is_aligned(self, bytes_: int) -> bool:
         return self.address % bytes_ == 0
