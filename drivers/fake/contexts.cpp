@@ -23,14 +23,12 @@ constexpr int kDepth = 64;  // a program that pushes more has lost count
 CUctx_st primary[kDevices] = {};
 thread_local CUcontext stack[kDepth];
 thread_local int depth = 0;
-thread_local bool had_context = false;
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 // The handle of a stream that was destroyed is that of the next one, of whatever context.
 auto& destroyed = *new std::vector<CUstream>;
 
 }  // namespace
 
-bool HadContext() { return had_context; }
 CUcontext Current() { return depth == 0 ? nullptr : stack[depth - 1]; }
 
 CUcontext Primary(int ordinal) {
@@ -100,7 +98,6 @@ CUresult cuCtxGetCurrent(CUcontext* context) {
 CUresult cuCtxPushCurrent(CUcontext context) {
   if (fake::depth == fake::kDepth) return CUDA_ERROR_INVALID_CONTEXT;
   fake::stack[fake::depth++] = context;
-  fake::had_context = true;
   return CUDA_SUCCESS;
 }
 

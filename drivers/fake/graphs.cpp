@@ -476,7 +476,7 @@ CUresult cuGraphUpload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   const Lock lock(fake::mutex);
-  if (!fake::HadContext()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (fake::Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (fake::IsCapturing(stream)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   CUresult code = CUDA_SUCCESS;
   for (CUgraphNode node : exec->order) {
@@ -517,7 +517,8 @@ CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateRes
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                         const CUDA_KERNEL_NODE_PARAMS* params) {
   const Lock lock(fake::mutex);
-  if (!fake::HadContext()) return CUDA_ERROR_INVALID_CONTEXT;
+  // libcuda crashes in a thread without one (580.159).
+  if (fake::Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   CUgraphNode own = fake::InExec(exec, node);
   if (own == nullptr || own->type != CU_GRAPH_NODE_TYPE_KERNEL) return CUDA_ERROR_INVALID_VALUE;
   if (fake::ContextOfNode(*params) != own->context) return CUDA_ERROR_INVALID_VALUE;

@@ -79,9 +79,6 @@ int Devices();
 
 // The calling thread's context, or null; the primary one of a device; that of a stream's handle.
 CUcontext Current();
-// Whether the calling thread ever had one: libcuda crashes in threads that set executable graphs
-// and had none, so they are refused here.
-bool HadContext();
 CUcontext Primary(int ordinal);
 CUcontext ContextOf(CUstream stream);
 

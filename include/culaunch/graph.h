@@ -262,7 +262,7 @@ class Graph {
     node.is_stale = is_complete_ || driver_.note_array == nullptr;
     if (!node.is_stale) return RefreshKernel(node);  // the driver was told of arrays for this call
     if (!is_complete_) return CUDA_SUCCESS;
-    EnsureHadContext(driver_, ordinal());
+    const AnyContextGuard context(driver_, ordinal());
     const CUDA_KERNEL_NODE_PARAMS params = node.KernelParams();
     return driver_.cuGraphExecKernelNodeSetParams(executable_, node.handle, &params);
   }
@@ -315,7 +315,7 @@ class Graph {
     return code;
   }
   CUresult RefreshKernel(GraphNode& node) noexcept {
-    EnsureHadContext(driver_, ordinal());
+    const AnyContextGuard context(driver_, ordinal());
     const CUDA_KERNEL_NODE_PARAMS params = node.KernelParams();
     return driver_.cuGraphKernelNodeSetParams(node.handle, &params);
   }
@@ -379,7 +379,7 @@ class Graph {
         capture != CU_STREAM_CAPTURE_STATUS_NONE) {
       return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
-    EnsureHadContext(driver_, ordinal_);
+    const AnyContextGuard context(driver_, ordinal_);
     // A default stream belongs to the current context.
     if (IsDefaultStream(stream.handle)) {
       const DeviceGuard guard(driver_, stream.device < 0 ? ordinal() : stream.device);

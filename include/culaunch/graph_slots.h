@@ -132,7 +132,11 @@ class GraphPass {
       driver.graphs.Leave();
       return false;
     }
-    EnsureHadContext(driver, ordinal);
+    if (context_.Enter(driver, ordinal) != CUDA_SUCCESS) {
+      slots.Leave();
+      driver.graphs.Leave();
+      return false;
+    }
     slots_ = &slots;
     stream_ = stream;
     slot_ = &slots.Find(id, ordinal, path);
@@ -166,6 +170,7 @@ class GraphPass {
     slots_->Leave();
     slots_->driver().graphs.Leave();
     slots_ = nullptr;
+    context_.Leave();
   }
 
   // The graph is of no use, and is made again after some calls, or never.
@@ -222,6 +227,7 @@ class GraphPass {
     return code == CUDA_SUCCESS ? slot_->graph->Launch(stream_) : code;
   }
 
+  AnyContextGuard context_;
   GraphSlots* slots_ = nullptr;
   GraphSlots::Slot* slot_ = nullptr;
   CUstream stream_ = nullptr;

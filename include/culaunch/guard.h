@@ -58,19 +58,34 @@ class DeviceGuard {
   bool pushed_ = false;
 };
 
-// Let this thread use executable graphs. Drivers crash where one is set in a thread that never had
-// a current context, whatever the parameters say (seen of 580.159, CUDA 13.0). To have had one once
-// is enough, and each thread is looked at once.
-inline void EnsureHadContext(Driver& driver, int ordinal) noexcept {
-  static thread_local const Driver* known = nullptr;
-  if (known == &driver) return;
-  CUcontext context = nullptr;
-  if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
-    const DeviceGuard guard(driver, ordinal);
-    if (guard.code() != CUDA_SUCCESS) return;
+// A current context for work with executable graphs, in a thread that has none. Drivers crash where
+// a node is set in such a thread, whatever the parameters say (seen of 580.159, CUDA 13.0).
+class AnyContextGuard {
+ public:
+  AnyContextGuard() noexcept = default;
+  AnyContextGuard(Driver& driver, int ordinal) noexcept { Enter(driver, ordinal); }
+  AnyContextGuard(const AnyContextGuard&) = delete;
+  AnyContextGuard& operator=(const AnyContextGuard&) = delete;
+  ~AnyContextGuard() { Leave(); }
+
+  CUresult Enter(Driver& driver, int ordinal) noexcept {
+    CUcontext context = nullptr;
+    if (driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr) return CUDA_SUCCESS;
+    CUresult code = driver.PrimaryContext(ordinal, &context);
+    if (code == CUDA_SUCCESS) code = driver.cuCtxPushCurrent(context);
+    if (code == CUDA_SUCCESS) pushed_ = &driver;
+    return code;
   }
-  known = &driver;
-}
+  void Leave() noexcept {
+    if (pushed_ == nullptr) return;
+    CUcontext popped = nullptr;
+    pushed_->cuCtxPopCurrent(&popped);
+    pushed_ = nullptr;
+  }
+
+ private:
+  Driver* pushed_ = nullptr;
+};
 
 // Let this thread load a kernel while some stream is under graph capture: loading is not part of
 // the capture (driver API, cuThreadExchangeStreamCaptureMode).
