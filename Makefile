@@ -63,8 +63,11 @@ graphs: TESTS = tests/launch tests/function tests/triton tests/torch_operators
 graphs: test
 
 # With environments of their own, in build/: see tools/other_versions.py.
-newest pythons:
-	$(PYTHON) tools/other_versions.py $@
+newest:
+	$(PYTHON) tools/other_versions.py newest
+
+pythons:
+	$(PYTHON) tools/other_versions.py pythons
 
 # Of Liger's and fla's own checks `make test` runs a sample: docs/dev/third_party.md.
 suites: export CULAUNCH_WHOLE_SUITES = 1

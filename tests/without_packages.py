@@ -90,6 +90,9 @@ CALLS = {
     "cl.embed": lambda: cl.embed(PTX, FOLDER / "k.o", "k"),
     "cl.empty": lambda: cl.empty(3, "float32"),
     "cl.fatbin": lambda: cl.fatbin([PTX]),
+    "cl.Graph": lambda: enter(cl.Graph()),
+    "cl.graph_status": lambda: cl.graph_status(),
+    "cl.set_graphs": lambda: cl.set_graphs("auto"),
     "cl.include_dir": lambda: cl.include_dir(),
     "cl.inspect": lambda: cl.inspect(PTX),
     "cl.link": lambda: cl.link(PTX, arch="sm_80"),
@@ -153,7 +156,7 @@ NOT_CALLED = {
     "KernelInfo", "Launcher", "NativeKernel", "Occupancy", "ParamInfo", "Parameter", "Signature",
     "JaxOperator", "from_compiled", "testing", "elementwise", "triton",
     "Array", "DType", "Library", "LoadReport", "LoadedFunction", "LoadedImage", "Diagnosis",
-    "Finding", "Function", "Timing",
+    "Finding", "Function", "GraphNode", "Timing",
     "VariableInfo", "TorchOperator", "same",
     "Installation", "KernelReport", "Report",
 }  # fmt: skip

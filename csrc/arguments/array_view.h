@@ -14,17 +14,6 @@ struct Extent {
 
 Extent ExtentOf(const DLTensor& tensor);
 
-// The memory that an array is a view of, for a driver that checks each access. Kernels may get
-// other shapes and strides, and access memory around the view, as on a GPU.
-struct Storage {
-  Extent extent;  // bytes 0: the view has all of it, or its framework does not tell
-  bool is_read_only = false;
-};
-
-// The storage of a PyTorch tensor, or the last array that a NumPy array is a view of. This may run
-// Python.
-Storage StorageOf(PyObject* object, const Extent& view);
-
 // Whether the elements lie one behind the other, in the order of the dimensions. No strides: so.
 inline bool IsContiguous(const int64_t* shape, const int64_t* strides, int ndim) {
   if (strides == nullptr) return true;

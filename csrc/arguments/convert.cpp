@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "arguments/rules.h"
+#include "arguments/storage.h"
 #include "arguments/torch_tensor.h"
 #include "formats/half.h"
 #include "python/numbers.h"

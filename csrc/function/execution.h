@@ -1,6 +1,7 @@
 // Running a program for one call: its plan, and then the effects of the leaf that it ends in.
 #pragma once
 
+#include "arguments/storage.h"
 #include "function/call.h"
 #include "function/plan.h"
 #include "function/replay.h"

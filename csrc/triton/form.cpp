@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "arguments/storage.h"
 #include "arguments/torch_tensor.h"
 #include "formats/half.h"
 #include "python/numbers.h"

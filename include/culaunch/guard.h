@@ -58,8 +58,8 @@ class DeviceGuard {
   bool pushed_ = false;
 };
 
-// A current context for work with executable graphs, in a thread that has none. Drivers crash where
-// a node is set in such a thread, whatever the parameters say (seen of 580.159, CUDA 13.0).
+// A current context for work with executable graphs, in a thread that has none. Driver 580.159
+// (CUDA 13.0) crashes if a thread without one sets a node, whatever the parameters say.
 class AnyContextGuard {
  public:
   AnyContextGuard() noexcept = default;

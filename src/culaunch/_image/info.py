@@ -158,8 +158,10 @@ class KernelInfo:
 
     Attributes
     ----------
-    name, demangled : str
-        The name in the image, and its C++ spelling.
+    name : str
+        The name in the image.
+    demangled : str
+        Its C++ spelling.
     params : tuple of ParamInfo
         In order.
     registers : int or None
@@ -225,8 +227,10 @@ class VariableInfo:
 
     Attributes
     ----------
-    name, demangled : str
-        The name in the image, and its C++ spelling.
+    name : str
+        The name in the image.
+    demangled : str
+        Its C++ spelling.
     size : int or None
         In bytes; None where the image does not say.
     constant : bool
