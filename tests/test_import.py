@@ -46,3 +46,10 @@ def test_launching_needs_no_compiler_and_no_emulator():
     loaded = python("import sys, culaunch; culaunch.load; print(*sys.modules)")
     strangers = ("_compile", "_emulator", "_embed", "_inline", "_triton", "_elementwise", "cli")
     assert [name for name in strangers if f"culaunch.{name}" in loaded] == []
+
+
+def test_operators_of_frameworks_need_no_compiler():
+    """Libraries of functions run where only they are installed."""
+    for door in ("_torch.registration", "_jax", "_ship.bundled"):
+        loaded = python(f"import sys, culaunch.{door}; print(*sys.modules)")
+        assert "culaunch._compile" not in loaded, door

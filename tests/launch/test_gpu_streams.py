@@ -125,6 +125,7 @@ def test_a_stream_says_its_context(gpu):
     own = ctypes.c_void_p()
     value = torch.zeros(1, dtype=torch.int32, device="cuda")
     stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()  # the stream does not wait for the zero
     launcher = gpu["add"][1, 1, 0, stream]
     launcher(value, 1)
     assert libcuda.cuCtxCreate_v2(ctypes.byref(own), 0, 0) == 0
