@@ -65,6 +65,13 @@ def hint_of_failure(said: str, images: Mapping[str, object]) -> str:
     )
     if asked is not None and asked[1] not in images:
         return f"\nThe code embeds {asked[1]!r}, and embed_cubin has no image of that name."
+    runtime = re.search(r"undefined (?:reference to|symbol).*?\b(cuda[A-Z]\w+)", said)
+    if runtime is not None:
+        return (
+            f"\nThe code calls {runtime[1]} of the CUDA runtime, and libcudart_static.a of the same "
+            "version was not found beside cuda.h: python -m pip install nvidia-cuda-runtime, or "
+            "name the library in link_flags."
+        )
     # The unit is the file with only the exports; quotes depend on the language.
     missing = re.search(
         r"_unit\.\w+:\d+:\d+: error: (?:use of undeclared identifier )?\W(\w+)\W"

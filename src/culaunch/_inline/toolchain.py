@@ -76,17 +76,20 @@ class Toolchain:
         # A symbol that is missing is found now, by its name, and not by the process that loads the
         # library.
         link = (*compiler, "-shared", "-Wl,--no-undefined")
-        runtime: tuple[str, ...] = ()
         if with_nvcc:
             program = needed_nvcc()
             target = ("-arch=" + (arch or native_arch()),)
             host = ("-Xcompiler=-fPIC,-fvisibility=hidden", "-ccbin", compiler[0])
             nvcc = (program, *common, *host, *target, *own, *cuda_flags)
-            # The static runtime: two libraries that were built by different toolkits can be in one
-            # process.
-            runtime = (f"-L{cudart_dir(program)}", "-lcudart_static", "-lrt", "-ldl", "-lpthread")
-        libraries = (f"-L{os.path.dirname(library)}", "-ltvm_ffi", *runtime)
-        return cls(cxx, nvcc, (*link, *libraries, *link_flags))
+            runtime = cudart_flags(_root_of_nvcc(program))
+            if not runtime:
+                raise CompileError(f"libcudart_static.a is not in the toolkit of {program}")
+        else:
+            # C++ may call the runtime too, as TVM-FFI's launcher does. The headers' own version.
+            runtime = cudart_flags(os.path.dirname(cuda_include_dir()))
+        libraries = (f"-L{os.path.dirname(library)}", "-ltvm_ffi")
+        # The runtime last: a library or object in link_flags comes before it, or needs it.
+        return cls(cxx, nvcc, (*link, *libraries, *link_flags, *runtime))
 
     def identity(self) -> list[str]:
         """Return what tells this toolchain from another: options, programs, environment."""
@@ -134,13 +137,24 @@ def native_arch() -> str:
 
 
 @functools.cache
-def cudart_dir(nvcc: str) -> str:
-    """Return where the static CUDA runtime of an nvcc is."""
-    root = os.path.dirname(os.path.dirname(_resolve_script(nvcc)))
-    for folder in ("lib64", "lib", os.path.join("targets", f"{os.uname().machine}-linux", "lib")):
-        if os.path.exists(os.path.join(root, folder, "libcudart_static.a")):
-            return os.path.join(root, folder)
-    raise CompileError(f"libcudart_static.a is not in the toolkit of {nvcc} ({root})")
+def cudart_flags(root: str) -> tuple[str, ...]:
+    """Return the options that link a toolkit's CUDA runtime where it is called; none without one.
+
+    The runtime is the static one: libraries that were built by different toolkits can be in one
+    process. The linker takes nothing of it into a library that calls none of it.
+    """
+    machine = os.uname().machine
+    for folder in ("lib64", "lib", f"targets/{machine}-linux/lib", f"lib/{machine}-linux-gnu"):
+        library = os.path.join(root, folder, "libcudart_static.a")
+        if os.path.exists(library):
+            # Where libc has them built in, these are empty; elsewhere they are not always needed.
+            system = ("-Wl,--as-needed", "-lrt", "-ldl", "-lpthread")
+            return (library, *system)
+    return ()
+
+
+def _root_of_nvcc(nvcc: str) -> str:
+    return os.path.dirname(os.path.dirname(_resolve_script(nvcc)))
 
 
 def _resolve_script(nvcc: str) -> str:
