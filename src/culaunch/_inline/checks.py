@@ -64,7 +64,7 @@ def hint_of_failure(said: str, images: Mapping[str, object]) -> str:
         said,
     )
     if asked is not None and asked[1] not in images:
-        return f"\nThe code embeds {asked[1]!r}, and embed_cubin has no image of that name."
+        return f"\nThe code embeds {asked[1]!r}, but embed_cubin has no image of that name."
     runtime = re.search(r"undefined (?:reference to|symbol).*?\b(cuda[A-Z]\w+)", said)
     if runtime is not None:
         return (
