@@ -68,9 +68,9 @@ def hint_of_failure(said: str, images: Mapping[str, object]) -> str:
     runtime = re.search(r"undefined (?:reference to|symbol).*?\b(cuda[A-Z]\w+)", said)
     if runtime is not None:
         return (
-            f"\nThe code calls {runtime[1]} of the CUDA runtime, and libcudart_static.a of the same "
-            "version was not found beside cuda.h: python -m pip install nvidia-cuda-runtime, or "
-            "name the library in link_flags."
+            f"\nThe code calls {runtime[1]} of the CUDA runtime, and the toolkit of cuda.h has no "
+            "libcudart_static.a: python -m pip install nvidia-cuda-runtime, or name the library in "
+            "link_flags."
         )
     # The unit is the file with only the exports; quotes depend on the language.
     missing = re.search(
