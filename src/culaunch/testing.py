@@ -73,18 +73,28 @@ def to_driver(array: Any) -> Any:
     Parameters
     ----------
     array : array_like or torch.Tensor
-        On the CPU.
+        An array on the CPU.
 
     Returns
     -------
     numpy.ndarray, culaunch.DeviceArray or torch.Tensor
-        On the emulator a new NumPy array; on a GPU, and on a strict emulator, a `DeviceArray`. A
-        torch tensor stays one. The first element is at a multiple of 256 bytes on all.
+        On the emulator, a new NumPy array. On a GPU or a strict emulator, a
+        :class:`culaunch.DeviceArray`. A torch tensor stays a torch tensor. The address of the first
+        element is a multiple of 256 bytes.
 
     Raises
     ------
     TypeError
-        For a torch tensor where the emulator is strict: torch has none in its memory.
+        If the array is a torch tensor and the emulator is strict: torch cannot allocate the
+        emulator's memory.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> a = testing.to_driver(np.zeros(256, np.float32))
+    >>> kernel[1, 256](a, testing.to_driver(np.ones(256, np.float32)), 2.0, 256)
+    >>> testing.from_driver(a)[:3].tolist()
+    [2.0, 2.0, 2.0]
     """
     is_emulated = driver_name() == "emulator"
     on_host = is_emulated and not strict_choice()
@@ -101,12 +111,20 @@ def to_driver(array: Any) -> Any:
 
 
 def from_driver(array: Any) -> Any:
-    """Copy an array of `to_driver` back to the CPU, after the work in the default stream.
+    """Copy an array of :func:`culaunch.testing.to_driver` back to the CPU.
+
+    The copy waits for the work in the default stream.
 
     Returns
     -------
     numpy.ndarray or torch.Tensor
-        A torch tensor stays one.
+        A torch tensor stays a torch tensor.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> testing.from_driver(testing.to_driver([1, 2, 3])).tolist()
+    [1, 2, 3]
     """
     if isinstance(array, DeviceArray):
         return array.numpy()
@@ -118,7 +136,7 @@ def from_driver(array: Any) -> Any:
 def assert_allclose(
     actual: Any, desired: Any, *, rtol: float | None = None, atol: float | None = None
 ) -> None:
-    """Fail unless two arrays are alike: equal integers and bools, floats within a tolerance.
+    """Fail unless two arrays are equal; floats may differ within a tolerance.
 
     Parameters
     ----------
@@ -127,18 +145,25 @@ def assert_allclose(
     desired : array_like, culaunch.DeviceArray or torch.Tensor
         The expected array, with the same shape or one that broadcasts to it.
     rtol, atol : float, optional
-        Relative and absolute tolerance, in place of the type's own: 1e-3 and 1e-5 for float16,
-        1.6e-2 and 1e-5 for bfloat16, 1.3e-6 and 1e-5 for float32, 1e-7 twice for float64.
+        Relative and absolute tolerance. The defaults are 1e-3 and 1e-5 for float16, 1.6e-2 and
+        1e-5 for bfloat16, 1.3e-6 and 1e-5 for float32, and 1e-7 and 1e-7 for float64.
 
     Raises
     ------
     AssertionError
-        If they differ, with the largest differences; or their shapes do not go together.
+        If the arrays differ, or their shapes do not broadcast. The message has the largest
+        differences.
     TypeError
-        If the type has no tolerance and none is given, or a tolerance is not a number. Also if an
-        argument is not an array of numbers.
+        If the type has no default tolerance and you give none, or a tolerance is not a number. Also
+        if an argument is not an array of numbers.
     MissingDependencyError
-        Without NumPy; without ml_dtypes for bfloat16.
+        If NumPy is not installed, or ml_dtypes for bfloat16.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> kernel[1, 256](y, x, 2.0, 256)
+    >>> testing.assert_allclose(y, np.full(256, 2.0))
     """
     np = _numpy("assert_allclose")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
@@ -176,19 +201,27 @@ def assert_allclose(
 
 @contextlib.contextmanager
 def use_driver(name: str, *, strict: bool | None = None) -> Iterator[None]:
-    """Choose a driver for the block, and make the choice before it again at its end.
+    """Select a driver for the block, and restore the previous one at its end.
 
-    A fault of the emulated device ends with the block, too.
+    The end of the block also clears a fault of the emulated device. Load modules inside the block:
+    a module belongs to the driver that loaded it.
 
     Parameters
     ----------
     name : str
-        As `culaunch.set_driver` takes it.
+        A name for :func:`culaunch.set_driver`.
     strict : bool, optional
-        Whether the emulator refuses arrays of NumPy and of the CPU, as a GPU does: kernels take
-        those of `culaunch.empty`, `culaunch.to_device` and `to_driver`. By default the
-        environment variable ``CULAUNCH_EMULATOR_STRICT`` decides. Modules that are loaded
-        outside of the block are not of this driver. Nothing happens on a GPU.
+        Make the emulator refuse NumPy arrays and CPU tensors, as a GPU does. Kernels then accept
+        arrays of :func:`culaunch.empty`, :func:`culaunch.to_device` and
+        :func:`culaunch.testing.to_driver`. By default the environment variable
+        ``CULAUNCH_EMULATOR_STRICT`` decides. A GPU ignores this argument.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> with testing.use_driver("emulator"):
+    ...     cl.driver_name()
+    'emulator'
     """
     if strict is not None:
         checked_flag("strict", strict)
@@ -213,9 +246,9 @@ def c_driver(folder: str | os.PathLike[str]) -> str:
 
     Use it to test C code for the driver, such as the output of
     :meth:`culaunch.triton.KernelSet.write_c`. Link the code with it into a shared library, and call
-    that from the test by :mod:`ctypes`: it then runs on the emulated driver. The library has the
-    driver functions that culaunch calls (the copies are the asynchronous ones). It uses the driver
-    that is in use when it is first loaded. No other library of the process finds it as the system's
+    that library with :mod:`ctypes`: it then runs on the emulated driver. The library has the driver
+    functions that culaunch calls, with asynchronous copies only. It calls the driver that is
+    in use when the library is first loaded. Other libraries of the process still find the system's
     ``libcuda.so.1``.
 
     Parameters
@@ -235,6 +268,12 @@ def c_driver(folder: str | os.PathLike[str]) -> str:
         If there is no C++ compiler, or it fails.
     MissingDependencyError
         If ``cuda.h`` is missing.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> Path(testing.c_driver("driver")).name
+    'libcuda.so.1'
     """
     from culaunch._inline.c_driver import build_c_driver
 
@@ -242,7 +281,13 @@ def c_driver(folder: str | os.PathLike[str]) -> str:
 
 
 def has_gpu() -> bool:
-    """Tell whether CUDA's driver is here with a GPU."""
+    """Return whether this machine has CUDA's driver and a GPU.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> driver = "cuda" if testing.has_gpu() else "emulator"
+    """
     from culaunch._launch import device_count
 
     try:
@@ -253,10 +298,15 @@ def has_gpu() -> bool:
 
 
 def reset_emulator() -> None:
-    """Clear the fault of the emulated device, to launch on it again.
+    """Clear the fault of the emulated device, so you can launch on it again.
 
-    A GPU cannot do that: there a fault ends the process's use of the device. Memory, modules and
-    kernels stay as they are.
+    Memory, modules and kernels stay as they are. On a GPU, a process cannot use the device after a
+    fault.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> testing.reset_emulator()
     """
     from culaunch._emulator import reset
 
@@ -265,20 +315,28 @@ def reset_emulator() -> None:
 
 @contextlib.contextmanager
 def count_instructions() -> Iterator[InstructionCount]:
-    """Count the instructions that threads execute, in the emulator's launches of the block.
+    """Count the instructions that the emulator's launches in the block execute.
 
-    An instruction of a warp counts once for every thread of it that executes it. The number is
-    the same every time; it says little about the time on a GPU.
+    An instruction counts once for each thread that executes it. The number is the same every
+    time. It says little about the time on a GPU.
 
     Yields
     ------
     InstructionCount
-        Its `total` is the number so far.
+        ``total`` is the number so far.
 
     Raises
     ------
     RuntimeError
         If the driver in use is not the emulator.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> with testing.count_instructions() as count:
+    ...     kernel[1, 256](y, x, 2.0, 256)
+    >>> count.total > 256
+    True
     """
     if driver_name() != "emulator":
         raise RuntimeError(
@@ -301,26 +359,32 @@ def emulator_options(
 ) -> Iterator[None]:
     """Change the checks of the emulator for the launches in the block; a no-op on a GPU.
 
-    The environment variable ``CULAUNCH_EMULATOR_OPTIONS`` does so for a whole process, as in
-    ``check_races,time_limit=10,check_uninitialized=0``.
+    Set the environment variable ``CULAUNCH_EMULATOR_OPTIONS`` to change them for a whole process,
+    as in ``check_races,time_limit=10,check_uninitialized=0``.
 
     Parameters
     ----------
     check_races : bool, optional
-        Report accesses of two threads to the same shared memory that no barrier orders. Off
-        unless chosen: kernels run about twice as long.
+        Report accesses of two threads to the same shared memory without a barrier between them.
+        Off by default, because kernels then take about twice as long.
     check_uninitialized : bool, optional
-        Report reads of shared memory that the block has not written. On unless chosen.
+        Report reads of shared memory that the block has not written. On by default.
     check_views : bool, optional
-        Report an access beyond the view that an argument is, inside the array or the storage that
-        it is a view of. Off unless chosen: a GPU allows it.
+        Report an access outside a view that is an argument, even if it is inside the array or
+        storage behind the view. Off by default, because a GPU allows it.
     time_limit : float, optional
         Seconds after which a kernel is stopped with ``CUDA_ERROR_LAUNCH_TIMEOUT``.
 
     Raises
     ------
     TypeError, ValueError
-        If an option is not a switch, or the limit is not a number of seconds above 0.
+        If a check is not a bool, or the limit is not a number of seconds above 0.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> with testing.emulator_options(check_races=True, time_limit=60):
+    ...     kernel[1, 256](y, x, 2.0, 256)
     """
     for name, switch in (
         ("check_races", check_races),

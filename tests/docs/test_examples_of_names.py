@@ -14,24 +14,41 @@ from pathlib import Path
 import pytest
 
 import culaunch as cl
+from culaunch import elementwise, testing, triton
 
 ROOT = Path(__file__).parents[2]
-NAMES = [
-    name
-    for name in cl.__all__
-    if not (isinstance(getattr(cl, name), type) and issubclass(getattr(cl, name), BaseException))
+MODULES = {"elementwise": elementwise, "testing": testing, "triton": triton}
+
+
+def has_examples(value):
+    """Tell whether a public value must have an example: errors and numbers need none."""
+    return not (
+        isinstance(value, float) or (isinstance(value, type) and issubclass(value, BaseException))
+    )
+
+
+NAMES = [name for name in cl.__all__ if has_examples(getattr(cl, name))] + [
+    f"{module}.{name}"
+    for module, values in MODULES.items()
+    for name in values.__all__
+    if has_examples(getattr(values, name))
 ]
 NEEDS = {
     **dict.fromkeys(["build", "build_inline", "export", "load_inline", "stubs"], "tvm_ffi"),
     **dict.fromkeys(["JaxOperator", "jax_op"], "jax"),
     **dict.fromkeys(["TorchOperator", "torch_op"], "torch"),
     "RemoteCache": "fsspec",
+    **dict.fromkeys([name for name in NAMES if name.startswith("triton.")], "triton"),
+    "testing.c_driver": "g++",
 }
 
 
 def example_of(name):
     """Return the text below "Examples" in a docstring."""
-    return inspect.getdoc(getattr(cl, name)).partition("\nExamples\n--------\n")[2]
+    module, _, own = name.rpartition(".")
+    return inspect.getdoc(getattr(MODULES.get(module, cl), own)).partition(
+        "\nExamples\n--------\n"
+    )[2]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,6 +65,9 @@ def test_examples_run(need, has, tmp_path):
     names = [name for name in NAMES if NEEDS.get(name, "") == need]
     page = (ROOT / "docs" / "api" / "index.md").read_text()
     start = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+    page = (ROOT / "docs" / "api" / "triton.md").read_text()
+    kernels = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+    (tmp_path / "kernels.py").write_text(kernels)
     program = f"""\
 import doctest
 import os
@@ -56,6 +76,7 @@ import types
 
 import culaunch as cl
 
+sys.path.insert(0, os.getcwd())
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 failed = 0
 for name, text in {[(name, example_of(name)) for name in names]!r}:

@@ -31,10 +31,18 @@ _ROLES = {"mapped": 1, "raw": 2, "scalar": 3}
 
 
 class ElementwiseFunction(CoreElementwise):
-    """A function that is one kernel for each list of types and layout of its arguments.
+    """The base class of fused functions and of kernels from C++ text.
 
-    Call it with arrays of one framework on one device, Python numbers, and NumPy scalars. The
-    result is allocated by the arrays' framework and computed in its current stream.
+    Each combination of argument types and memory layouts has one kernel. Call it with arrays of one
+    framework on one device, Python numbers and NumPy scalars. The framework of the arrays allocates
+    the result, and the kernel runs in the framework's current stream.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> twice = ew.fuse(lambda x: x * 2)
+    >>> isinstance(twice, ew.ElementwiseFunction)
+    True
     """
 
     __name__: str
@@ -60,7 +68,7 @@ class ElementwiseFunction(CoreElementwise):
         return "\n".join(source for _, source in self._lower(args, keywords)[0])
 
     def lower(self, *args: Any, **keywords: Any) -> Lowered:
-        """Compile for arguments without running: for embedding and shipping.
+        """Compile for these arguments without running, for embedding and shipping.
 
         Returns
         -------
@@ -71,7 +79,7 @@ class ElementwiseFunction(CoreElementwise):
         Raises
         ------
         TypeError
-            If the function reduces: its host side is a function, which can be saved and exported.
+            If the function reduces: save or export its :meth:`as_function` instead.
         """
         kernels, ordinal = self._lower(args, keywords)
         if self.reduces:
@@ -108,12 +116,14 @@ class ElementwiseFunction(CoreElementwise):
         return [(kernel_name(code, layout), render(code, layout))], ordinal
 
     def as_function(self, *, backward: str | None = None) -> Function[..., Any]:
-        """Return a function that calls this one: to save, to export, and as an operator.
+        """Return a :class:`culaunch.Function` that calls this one.
+
+        You can save it, export it, and register it as an operator of a framework.
 
         Parameters
         ----------
         backward : str, optional
-            ``"auto"``: it has a backward function, which comes from the trace.
+            ``"auto"`` adds a backward function, which is derived from the trace.
 
         Examples
         --------
@@ -216,16 +226,23 @@ def host_function(function: ElementwiseFunction, *, with_out: bool = False) -> F
 
 @dataclass(frozen=True)
 class Lowered:
-    """A fused function for arrays of given types and layout: its source and its image.
+    """The source and the image of a fused function, for given types and layouts of its arrays.
 
     Attributes
     ----------
     name : str
         The kernel's name.
     source : str
-        CUDA C++.
+        The kernel in CUDA C++.
     image : Image
-        Compiled for the device of the arrays.
+        The kernel, compiled for the device of the arrays.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> lowered = ew.fuse(lambda x: x * 2).lower(x)
+    >>> lowered.name
+    'multiply_float32_contiguous_small'
     """
 
     name: str

@@ -25,9 +25,19 @@ R = TypeVar("R")
 
 
 class Fused(ElementwiseFunction, Generic[P, R]):
-    """A Python function, traced for each list of argument types; :func:`fuse` makes it.
+    """A Python function that is traced for each list of argument types.
 
-    To type checkers its calls are those of the function, and take ``out=``, too.
+    :func:`culaunch.elementwise.fuse` makes one. For type checkers, a call takes the function's
+    own parameters and ``out=``.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> twice = ew.fuse(lambda x: x * 2)
+    >>> isinstance(twice, ew.Fused)
+    True
+    >>> twice(x, out=y) is y
+    True
     """
 
     if TYPE_CHECKING:
@@ -137,7 +147,7 @@ class Fused(ElementwiseFunction, Generic[P, R]):
 
 
 def fuse(function: Callable[P, R]) -> Fused[P, R]:
-    """Make one kernel of a Python function of arrays.
+    """Compile a Python function of arrays to one kernel.
 
     The function runs once for each list of argument types, on values that record its operations.
     Its Python code does not run again. It may use operators, the functions of this module,
@@ -152,8 +162,8 @@ def fuse(function: Callable[P, R]) -> Fused[P, R]:
     Returns
     -------
     Fused
-        Called as the function is, with ``out=`` an array (a tuple, for several outputs) where the
-        result is not to be allocated.
+        Call it like the function. ``out=`` writes into an existing array (or a tuple of arrays,
+        for several outputs).
 
     Examples
     --------
@@ -161,6 +171,8 @@ def fuse(function: Callable[P, R]) -> Fused[P, R]:
     >>> @ew.fuse
     ... def gelu(x):
     ...     return 0.5 * x * (1 + ew.tanh(0.79788456 * (x + 0.044715 * x * x * x)))
+    >>> gelu(x).numpy()[:2]
+    array([0.841192, 0.841192], dtype=float32)
     """
     return Fused(function)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 from culaunch._base.values import spell
 from culaunch._elementwise import dtypes as dt
+from culaunch._elementwise.examples import EXAMPLES
 from culaunch._elementwise.operations import OPERATIONS
 from culaunch._elementwise.trace import Value, cast, operate
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Operand = Value | bool | int | float | complex
+
+_IS_ROUNDED = re.compile(r"\.\d{3,4}\b")
 
 e = math.e
 inf = math.inf
@@ -39,8 +43,22 @@ def _described(function: Callable[..., Value], name: str) -> Callable[..., Value
     operation = OPERATIONS[name]
     words = {"b": "bool", "i": "signed", "u": "unsigned", "f": "real", "c": "complex"}
     taken = ", ".join(words[kind] for kind in operation.kinds)
+    summary, arrays, result = EXAMPLES[name]
+    names = "x" if operation.arity == 1 else "x1, x2"
+    rounding = ".round(4)" if _IS_ROUNDED.search(result) else ""
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Compute ``{name}`` of each element (array API standard); takes {taken}."
+    function.__doc__ = f"""{summary}.
+
+    Element types: {taken}.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda {names}: ew.{name}({names}))
+    >>> arrays = [cl.to_device(np.array(numbers)) for numbers in ({arrays},)]
+    >>> function(*arrays).numpy(){rounding}.tolist()
+    {result}
+    """
     return function
 
 
@@ -121,6 +139,13 @@ def clip(x: Value, /, min: Operand | None = None, max: Operand | None = None) ->
     """Limit each element to the range from ``min`` to ``max``; None means no limit.
 
     NaN stays NaN. The result has x's type: ``min`` and ``max`` must promote to it.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> percent = ew.fuse(lambda x: ew.clip(x, 0, 100))
+    >>> percent(cl.to_device(np.array([-5, 50, 500]))).numpy().tolist()
+    [0, 50, 100]
     """
     result = operate("positive", x)
     if result.dtype.kind not in "iuf":
@@ -143,13 +168,20 @@ def clip(x: Value, /, min: Operand | None = None, max: Operand | None = None) ->
 def astype(x: Value, dtype: object, /) -> Value:
     """Convert each element to another type.
 
-    A float becomes the integer towards zero; one that does not fit, the nearest that does. A cast
-    to half precision rounds to it.
+    A cast from float to integer rounds toward zero. A float that does not fit becomes the nearest
+    integer that does. A cast to half precision rounds.
 
     Parameters
     ----------
     x : Value
     dtype : DType, str or a framework's type
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> whole = ew.fuse(lambda x: ew.astype(x, ew.int32))
+    >>> whole(cl.to_device(np.array([1.7, -1.7, 1e20]))).numpy().tolist()
+    [1, -1, 2147483647]
     """
     if not isinstance(x, Value):
         raise TypeError(f"astype takes a value of a traced function (got {spell(x)})")

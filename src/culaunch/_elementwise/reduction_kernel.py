@@ -29,23 +29,23 @@ class ReductionKernel:
     Parameters
     ----------
     in_params, out_params : str
-        ``"float32 a, T x"``: NumPy's names of types, or type parameters, which the arguments give.
-        There is one output.
+        Types and names, as in ``"float32 a, T x"``. A type is NumPy's name, or a type parameter
+        that the arguments determine. There is one output.
     map_expr : str
-        A C++ expression of the inputs, for each element.
+        A C++ expression that maps the inputs to the value to reduce, for each element.
     reduce_expr : str
-        A C++ expression that combines ``a`` and ``b``: associative and commutative.
+        A C++ expression that combines ``a`` and ``b``. It must be associative and commutative.
     post_map_expr : str
-        C++ statements that give the output its value from ``a``, such as ``"y = sqrt(a)"``.
+        C++ statements that assign to the output from ``a``, such as ``"y = sqrt(a)"``.
         ``_in_ind.size()`` and ``_out_ind.size()`` are the numbers of elements.
     identity : str, int, float or None
-        In C++: combined with it, a value stays as it is. None: there is none, and no elements are
-        an error.
+        The neutral element in C++: combining a value with it does not change the value. With None,
+        reducing no elements is an error.
     name : str, optional
-        The kernel's, in profilers and messages.
+        The name of the kernel in profilers and messages.
     reduce_type : str, optional
-        The type of ``a`` and ``b``; by default the output's. Half precision is ``float`` in all
-        expressions.
+        The type of ``a`` and ``b``; the output's type by default. Half precision is ``float`` in
+        all expressions.
     preamble : str, optional
         C++ before the kernel.
 
@@ -60,6 +60,8 @@ class ReductionKernel:
     >>> norm = ew.ReductionKernel(
     ...     "T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", name="norm"
     ... )
+    >>> norm(x).numpy().tolist()
+    16.0
     """
 
     def __init__(
@@ -105,7 +107,7 @@ class ReductionKernel:
         axis: int | tuple[int, ...] | None = None,
         keepdims: bool = False,
     ) -> Any:
-        """Reduce arrays, which broadcast together; the output may follow the inputs."""
+        """Broadcast the arrays together and reduce them; the output may follow the inputs."""
         count = len(self.inputs)
         if len(args) == count + 1 and out is None:
             *args, out = args  # type: ignore[assignment]

@@ -18,7 +18,15 @@ _RESERVED = ("i", "_ind")
 
 
 class TemplateKernel(ElementwiseFunction):
-    """A kernel from C++ text; :func:`kernel` makes it."""
+    """An elementwise kernel from C++ text; :func:`culaunch.elementwise.kernel` makes one.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> square = ew.kernel("T x", "T y", "y = x * x", "square")
+    >>> square
+    <culaunch.elementwise kernel square(x)>
+    """
 
     def __new__(
         cls, inputs: str, outputs: str, operation: str, name: str, preamble: str
@@ -166,20 +174,21 @@ def kernel(
     Parameters
     ----------
     in_params, out_params : str
-        ``"float32 a, T x, raw T y"``: NumPy's names of types, or type parameters, which the
-        arguments give. A ``raw`` input is indexed by the operation, as in ``y[i]``.
+        Types and names, as in ``"float32 a, T x, raw T y"``. A type is NumPy's name, or a type
+        parameter that the arguments determine. The operation indexes a ``raw`` input, as in
+        ``y[i]``.
     operation : str
-        C++ statements that give the outputs their values. ``i`` is the element's index in C order,
+        C++ statements that assign to the outputs. ``i`` is the element's index in C order, and
         ``_ind.size()`` the number of elements. Half precision is ``float`` here.
     name : str, optional
-        The kernel's, in profilers and messages.
+        The name of the kernel in profilers and messages.
     preamble : str, optional
         C++ before the kernel.
 
     Returns
     -------
     TemplateKernel
-        Called with the inputs, and ``out=``.
+        Call it with the inputs and, optionally, ``out=``.
 
     Raises
     ------
@@ -188,7 +197,10 @@ def kernel(
 
     Examples
     --------
-    >>> saxpy = kernel("float32 a, T x, T y", "T z", "z = a * x + y")
+    >>> from culaunch import elementwise as ew
+    >>> saxpy = ew.kernel("float32 a, T x, T y", "T z", "z = a * x + y")
+    >>> saxpy(2.0, x, x).numpy()[:3].tolist()
+    [3.0, 3.0, 3.0]
     """
     return TemplateKernel(in_params, out_params, operation, name, preamble)
 

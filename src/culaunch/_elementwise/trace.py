@@ -28,6 +28,15 @@ class Value:
     ----------
     dtype : DType
         The element type of its array; a Python scalar's is weak.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> @ew.fuse
+    ... def half(x):  # x is a Value
+    ...     return x / 2 if x.dtype == "float32" else x // 2
+    >>> half(cl.to_device(np.array([3, 5]))).numpy().tolist()
+    [1, 2]
     """
 
     # NumPy's operators and functions then return NotImplemented: 2.0 * x comes here.
@@ -39,7 +48,7 @@ class Value:
         self._node = node
 
     def astype(self, dtype: object) -> Value:
-        """Convert to another element type; half precision is rounded to here."""
+        """Convert to another element type, as :func:`culaunch.elementwise.astype`."""
         return cast(self, dt.as_dtype(dtype))
 
     def __repr__(self) -> str:
@@ -171,7 +180,15 @@ def operate(name: str, *operands: object) -> Value:
 
 
 def where(condition: object, x1: object, x2: object) -> Value:
-    """Take elements of x1 where the condition is true, and of x2 elsewhere."""
+    """Take elements of x1 where the condition is true, and of x2 elsewhere.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> relu = ew.fuse(lambda x: ew.where(x > 0, x, 0))
+    >>> relu(cl.to_device(np.array([-1.0, 2.0]))).numpy().tolist()
+    [0.0, 2.0]
+    """
     if not isinstance(condition, (Value, bool)):
         raise not_a_value("where", condition)
     (chosen,) = nodes_of("where", (condition,))

@@ -110,7 +110,8 @@ class Device:
     @property
     def ranges(self) -> list[tuple[int, int]]:
         """Address and size of every allocation of the host's."""
-        return [(address, size) for address, (size, _) in self._allocations.items()]
+        # A copy, because the garbage collector may free an allocation at any step of the loop.
+        return [(address, size) for address, (size, _) in self._allocations.copy().items()]
 
     def require_no_fault(self) -> None:
         """Raise the fault of an earlier launch, if there was one, as another exception each time.

@@ -96,6 +96,17 @@ def compile(  # noqa: A001
         If Triton cannot compile it.
     MissingDependencyError
         If Triton is not installed.
+
+    Examples
+    --------
+    >>> from culaunch import triton
+    >>> from kernels import SIGNATURE, scale
+    >>> kernels = triton.compile(
+    ...     scale, SIGNATURE, arch="sm_80", configs=[{"BLOCK": 128}], keep_ptx=True
+    ... )
+    >>> kernels[(2,)](x, y, 2.0, 256, BLOCK=128)
+    >>> y.numpy()[:3].tolist()
+    [2.0, 2.0, 2.0]
     """
     decorated = Decorated.of(kernel)
     function = decorated.function

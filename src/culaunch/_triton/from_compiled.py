@@ -41,6 +41,18 @@ def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
         If an argument has another type, or a required signature is missing.
     ImageError
         If the signature does not match the binary.
+
+    Examples
+    --------
+    >>> import triton as upstream
+    >>> from culaunch import triton
+    >>> from kernels import scale
+    >>> types = {"x": "*fp32", "out": "*fp32", "factor": "fp32", "n": "i32", "BLOCK": "constexpr"}
+    >>> source = upstream.compiler.ASTSource(scale, types, {"BLOCK": 128})
+    >>> target = upstream.backends.compiler.GPUTarget("cuda", 80, 32)
+    >>> compiled = upstream.compile(source, target=target)
+    >>> triton.from_compiled(compiled).name
+    'scale'
     """
     return KernelSet(saved_of_compiled(kernel, signature))
 
@@ -108,6 +120,14 @@ def from_cache(
         If the metadata is damaged, or the signature does not match the binary.
     TypeError, ValueError
         If an argument is invalid.
+
+    Examples
+    --------
+    >>> from culaunch import triton
+    >>> folder = "~/.triton/cache/..."  # the entry of a kernel
+    >>> kernels = triton.from_cache(
+    ...     folder, "*fp32, *fp32, fp32, i32", names=["x", "out", "factor", "n"]
+    ... )  # doctest: +SKIP
     """
     folder = Path(checked_path("directory", directory))
     checked_text("signature", signature)

@@ -44,11 +44,11 @@ _records = Records()
 def install(
     *, include: str | Iterable[str] = ("*",), exclude: str | Iterable[str] = ()
 ) -> Installation:
-    """Make every launch of every Triton kernel of the process native, until :func:`uninstall`.
+    """Make all launches of Triton kernels native, until :func:`culaunch.triton.uninstall`.
 
     This includes existing kernels and those that any library imports later. They stay Triton's own
-    objects. A call that cannot be launched natively goes through Triton, and :func:`report` names
-    it.
+    objects. A call that culaunch cannot launch natively goes through Triton, and
+    :func:`culaunch.triton.report` names it.
 
     Parameters
     ----------
@@ -69,6 +69,12 @@ def install(
         If a pattern is not a str.
     MissingDependencyError
         If Triton is not installed, or lacks something that culaunch reads.
+
+    Examples
+    --------
+    >>> from culaunch import triton
+    >>> with triton.install(exclude="another_library.*"):
+    ...     pass  # launches in this block are native
     """
     global _current  # noqa: PLW0603
     patterns = Patterns(_listed("include", include), _listed("exclude", exclude))
@@ -88,7 +94,14 @@ def install(
 
 
 def uninstall() -> None:
-    """Give Triton's classes back as they were, however often :func:`install` was called."""
+    """Restore Triton's classes, even after several calls of :func:`culaunch.triton.install`.
+
+    Examples
+    --------
+    >>> from culaunch import triton
+    >>> installation = triton.install()
+    >>> triton.uninstall()
+    """
     _restore(None)
 
 
@@ -97,19 +110,35 @@ def report(*, clear: bool = False) -> Report:
 
     Parameters
     ----------
-    clear : bool
-        Count from zero afterwards.
+    clear : bool, optional
+        Reset the counts to zero afterwards.
 
     Returns
     -------
     Report
-        Of all launches while :func:`install` was in force; ``print`` shows a table.
+        All launches while :func:`culaunch.triton.install` was in force. ``print`` shows a table.
+
+    Examples
+    --------
+    >>> from culaunch import triton
+    >>> with triton.install():
+    ...     pass  # run your program
+    >>> triton.report(clear=True).triton
+    0
     """
     return _records.report(clear=clear)
 
 
 class Installation:
-    """The result of :func:`install`: a context manager that ends it."""
+    """The context manager that :func:`culaunch.triton.install` returns.
+
+    Examples
+    --------
+    >>> from culaunch import triton
+    >>> with triton.install() as installation:
+    ...     isinstance(installation, triton.Installation)
+    True
+    """
 
     def __init__(self, patterns: Patterns, before: Installation | None) -> None:
         self.patterns = patterns

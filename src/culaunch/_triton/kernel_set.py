@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 
 class KernelSet(SetDispatcher):
-    """Variants of one Triton kernel; :func:`compile` makes one, :meth:`load` reads one.
+    """Variants of one Triton kernel, compiled or loaded from a file.
+
+    :func:`culaunch.triton.compile` makes one, and :meth:`load` reads one.
 
     Call ``kernels[grid](*args, **kwargs)`` as through Triton. The architecture, the element types,
     divisibility by 16, values of 1, None, and the constants select the variant. The most
@@ -58,6 +60,18 @@ class KernelSet(SetDispatcher):
         The arguments that are set to zero before each launch, as a ``pre_hook`` did.
     blocks : tuple of str
         The tensor descriptors whose blocks are set before each launch, as a ``pre_hook`` did.
+
+    Examples
+    --------
+    >>> from culaunch import triton
+    >>> from kernels import SIGNATURE, scale
+    >>> kernels = triton.compile(
+    ...     scale, SIGNATURE, arch="sm_80", configs=[{"BLOCK": 128}], keep_ptx=True
+    ... )
+    >>> kernels.save("scale.culib")
+    >>> triton.KernelSet.load("scale.culib")[(2,)](x, y, 3.0, 256, BLOCK=128)
+    >>> y.numpy()[:3].tolist()
+    [3.0, 3.0, 3.0]
     """
 
     variants: tuple[SavedVariant, ...]

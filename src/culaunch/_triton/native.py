@@ -33,6 +33,14 @@ def native(kernel: Any) -> NativeKernel:
         If it is not a Triton kernel, or its class has its own ``run``.
     MissingDependencyError
         If Triton is not installed, or lacks something that culaunch reads.
+
+    Examples
+    --------
+    >>> from culaunch import triton
+    >>> from kernels import scale
+    >>> scale = triton.native(scale)
+    >>> scale.arg_names
+    ['x', 'out', 'factor', 'n', 'BLOCK']
     """
     check_supported()
     known = triton_kinds()

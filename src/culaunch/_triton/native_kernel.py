@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 class NativeKernel(WatchingDispatcher):
-    """A Triton kernel that is launched natively; :func:`native` makes one.
+    """A Triton kernel with native launches; :func:`culaunch.triton.native` makes one.
 
-    Everything else that the Triton object has (``arg_names``, ``cache``, ``configs``, ...) is
-    there too; setting it sets it on the Triton object, and the next call obeys.
+    It has the other attributes of the Triton object, too (``arg_names``, ``cache``, ``configs``,
+    ...). Setting one sets it on the Triton object, and the next call uses the new value.
 
     Parameters
     ----------
@@ -48,7 +48,14 @@ class NativeKernel(WatchingDispatcher):
     Raises
     ------
     TypeError
-        If it is no kernel of Triton.
+        If it is not a Triton kernel.
+
+    Examples
+    --------
+    >>> from culaunch import triton
+    >>> from kernels import scale
+    >>> isinstance(triton.native(scale), triton.NativeKernel)
+    True
     """
 
     # The attributes of a JIT function that Triton reads when it is made.

@@ -21,7 +21,7 @@ class KernelReport:
     Attributes
     ----------
     name : str
-        Its module and its qualified name.
+        The kernel's module and qualified name.
     native : int
         Number of native launches.
     triton : int
@@ -30,6 +30,12 @@ class KernelReport:
         The reasons for launches through Triton, with their counts.
     notes : tuple of str
         The parts that run in Python at every call, for example decorators, and the reasons.
+
+    Examples
+    --------
+    >>> from culaunch import triton
+    >>> for kernel in triton.report().kernels:
+    ...     print(kernel.name, kernel.native, kernel.reasons)
     """
 
     name: str
@@ -41,14 +47,21 @@ class KernelReport:
 
 @dataclass(frozen=True)
 class Report:
-    """The launches since :func:`install`; ``print`` shows a table.
+    """The launches since :func:`culaunch.triton.install`; ``print`` shows a table.
 
     Attributes
     ----------
     kernels : tuple of KernelReport
         The kernels that were launched, by name.
     graphs : str
-        Whether repeated native launches go as executable graphs, and why.
+        Whether repeated native launches use executable graphs, and why.
+
+    Examples
+    --------
+    >>> from culaunch import triton
+    >>> report = triton.report()
+    >>> report.native + report.triton == sum(k.native + k.triton for k in report.kernels)
+    True
     """
 
     kernels: tuple[KernelReport, ...]

@@ -39,6 +39,13 @@ class TensorDescriptor:
     ------
     TypeError, ValueError
         If a parameter is invalid, or the numbers of dimensions differ.
+
+    Examples
+    --------
+    >>> from culaunch import triton
+    >>> matrix = triton.TensorDescriptor(x, shape=[16, 16], strides=[16, 1], block_shape=[8, 16])
+    >>> matrix.padding
+    'zero'
     """
 
     base: Any

@@ -1,4 +1,4 @@
-"""The reductions of the array API standard, and those that deep learning adds, on traced values."""
+"""The reductions of the array API standard and of deep learning, on traced values."""
 
 from __future__ import annotations
 
@@ -29,44 +29,86 @@ _TRACED = (
 
 
 def sum(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Value:  # noqa: A001
-    """Add up elements: bool and narrow integers in 64 bits, half precision in float32.
+    """Add up elements.
+
+    Bool and integers are added in 64 bits, and half precision in float32.
 
     Parameters
     ----------
     x : Value
     axis : int, tuple of int or None, optional
-        The dimensions to reduce; None: all.
+        The dimensions to reduce; all by default.
     dtype : DType, str or a framework's type, optional
-        Of the sum; by default as NumPy has it.
+        The type of the sum. By default int64 for bool and signed integers, uint64 for unsigned
+        ones, and the type of x otherwise.
     keepdims : bool, optional
-        Whether reduced dimensions stay, with one element.
+        Keep the reduced dimensions, with one element each.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.sum(x, axis=1))
+    >>> function(cl.to_device(np.array([[1, 2], [3, 4]]))).numpy().tolist()
+    [3, 7]
     """
     x = _converted("sum", x, dtype)
     return _single("sum", x, lambda a, b: a + b, 0, axis, keepdims)
 
 
 def prod(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Value:
-    """Multiply elements, in the types of :func:`culaunch.elementwise.sum`."""
+    """Multiply elements, in the same types as :func:`culaunch.elementwise.sum`.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.prod(x, axis=1))
+    >>> function(cl.to_device(np.array([[1, 2], [3, 4]]))).numpy().tolist()
+    [2, 12]
+    """
     x = _converted("prod", x, dtype)
     return _single("prod", x, lambda a, b: a * b, 1, axis, keepdims)
 
 
 def max(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
-    """Find the greatest element; NaN if there is one. Of no elements it is an error."""
+    """Return the greatest element, or NaN if there is a NaN; no elements are an error.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.max(x, axis=1))
+    >>> function(cl.to_device(np.array([[1, 2], [3, 4]]))).numpy().tolist()
+    [2, 4]
+    """
     if _value("max", x).dtype.kind == "b":
         return any(x, axis=axis, keepdims=keepdims)
     return _single("max", x, mf.maximum, _least("max", x.dtype), axis, keepdims, "max")
 
 
 def min(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
-    """Find the least element; NaN if there is one. Of no elements it is an error."""
+    """Return the least element, or NaN if there is a NaN; no elements are an error.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.min(x, axis=1))
+    >>> function(cl.to_device(np.array([[1, 2], [3, 4]]))).numpy().tolist()
+    [1, 3]
+    """
     if _value("min", x).dtype.kind == "b":
         return all(x, axis=axis, keepdims=keepdims)
     return _single("min", x, mf.minimum, _greatest("min", x.dtype), axis, keepdims, "min")
 
 
 def mean(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:
-    """Compute the mean; of bool and integers it is float64, as in NumPy."""
+    """Compute the mean, in float64 for bool and integers.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.mean(x, axis=1))
+    >>> function(cl.to_device(np.array([[1, 2], [3, 4]]))).numpy().tolist()
+    [1.5, 3.5]
+    """
     x = _floating("mean", x)
     return sum(x, axis=axis, keepdims=keepdims) / _count(x, axis)
 
@@ -74,15 +116,24 @@ def mean(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:
 def var(
     x: Value, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Value:
-    """Compute the variance, from the differences to the mean.
+    """Compute the variance from the differences to the mean.
 
     Parameters
     ----------
     x : Value
     axis : int, tuple of int or None, optional
+        The dimensions to reduce; all by default.
     correction : float, optional
-        The sum of squares is divided by the number of elements less this: 1 is Bessel's.
+        The divisor is the number of elements minus this number. Use 1 for the sample variance.
     keepdims : bool, optional
+        Keep the reduced dimensions, with one element each.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.var(x, axis=1))
+    >>> function(cl.to_device(np.array([[1, 3], [2, 8]]))).numpy().tolist()
+    [1.0, 9.0]
     """
     x = _floating("var", x)
     apart = x - mean(x, axis=axis, keepdims=True)
@@ -96,34 +147,86 @@ def var(
 def std(
     x: Value, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Value:
-    """Compute the standard deviation: the root of :func:`culaunch.elementwise.var`."""
+    """Compute the standard deviation, the square root of :func:`culaunch.elementwise.var`.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.std(x, axis=1))
+    >>> function(cl.to_device(np.array([[1, 3], [2, 8]]))).numpy().tolist()
+    [1.0, 3.0]
+    """
     return mf.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
 def any(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
-    """Tell whether some element is not 0."""
+    """Test whether any element is not 0.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.any(x, axis=1))
+    >>> function(cl.to_device(np.array([[0, 1], [0, 0]]))).numpy().tolist()
+    [True, False]
+    """
     x = mf.astype(_value("any", x), dt.bool_)
     return _single("any", x, lambda a, b: a | b, False, axis, keepdims)
 
 
 def all(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
-    """Tell whether no element is 0."""
+    """Test whether no element is 0.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.all(x, axis=1))
+    >>> function(cl.to_device(np.array([[0, 1], [1, 1]]))).numpy().tolist()
+    [False, True]
+    """
     x = mf.astype(_value("all", x), dt.bool_)
     return _single("all", x, lambda a, b: a & b, True, axis, keepdims)
 
 
 def argmax(x: Value, /, *, axis: int | None = None, keepdims: bool = False) -> Value:
-    """Find where the greatest element is: the first of equal ones, and of NaN (int64)."""
+    """Return the index of the greatest element, as int64.
+
+    Of equal elements, the first one counts. A NaN counts as the greatest element.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.argmax(x, axis=1))
+    >>> function(cl.to_device(np.array([[1, 2], [4, 3]]))).numpy().tolist()
+    [1, 0]
+    """
     return _arg("argmax", x, axis, keepdims)
 
 
 def argmin(x: Value, /, *, axis: int | None = None, keepdims: bool = False) -> Value:
-    """Find where the least element is: the first of equal ones, and of NaN (int64)."""
+    """Return the index of the least element, as int64.
+
+    Of equal elements, the first one counts. A NaN counts as the least element.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.argmin(x, axis=1))
+    >>> function(cl.to_device(np.array([[1, 2], [4, 3]]))).numpy().tolist()
+    [0, 1]
+    """
     return _arg("argmin", x, axis, keepdims)
 
 
 def logsumexp(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:
-    """Compute ``log(sum(exp(x)))`` without overflow."""
+    """Compute ``log(sum(exp(x)))`` without overflow.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.logsumexp(x))
+    >>> function(cl.to_device(np.array([1000.0]))).numpy().tolist()
+    1000.0
+    """
     x = _floating("logsumexp", x)
     most = max(x, axis=axis, keepdims=True)
     # Infinite minus infinite is no number: what is infinite stays out of the exponents.
@@ -133,15 +236,24 @@ def logsumexp(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Valu
 
 
 def norm(x: Value, /, *, axis: Axis = None, ord: float = 2, keepdims: bool = False) -> Value:  # noqa: A002
-    """Compute a vector norm: of order 1, 2 or infinity.
+    """Compute a vector norm of order 1, 2 or infinity.
 
     Parameters
     ----------
     x : Value
     axis : int, tuple of int or None, optional
+        The dimensions to reduce; all by default.
     ord : float, optional
         1, 2, ``inf`` or ``-inf``.
     keepdims : bool, optional
+        Keep the reduced dimensions, with one element each.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> function = ew.fuse(lambda x: ew.norm(x, axis=1))
+    >>> function(cl.to_device(np.array([[3.0, 4.0], [6.0, 8.0]]))).numpy().tolist()
+    [5.0, 10.0]
     """
     x = _floating("norm", x)
     if ord == 2:
@@ -163,26 +275,29 @@ def reduce(
     axis: Axis = None,
     keepdims: bool = False,
 ) -> Any:
-    """Reduce by an operation of your own.
+    """Reduce with an operation of your own.
 
     Parameters
     ----------
     map : Value or tuple of Value
-        Computed from the arguments, for each element; the components of a partial result.
+        The partial result of one element, computed from the arguments. A tuple has several
+        components.
     combine : callable
-        Takes two partial results and returns one, of the same types: values, or tuples of them. It
-        must be associative and commutative, and may use constants, but no other values.
+        Takes two partial results and returns one of the same types. It must be associative and
+        commutative. It can use constants, but no other values.
     identity : number or tuple of numbers
-        The neutral element: combined with it, a partial result does not change.
+        The neutral element: combining a partial result with it does not change the result.
     post : callable, optional
-        Takes the components of the result, and returns what ``reduce`` returns.
+        Takes the components of the last partial result, and returns the final result.
     axis : int, tuple of int or None, optional
+        The dimensions to reduce; all by default.
     keepdims : bool, optional
+        Keep the reduced dimensions, with one element each.
 
     Returns
     -------
     Value or tuple of Value
-        The result; of several components, and without ``post``, a tuple.
+        The final result. Without ``post``, several components are a tuple.
 
     Examples
     --------
@@ -199,6 +314,8 @@ def reduce(
     ...     return ew.reduce(
     ...         (one, x, x * 0), welford, (0, 0, 0), lambda n, mean, m2: m2 / n, axis=-1
     ...     )
+    >>> variance(cl.to_device(np.array([1.0, 2.0, 3.0, 6.0]))).numpy().tolist()
+    3.5
     """
     values = map if isinstance(map, tuple) else (map,)
     numbers = identity if isinstance(identity, tuple) else (identity,)

@@ -141,7 +141,7 @@ class MemoryFunctions(DriverState):
         # The whole access must lie in one allocation, as on a device.
         if any(base <= address and end <= base + n for base, n in self.device.ranges):
             return True
-        for starts, ends in (module.limits for module in self.modules.values()):
+        for starts, ends in (module.limits for module in self.modules.copy().values()):
             index = bisect_right(starts, address) - 1
             if index >= 0 and end <= ends[index]:
                 return True

@@ -86,7 +86,8 @@ class DriverState:
 
     def all(self, kind: type[Any]) -> list[Any]:
         """Return all things of a kind."""
-        return [thing for thing in self._handles.values() if isinstance(thing, kind)]
+        # A copy, because the garbage collector may destroy a stream or an event during the loop.
+        return [thing for thing in self._handles.copy().values() if isinstance(thing, kind)]
 
     def remove(self, handle: int) -> None:
         """Make a handle invalid; none is used twice."""
