@@ -141,13 +141,16 @@ class BodyCall:
             # another call may take another branch, in a program of its own.
             elif dim == 1:
                 sizes.append(size)
-            elif size == 1:
-                sizes.append(dim)
             else:
-                raise ValueError(
-                    f"{what} of shape {_text(own)} does not broadcast with shape {_text(shape)} of "
-                    "the arguments before it"
+                self.body.check(
+                    size == 1,
+                    lambda: (
+                        f"{what} of shape {_text(own)} does not broadcast with shape "
+                        f"{_text(shape)} of the arguments before it"
+                    ),
+                    ValueError,
                 )
+                sizes.append(dim)
         return tuple(sizes)
 
     # ---- outputs

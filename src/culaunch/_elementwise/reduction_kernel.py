@@ -11,7 +11,7 @@ from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.apply import convert
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
 from culaunch._elementwise.reductions.combiner import Combiner
-from culaunch._elementwise.reductions.verbs import axes_of, reduced_nodes
+from culaunch._elementwise.reductions.verbs import reduced_nodes, require_elements
 from culaunch._elementwise.template import read_parameters
 from culaunch._elementwise.trace import node_of
 
@@ -209,10 +209,8 @@ class _Reduction(ElementwiseFunction):
                 ("y0 = combine_two(x0, x1);",), text,
             )  # fmt: skip
             return reduced_nodes(self.__name__, (mapped,), combiner, self._axis, self._keepdims)[0]
-        for axis in axes_of(self.__name__, self._axis, len(trace.of(mapped))):
-            label = trace.of(mapped)[axis]
-            if label is not None and label.root().size == 0:
-                raise ValueError(f"{self.__name__} of no elements has no value: it has no identity")
+        refusal = f"{self.__name__} of no elements has no value: it has no identity"
+        require_elements(trace, trace.of(mapped), self._axis, self.__name__, refusal)
         # Without an identity, a partial result says whether it has seen an element.
         combiner = Combiner(
             self.__name__,

@@ -114,6 +114,12 @@ def test_reductions_over_other_dimensions_are_kernels_after_each_other():
     np.testing.assert_allclose(nested(x), x.sum(0).max(), rtol=1e-5)
 
 
+def test_rows_that_a_later_reduction_has_none_of():
+    f = ew.fuse(lambda x: ew.sum(x - ew.sum(x, axis=1, keepdims=True), axis=0))
+    np.testing.assert_array_equal(f(values(0, 5)), np.zeros(5))
+    np.testing.assert_array_equal(f(values(5, 0)), np.zeros(0))
+
+
 def test_several_results_of_different_shapes():
     x, y = values(4, 5, 6), values(5, 1)
     f = ew.fuse(lambda x, y: (ew.sum(x * y, axis=(0, 2)), x + y, ew.max(y), ew.mean(x, axis=1)))

@@ -28,7 +28,7 @@ class ReductionCall(BodyCall):
 
     def __init__(self, body: RecordingBody, function: Any, arguments: tuple[Any, ...]) -> None:
         self.body, self.function, self.arguments = body, function, arguments
-        self.trace = ShapedTrace(function.__name__)
+        self.trace = ShapedTrace(function.__name__, body.check)
         self._arrays: dict[Node, Any] = {}
         values = [self._value(i) for i in range(len(arguments))]
         results = function._trace(self.trace, values)  # noqa: SLF001
@@ -77,6 +77,8 @@ class ReductionCall(BodyCall):
         rows = product([label.size for label in group.kept])
         if group.phases or group.outputs:
             if rows == 0:
+                # Later groups may reduce these very rows: they read what has no elements.
+                self._keep(self._publish(group))
                 return
             if not group.phases and product([one.size for one in group.reduced]) == 0:
                 return
@@ -98,6 +100,9 @@ class ReductionCall(BodyCall):
         count = self.body.device.attribute("multiprocessor_count")
         choice = choose(layout, sizes, registers, count)
         self._launch_all(group, layout, choice, sizes, sources, [*results, *published])
+        self._keep(published)
+
+    def _keep(self, published: list[Source]) -> None:
         for one in published:
             self._published[one.node] = dataclasses.replace(one, is_output=False)
 

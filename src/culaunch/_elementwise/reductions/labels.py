@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._elementwise.graph import Node, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from culaunch._elementwise import dtypes as dt
     from culaunch._elementwise.reductions.combiner import Combiner
@@ -27,10 +27,13 @@ class Label:
     ----------
     size : int
         A number of the call, in the body of a function.
+    is_several : bool
+        Whether it is known that the size is not 1.
     """
 
     def __init__(self, size: Any) -> None:
         self.size = size
+        self.is_several = False
         self._joined: Label | None = None
 
     def root(self) -> Label:
@@ -43,6 +46,7 @@ class Label:
     def join(self, other: Label) -> None:
         """Make two dimensions one."""
         if self.root() is not other.root():
+            other.root().is_several |= self.root().is_several
             self.root()._joined = other.root()  # noqa: SLF001
 
 
@@ -69,8 +73,19 @@ class Reduction:
     keepdims: bool
 
 
+if TYPE_CHECKING:
+    Check = Callable[[Any, Callable[[], str], type[Exception]], None]
+
+
 class ShapedTrace(Trace):
     """A trace that knows the shape of every value.
+
+    Parameters
+    ----------
+    name : str
+    check : callable, optional
+        The check of the body that the function is called in: a condition on sizes that fails there
+        is an error of the call, also of calls that are not traced.
 
     Attributes
     ----------
@@ -79,8 +94,9 @@ class ShapedTrace(Trace):
         Of a function for gradients: for each array argument its result, None if it has none.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, check: Check | None = None) -> None:
         super().__init__(name)
+        self.check: Check = check or _check
         self.dims: dict[Node, Dims] = {}
         self.places: tuple[int | None, ...] | None = None
 
@@ -134,15 +150,26 @@ class ShapedTrace(Trace):
         if a.size is b.size or a.size == b.size:
             a.join(b)
             return b
-        if a.size == 1:
+        # If one of two different sizes is 1, the other is not: nothing asks for it again.
+        if not a.is_several and a.size == 1:
+            b.is_several = True
             return b
-        if b.size == 1:
-            return a
-        raise ValueError(
-            f"{self.name}: {what} has operands of {a.size} and {b.size} elements along one "
-            "dimension, which do not broadcast"
+        self.check(
+            not b.is_several and b.size == 1,
+            lambda: (
+                f"{self.name}: {what} has operands of {a.size} and {b.size} elements along one "
+                "dimension, which do not broadcast"
+            ),
+            ValueError,
         )
+        a.is_several = True
+        return a
 
     def shape(self, node: Node) -> tuple[Any, ...]:
         """Return the shape of a result."""
         return tuple(1 if label is None else label.root().size for label in self.of(node))
+
+
+def _check(condition: Any, message: Callable[[], str], exception: type[Exception]) -> None:
+    if not condition:
+        raise exception(message())

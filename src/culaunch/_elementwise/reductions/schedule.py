@@ -171,8 +171,11 @@ class Schedule:
 
     def _check_dims(self, dims: tuple[Label | None, ...]) -> None:
         roots = [label.root() for label in dims if label is not None]
-        if len(set(roots)) != len(roots):
-            raise ValueError(
+        self.trace.check(
+            len(set(roots)) == len(roots),
+            lambda: (
                 f"{self.trace.name}: a value meets itself along another dimension, as x + "
                 "ew.sum(x, axis=1) of a square matrix does: use keepdims=True"
-            )
+            ),
+            ValueError,
+        )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from culaunch._elementwise.graph import Node, Number
     from culaunch._elementwise.reductions.combiner import Combiner
+    from culaunch._elementwise.reductions.labels import Dims
 
     Axis = int | tuple[int, ...] | None
 
@@ -358,7 +359,9 @@ def _reduced(
         _value(name, value)
     args = nodes_of(name, values)
     if refused_empty:
-        _refuse_empty(refused_empty, args, axis)
+        trace = _shaped(args[0])
+        text = f"{trace.name}: {refused_empty} of no elements has no value"
+        require_elements(trace, trace.together(name, args), axis, name, text)
     combiner = make_combiner(name, tuple(node.dtype for node in args), identity, combine)
     return tuple(map(Value, reduced_nodes(name, args, combiner, axis, keepdims)))
 
@@ -391,13 +394,12 @@ def reduced_nodes(
     return tuple(parts)
 
 
-def _refuse_empty(name: str, args: tuple[Node, ...], axis: Axis) -> None:
-    trace = _shaped(args[0])
-    dims = trace.together(name, args)
+def require_elements(trace: ShapedTrace, dims: Dims, axis: Axis, name: str, text: str) -> None:
+    """Check that a reduction has elements to reduce, in every call."""
     for a in axes_of(name, axis, len(dims)):
         label = dims[a]
-        if label is not None and label.root().size == 0:
-            raise ValueError(f"{trace.name}: {name} of no elements has no value")
+        if label is not None:
+            trace.check(label.root().size != 0, lambda: text, ValueError)
 
 
 def _arg(name: str, x: Value, axis: int | None, keepdims: bool) -> Value:
