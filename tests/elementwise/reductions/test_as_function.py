@@ -119,7 +119,7 @@ def test_a_body_catches_what_the_shapes_give():
 
 
 def test_every_path_is_more_than_a_program_has():
-    with pytest.raises(ValueError, match="more than 64 paths .* both_sides=False"):
+    with pytest.raises(ValueError, match=r"more than 64 paths .* both_sides=False"):
         softmax.as_function().specialize(x=ROWS)
 
 

@@ -84,8 +84,7 @@ class ShapedTrace(Trace):
     ----------
     name : str
     check : callable, optional
-        The check of the body that the function is called in: a condition on sizes that fails there
-        is an error of the call, also of calls that are not traced.
+        The check of the body that calls the function. A program repeats it in every call.
 
     Attributes
     ----------
