@@ -1,6 +1,8 @@
 """Triton kernels as operators."""
 
 import importlib
+import warnings
+from functools import partial
 
 import pytest
 
@@ -119,3 +121,64 @@ def test_a_function_with_a_triton_kernel_needs_no_call_before(made, native, name
     op = cl.torch_op(name, doubled)
     assert op.schema == f"{name}(Tensor x) -> Tensor"
     assert torch.equal(op(x), 2 * x)
+
+
+@pytest.mark.parametrize("kind", ["add", "tuned"])
+def test_a_plain_kernel_in_a_body_is_named_with_the_way(made, native, name, kind, x, torch):
+    """Triton's own launch fails with whatever it meets first; no other arguments help."""
+    native(made.typed)  # with Triton's stand-in of a driver, if it has none
+    kernel = getattr(made, kind)
+
+    @cl.function
+    def plain(x):
+        out = cl.empty_like(x)
+        if kind == "add":
+            kernel[(cl.ceildiv(x.size, 64),)](x, x, out, x.size, 1.0, BLOCK=64)
+        else:
+            kernel[lambda meta: (cl.ceildiv(x.size, meta["BLOCK"]),)](x, out, x.size)
+        return out
+
+    way = rf"at .*: {kind} is a plain Triton kernel.* {kind} = culaunch\.triton\.native\({kind}\)$"
+    for run in (lambda: plain(x), lambda: cl.torch_op(name, plain), lambda: plain.explain(x)):
+        with pytest.raises(TypeError, match=way):
+            run()
+
+
+def test_a_warning_of_a_body_that_is_an_error_arrives_as_itself(name, x, torch):
+    @cl.function
+    def warns(x):
+        warnings.warn("the old way", FutureWarning, stacklevel=1)
+        return cl.empty_like(x)
+
+    for run in (lambda: warns(x), lambda: cl.torch_op(name, warns)):
+        with pytest.raises(FutureWarning, match="^the old way$"):
+            run()
+
+
+def test_a_warning_of_triton_that_is_an_error_arrives_as_itself(
+    made, native, name, x, torch, monkeypatch
+):
+    source = importlib.import_module("triton.compiler").ASTSource
+    make_ir = source.make_ir
+
+    def warn(*args, **keywords):
+        warnings.warn("on its way out", DeprecationWarning, stacklevel=1)
+        return make_ir(*args, **keywords)
+
+    monkeypatch.setattr(source, "make_ir", warn)
+    monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+    kernel = native(importlib.import_module("triton").jit(made.typed.fn))
+
+    @cl.function
+    def doubled(x):
+        out = cl.empty_like(x)
+        kernel[(cl.ceildiv(x.size, 64),)](x, out, x.size, BLOCK=64)
+        return out
+
+    compile_typed = partial(
+        importlib.import_module("culaunch.triton").compile,
+        made.typed, "*fp32, *fp32, i32", constants={"BLOCK": 64}, arch="sm_80",
+    )  # fmt: skip
+    for run in (lambda: doubled(x), lambda: cl.torch_op(name, doubled), compile_typed):
+        with pytest.raises(DeprecationWarning, match=r"^on its way out \(Triton 3.* about typed,"):
+            run()

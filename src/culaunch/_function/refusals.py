@@ -41,16 +41,13 @@ class Refusals:
         return f"argument {root.name}" if root.kind == "argument" else root.name
 
     def _refuse_tritons_python(self) -> None:
-        """Say what to do where Triton's own launch asks for an address."""
-        # Triton's launcher asks any object for data_ptr(): the error should name what to write
-        # instead.
+        """Refuse Triton's own launch, which asks any object for its address."""
+        # The error is not shown: `require_no_plain_kernel` names the kernel and what to write.
         frame = sys._getframe(2)
         for _ in range(2):
             if frame.f_globals.get("__name__") == "triton.runtime.jit":
                 raise TypeError(
-                    f"at {here().text()}: {self._said()} is passed to a kernel that Triton "
-                    "launches: in the body of a function launch "
-                    "culaunch.triton.native(kernel)[grid](...)"
+                    f"{self._said()} has no address: it is passed to a kernel that Triton launches"
                 )
             if frame.f_back is None:
                 return

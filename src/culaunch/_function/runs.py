@@ -16,6 +16,7 @@ from culaunch._function.effects import Return
 from culaunch._function.identity import require_no_identity
 from culaunch._function.kinds import Arguments, Kind, arrays_of, first_array
 from culaunch._function.launches import trace_launch
+from culaunch._function.plain_kernels import require_no_plain_kernel
 from culaunch._function.record import Notes, Record
 from culaunch._function.results import require_held, returned
 from culaunch._function.scope import Read, Scope
@@ -203,6 +204,9 @@ def call(declaration: Declaration, function: Any, values: list[Any]) -> Any:
         return function(*values[:positional], **named)
     except KernelNotFoundError as error:
         raise _with_line(error) from None
+    except Exception as error:
+        require_no_plain_kernel(error)
+        raise
 
 
 def _with_line(error: KernelNotFoundError) -> KernelNotFoundError:

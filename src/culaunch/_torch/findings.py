@@ -10,6 +10,7 @@ from culaunch._base.untraced import untraced
 from culaunch._function import opcodes as oc
 from culaunch._function.effects import Return
 from culaunch._function.kinds import arrays_of, described_value
+from culaunch._function.plain_kernels import PlainKernelError
 from culaunch._function.record import Notes
 from culaunch._function.recorded import RecordedFunction
 from culaunch._function.runs import trace
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _DTYPES = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "uint8")
 _RANKS = (2, 1, 3, 4, 0, 5)
 _NUMBERS = {"SymInt": int, "float": float}
+# No other kind of arguments avoids these. Warnings are raised where a filter makes them errors.
+_CERTAIN = (PlainKernelError, Warning)
 
 
 class Findings:
@@ -171,6 +174,8 @@ def _learn_call(
         return None
     try:
         run = trace(function.declaration, kind, values, Notes())
+    except _CERTAIN:
+        raise
     except Exception as problem:  # noqa: BLE001 - the body's
         return problem
     findings.add(run.uses, run.record.effects, arrays_of(kind))
@@ -184,6 +189,8 @@ def _runs(function: Function[..., Any], kind: Kind, both_sides: bool) -> list[Ru
     for way in (*ways, _as_called):
         try:
             return way(function, kind)
+        except _CERTAIN:
+            raise
         except Exception as error:  # noqa: BLE001, PERF203 - the body's, on made-up arguments
             problem = problem or error
     assert problem is not None

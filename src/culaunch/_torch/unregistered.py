@@ -97,6 +97,8 @@ def call_refused(function: AnyFunction, values: tuple[Any, ...], error: TypeErro
     try:
         with _untraced_by_script():
             operator = operator_for(function, args, keywords)
+    except Warning:  # which a filter makes an error
+        raise
     except Exception as reason:  # noqa: BLE001 - whatever it is
         if error is None:
             return NotImplemented

@@ -15,6 +15,7 @@ from culaunch._triton.calls.object_kinds import type_in_language
 from culaunch._triton.compiling.make_variant import make_variant
 from culaunch._triton.upstream.compiler_digest import known_compiler
 from culaunch._triton.upstream.target import StandIn, standing_in, triton_module
+from culaunch._triton.upstream.warned import warnings_named
 from culaunch._triton.variants.constants import SavedType, encode, normal_constant
 from culaunch._triton.variants.launch_facts import LaunchFacts
 
@@ -56,10 +57,12 @@ def compile_variant(
     }
     source = _source(function, arguments)
     try:
-        with known_compiler(), _target_of(function, arch):
+        with warnings_named(function.__name__), known_compiler(), _target_of(function, arch):
             compiled = triton_module().compile(source, target=_target(arch), options=dict(options))
     except TypeError as error:
         raise TypeError(f"{function.__name__}: {error}") from error
+    except Warning:
+        raise
     except Exception as error:
         # It is not the kernel that is wrong then.
         if isinstance(error, OSError) and error.errno in _NO_ROOM:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._triton.upstream.target import triton_module
+from culaunch._triton.upstream.warned import warnings_named
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -74,7 +75,8 @@ def check_options(function: Any, options: Mapping[str, Any], backend: Any, where
     """
     # Triton's compiler ignores names that it does not know. The object that it makes of almost none
     # has every name that it does.
-    defaults = vars(backend.parse_options(dict(_ASKED)))
+    with warnings_named(function.__name__):
+        defaults = vars(backend.parse_options(dict(_ASKED)))
     known = sorted(defaults)
     unknown = sorted(set(options) - set(known))
     if unknown:
@@ -87,7 +89,10 @@ def check_options(function: Any, options: Mapping[str, Any], backend: Any, where
     for name, value in options.items():
         _check_value(name, value, defaults[name], where)
     try:
-        backend.parse_options({**_ASKED, **options})
+        with warnings_named(function.__name__):
+            backend.parse_options({**_ASKED, **options})
+    except Warning:
+        raise
     except Exception as error:
         raise ValueError(f"{where}: {error}") from error
 

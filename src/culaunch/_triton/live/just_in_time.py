@@ -12,6 +12,7 @@ from culaunch._triton.calls.object_kinds import TensorStandIn, type_in_language,
 from culaunch._triton.tensor_descriptor import TensorDescriptor
 from culaunch._triton.upstream.compiler_digest import known_compiler
 from culaunch._triton.upstream.target import triton_module
+from culaunch._triton.upstream.warned import warnings_named
 from culaunch._triton.variants.launch_facts import LaunchFacts
 from culaunch._triton.variants.load_variant import load_variant, resources_missing
 
@@ -61,7 +62,7 @@ def compile_kernel(
     # array that it stands for.
     known = _known_to_triton(function, values, description)
     try:
-        with known_compiler(), _told_as_a_launch(function):
+        with warnings_named(function.__name__), known_compiler(), _told_as_a_launch(function):
             kernel = run(grid=None, warmup=True, **known, **options)
     finally:
         if function.pre_run_hooks is none:
