@@ -151,7 +151,7 @@ def test_a_warning_of_a_body_that_is_an_error_arrives_as_itself(name, x, torch):
         return cl.empty_like(x)
 
     for run in (lambda: warns(x), lambda: cl.torch_op(name, warns)):
-        with pytest.raises(FutureWarning, match="^the old way$"):
+        with pytest.raises(FutureWarning, match=r"^the old way$"):
             run()
 
 
