@@ -145,6 +145,49 @@ def test_configurations_are_enumerated_loaded_and_unloaded(tmp_path, null_driver
 
 
 @pytest.mark.needs("g++")
+@pytest.mark.parametrize("types", [["*fp32"], ["*fp32", "*fp16"]])
+def test_the_default_takes_no_configuration(tmp_path, null_driver, types):
+    """A kernel may have a parameter of its own name, which hides no function that is called."""
+    entry = function(
+        name="k",
+        parameters=[parameter("k"), parameter("k_fp32"), parameter("k_fp32_default"),
+                    parameter("BLOCK", constexpr=True)],
+        grid=[["cdiv", ["value", "k_fp32"], 64]],
+        variants=[
+            variant(arch="sm_90a", types=[one, "i32", "i32"], keys=["", "", ""],
+                    constants={"BLOCK": 64})
+            for one in types
+        ],
+    )  # fmt: skip
+    source, header = load(entry).write_c(tmp_path / "k")
+    names = re.findall(r"CUresult (\w+_default)\(CUstream stream, CUdeviceptr", header.read_text())
+    assert names == ["k_default"] if len(types) == 1 else ["k_fp32_default", "k_fp16_default",
+                                                           "k_default"]  # fmt: skip
+    said = run_c(
+        tmp_path,
+        """
+  const size_t sizes[] = {8, 4, 4, 8, 8};
+  fake_driver_declare("k", 5, sizes);
+  printf("%d %d ", k_default(NULL, 16, 100, 1), k_default(NULL, 16, INT64_C(1) << 31, 1));
+  printf("%d", (int)fake_driver_launches());""",
+        [source],
+        null_driver,
+    )
+    assert said == ["0", "1", "1"]
+
+
+def test_a_configuration_that_must_say_a_value_has_no_default(tmp_path):
+    entry = function(
+        parameters=[parameter("x"), parameter("n"),
+                    parameter("BLOCK", constexpr=True, heuristic=True)],
+    )  # fmt: skip
+    source, header = load(entry).write_c(tmp_path / "k")
+    assert "must say BLOCK" in header.read_text()
+    assert "k_default" not in header.read_text() + source.read_text()
+    check_syntax(source, quick=True)
+
+
+@pytest.mark.needs("g++")
 def test_c_works_the_grid_and_the_heuristics_out(tmp_path, null_driver):
     entry = function(
         parameters=[parameter("x"), parameter("n"), parameter("BLOCK", constexpr=True),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.data_files import data_text
 from culaunch._triton.c_output.configs import CConfigs
+from culaunch._triton.c_output.default import CDefault
 from culaunch._triton.c_output.expressions import arithmetic_used
 from culaunch._triton.c_output.function import CFunction
 from culaunch._triton.c_output.groups import group_by_types
@@ -40,12 +41,16 @@ class CSet:
         self.name = name or c_identifier(kernels.name, is_function=True)
         self.macros = self._macros()
         self.configs = CConfigs(kernels, self.name, self.macros)
-        # Parameters of functions must not be macros' names.
-        taken = [*self.macros, self.configs.any]
+        # Parameters of functions must not be macros' names, nor hide the functions that are called.
+        taken = [*self.macros, self.configs.any, self.name]
         self.functions = [
-            CFunction(f"{self.name}{suffix}", kernels, self.configs, variants, taken)
-            for suffix, variants in group_by_types(kernels)
+            CFunction(name, kernels, self.configs, variants, [*taken, name, f"{name}_default"])
+            for name, variants in (
+                (f"{self.name}{suffix}", variants) for suffix, variants in group_by_types(kernels)
+            )
         ]
+        # A configuration that must say something has no default.
+        self.defaults = [] if self.configs.must_say else list(map(CDefault, self.functions))
         self.choices = [
             CChoice(kernels.table, one, self.configs, taken)
             for one in self.functions
@@ -55,13 +60,17 @@ class CSet:
 
     def source(self, header: str) -> str:
         """Return the text of the source."""
-        bodies = [*(one.body for one in self.choices), *(one.body for one in self.functions)]
+        functions = (*self.choices, *self.functions, *self.defaults)
+        bodies = [one.body for one in functions]
         # Those of the first list of types have the plain names too.
         first = self.functions[0]
         # The plain name is there whichever lists of types there are: a set that gets another list
         # keeps what programs call.
         if first.name != self.name:
             bodies.append(_forward("CUresult ", self.name, first))
+            bodies += [
+                _forward("CUresult ", f"{self.name}_default", one) for one in self.defaults[:1]
+            ]
             bodies += [
                 _forward(f"const {self.configs.type} *", f"{self.name}_choose", one)
                 for one in self.choices[:1]
@@ -123,6 +132,6 @@ class CSet:
         return made
 
 
-def _forward(result: str, name: str, target: CFunction | CChoice) -> str:
+def _forward(result: str, name: str, target: CFunction | CChoice | CDefault) -> str:
     called = f"{target.name}({target.arguments})"
     return f"{result}{name}({target.parameter_list}) {{\n  return {called};\n}}\n"

@@ -56,12 +56,16 @@ class CFunction:
     @property
     def parameter_list(self) -> str:
         """The text between the parentheses of its declaration."""
+        return self.parameters_with(f"const {self._configs.type} *config")
+
+    def parameters_with(self, *config: str) -> str:
+        """Return its parameters with this in the configuration's place, or nothing."""
         grid = ["unsigned grid_x", "unsigned grid_y", "unsigned grid_z"]
         return ", ".join(
             [
                 "CUstream stream",
                 *([] if self._kernels.grid is not None else grid),
-                f"const {self._configs.type} *config",
+                *config,
                 *(text for one in self.parameters.all for text in one.declarations),
             ]
         )
@@ -74,9 +78,13 @@ class CFunction:
     @property
     def arguments(self) -> str:
         """The arguments that another function with the same parameters passes on to it."""
+        return self.arguments_with("config")
+
+    def arguments_with(self, *config: str) -> str:
+        """Return its arguments with this in the configuration's place, or nothing."""
         grid = ["grid_x", "grid_y", "grid_z"] if self._kernels.grid is None else []
         names = (name for one in self.parameters.all for name in one.names)
-        return ", ".join(["stream", *grid, "config", *names])
+        return ", ".join(["stream", *grid, *config, *names])
 
     @property
     def body(self) -> str:

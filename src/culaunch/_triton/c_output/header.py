@@ -29,6 +29,13 @@ def header_text(output: CSet) -> str:
     parts += [f"{one.declaration};" for one in output.functions]
     if first.name != name:
         parts.append(f"/* As {first.name}. */\nCUresult {name}({first.parameter_list});")
+    if output.defaults:
+        parts.append(
+            "\n/* The same in any configuration: the signature that Triton's own tools give. */"
+        )
+        parts += [f"{one.declaration};" for one in output.defaults]
+        if first.name != name:
+            parts.append(f"CUresult {name}_default({output.defaults[0].parameter_list});")
     parts.append(
         "\n/* Load all that is for the current context's device, or what is of a configuration;\n"
         " * launches of it load nothing then, as a capture into a graph demands. */\n"
