@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 class CDefault:
     """The function that launches as a C function does, and takes no configuration.
 
-    Its name is the one that Triton's linker (``triton/tools/link.py``) gives such a function.
+    Its name is the one that Triton's linker (``triton/tools/link.py``) gives it.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def warnings_named(kernel: str) -> Iterator[None]:
-    """Say in a warning that is raised here that it comes from Triton, and of which kernel."""
+    """Say in a warning that is raised here that it comes from Triton, and name the kernel."""
     try:
         yield
     except Warning as warning:
