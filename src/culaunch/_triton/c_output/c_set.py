@@ -60,8 +60,11 @@ class CSet:
 
     def source(self, header: str) -> str:
         """Return the text of the source."""
-        functions = (*self.choices, *self.functions, *self.defaults)
-        bodies = [one.body for one in functions]
+        bodies = [
+            *(one.body for one in self.choices),
+            *(one.body for one in self.functions),
+            *(one.body for one in self.defaults),
+        ]
         # Those of the first list of types have the plain names too.
         first = self.functions[0]
         # The plain name is there whichever lists of types there are: a set that gets another list
