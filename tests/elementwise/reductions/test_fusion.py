@@ -103,6 +103,17 @@ def test_a_row_that_fits_is_one_kernel(function):
     ) == 1  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("dtype", "size", "reads_again"),
+    [("float32", 32768, False), ("float32", 32772, True), ("float16", 65536, False),
+     ("float16", 65544, True)],
+)  # fmt: skip
+def test_registers_hold_a_row_of_128_kib(dtype, size, reads_again):
+    source = softmax.source(np.zeros((4000, size), dtype))
+    assert source.count("__global__") == 1
+    assert ("_looped" in source) == reads_again
+
+
 def test_a_sum_of_one_long_row_is_two_kernels():
     x = cl.to_device(values(70000))
     assert launches(lambda x: ew.fuse(lambda x: ew.sum(x))(x), (x,)) == 2

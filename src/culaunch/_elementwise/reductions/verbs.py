@@ -81,7 +81,7 @@ def max(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # 
     [2, 4]
     """
     if _value("max", x).dtype.kind == "b":
-        return any(x, axis=axis, keepdims=keepdims)
+        return _single("max", x, lambda a, b: a | b, False, axis, keepdims, "max")
     return _single("max", x, mf.maximum, _least("max", x.dtype), axis, keepdims, "max")
 
 
@@ -96,7 +96,7 @@ def min(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # 
     [1, 3]
     """
     if _value("min", x).dtype.kind == "b":
-        return all(x, axis=axis, keepdims=keepdims)
+        return _single("min", x, lambda a, b: a & b, True, axis, keepdims, "min")
     return _single("min", x, mf.minimum, _greatest("min", x.dtype), axis, keepdims, "min")
 
 
