@@ -40,7 +40,7 @@ napoleon_use_ivar = True
 # Napoleon takes what stands before a colon in the docstring of a property for its type.
 GoogleDocstring._parse_attribute_docstring = GoogleDocstring._consume_to_end
 
-# Every reference must lead somewhere, but for types that are not ours, or not public.
+# Every reference must resolve, except to types that are not ours or not public.
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:(class|obj)", r"(?!culaunch\.[A-Za-z]).*"),

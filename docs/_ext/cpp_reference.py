@@ -67,7 +67,7 @@ def entities(text: str) -> list[Entity]:
     body = text.partition("CULAUNCH_NAMESPACE_BEGIN\n")[2].partition("CULAUNCH_NAMESPACE_END")[0]
     body = _NAMESPACE.sub("", _MACRO.sub("", body))
     body = _LAUNCH_OPTIONS.sub("\n".join(map(_launch_option, OPTIONS.values())), body)
-    # What stands in both branches of an #if stands there once.
+    # A declaration in both branches of an #if is listed once.
     found = {one.declaration: one for one in _declarations(body.splitlines()) + _macros(text)}
     return list(found.values())
 
@@ -91,7 +91,7 @@ def _declarations(lines: list[str]) -> list[Entity]:
         if line.startswith("//"):
             comment.append(line[2:].strip())
             continue
-        if re.match(r"\s+//", line) and found:  # what stands at its end goes on
+        if re.match(r"\s+//", line) and found:  # the comment at the line's end continues
             found[-1].comment.append(line.strip(" /"))
             continue
         if not line.strip() or line.startswith((" ", "#", "}")):

@@ -77,6 +77,18 @@ def test_code_and_tables_are_told_from_prose(tool):
     assert [text.words for text in python(module)] == ["Say it.", "Do.", "X must be one of them"]
 
 
+def test_comments_of_python_are_prose(tool):
+    from prose.texts import python
+
+    module = "# One is\n# read.\nx = 1  # The second.\n# The third.\n"
+    module += "y = 2  # noqa: E501 - for a tool\nz = '# no comment'\n"
+    assert [(text.line, text.words) for text in python(module)] == [
+        (1, "One is read."),
+        (3, "The second."),
+        (4, "The third."),
+    ]
+
+
 def test_literal_blocks_and_tables_of_docstrings_are_no_prose(tool):
     from prose.texts import docstring
 

@@ -1,9 +1,11 @@
-"""Find the prose in a file: pages in Markdown, docstrings and messages in Python, texts in C++."""
+"""Find the prose in a file: pages in Markdown, texts and comments in Python, texts in C++."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ _CPP = re.compile(
     rf"^[ \t]*///? ?(.*(?:\n[ \t]*///? ?.*)*)|{_LITERAL}(?:\s*{_LITERAL})*", re.MULTILINE
 )
 _IS_CODE = re.compile(r"#include|__global__|\n *(?:def|if) ")
+_IS_FOR_TOOLS = re.compile(r"!|(?:type|mypy|pragma|fmt|ruff|isort|noqa)\b:? ?")
 _SENTENCE_LIKE = re.compile(r"[A-Za-z]+(?: [a-z0-9'{},-]+){3}")
 
 
@@ -86,7 +89,7 @@ def markdown(content: str) -> Iterator[Text]:
 
 
 def python(content: str) -> Iterator[Text]:
-    """Find docstrings, and strings that read as sentences: messages and help."""
+    """Find docstrings, comments, and strings that read as sentences: messages and help."""
     tree = ast.parse(content)
     docstrings = set()
     for node in ast.walk(tree):
@@ -105,6 +108,28 @@ def python(content: str) -> Iterator[Text]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and id(node) not in docstrings:
             yield from message(str(node.value), node.lineno)
+    for line, comment in comments(content):
+        yield from sentences(comment, line)
+
+
+def comments(content: str) -> Iterator[tuple[int, str]]:
+    """Find the comments of a Python file; those on lines of their own are joined to paragraphs."""
+    start, column, last, paragraph = 0, 0, 0, ""
+    for token in tokenize.generate_tokens(io.StringIO(content).readline):
+        words = re.sub(r"^#:? ?", "", token.string)
+        if token.type != tokenize.COMMENT or _IS_FOR_TOOLS.match(words):
+            continue
+        line, own_column = token.start
+        stands_alone = not token.line[:own_column].strip()
+        if paragraph and stands_alone and (line, own_column) == (last + 1, column):
+            paragraph += "\n" + words
+        else:
+            if paragraph:
+                yield start, paragraph
+            start, column, paragraph = line, own_column, words
+        last = line if stands_alone else -1
+    if paragraph:
+        yield start, paragraph
 
 
 def docstring(content: str, line: int) -> Iterator[Text]:

@@ -97,7 +97,7 @@ def _make(base: str, prefix: str) -> tuple[str, int]:
         path = tempfile.mkdtemp(prefix=prefix, dir=base)
         try:
             descriptor = os.open(path, _DIRECTORY)
-        except FileNotFoundError:  # taken for a dead process's, and removed
+        except FileNotFoundError:  # another process removed it as a leftover
             continue
         except OSError:
             os.rmdir(path)

@@ -257,7 +257,7 @@ def make_private(path: str) -> None:
         if not os.path.isdir(path):
             raise NotADirectoryError(errno.ENOTDIR, "it is not a directory", path) from None
     except OSError:
-        if not os.path.isdir(path):  # a read-only disk says so of what is there, too
+        if not os.path.isdir(path):  # a read-only disk also raises this for an existing folder
             raise
 
 

@@ -13,7 +13,7 @@ _LONGEST = 40
 def show(value: object) -> str:
     """Show what came: its type, and itself where that is short."""
     shown = getattr(type(value), "_shown", None)
-    if shown is not None:  # of the stand-ins of a function's body, which know a name
+    if shown is not None:  # stand-ins in a function's body know a name
         return str(shown(value))
     name = type_name(value)
     text = _text(value)

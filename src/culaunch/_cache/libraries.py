@@ -121,7 +121,7 @@ class Libraries:
             if built is None:
                 scratch.remove()
             else:
-                scratch.remove_at_exit()  # whoever loads the library does so at once
+                scratch.remove_at_exit()  # the caller loads the library at once
 
     def _locked(self) -> contextlib.AbstractContextManager[object]:
         try:

@@ -274,7 +274,7 @@ def install_bundled_headers(directory: str) -> str | None:
     if install is None:
         return "cuda-bindings is older than 13.3"
     try:
-        status, log = install(os.fsencode(directory), 0)  # what is there is left alone
+        status, log = install(os.fsencode(directory), 0)  # existing files stay as they are
     except RuntimeError as error:
         return f"NVRTC {version()} has none ({error})"
     if int(status) != 0:

@@ -18,7 +18,7 @@ __all__ = ["Parameter", "PtxImage", "PtxKernel"]
 
 # What ptxas takes (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 _MAX_STATIC_SHARED = 48 * 1024
-_MOST_THREADS = 1024  # of a block, on every device
+_MOST_THREADS = 1024  # the largest block, on every device
 _MAX_LOCAL = 512 * 1024
 
 

@@ -165,7 +165,7 @@ class OnTheWay:
                     self._room *= 2
                     return None
                 continue
-            if number in self._sent:  # else it was cancelled, and forgotten
+            if number in self._sent:  # else it was canceled, and forgotten
                 return number
 
     def _ends_of(self, sent: _Sent) -> list[tuple[int, Made | Failed]]:

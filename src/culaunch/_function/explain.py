@@ -90,8 +90,8 @@ def signature_text(
 
 
 class _Writer:
-    longest = 40  # of an expression without a name, in characters
-    unseen = ""  # what stands for a branch that is not there
+    longest = 40  # characters of an expression without a name
+    unseen = ""  # the text for a branch that is not recorded
 
     def __init__(self, tree: Tree, lines: list[str], names: tuple[str, ...]) -> None:
         self.names = names

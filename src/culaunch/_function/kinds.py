@@ -69,7 +69,7 @@ class Arguments:
 
     def _array_of(self, body: TraceBody, name: str, entry: Entry, value: Any, element: int) -> Any:
         _, dtype, rank, is_read_only = entry
-        if isinstance(value, ArrayInfo):  # of a call that is not made
+        if isinstance(value, ArrayInfo):  # a kind without a call
             facts = value
         else:
             facts = _made_up(rank) if value is _MISSING else array_info(value)

@@ -64,7 +64,7 @@ class _Array(NamedTuple):
     dtype: int
     shape: tuple[Register, ...]
     strides: tuple[Register, ...]  # in elements
-    remainder: Register | None  # of its address, by 16; None: there is none
+    remainder: Register | None  # its address modulo 16, or None
 
 
 class _LeafLowering:
@@ -256,7 +256,7 @@ class _LeafLowering:
             return oc.P_INT, (value,)
         if kind == oc.V_INT:
             value = self._emit("I2F", value)
-        if number in _COMPLEX:  # a structure of two, of which the first is the number
+        if number in _COMPLEX:  # a structure of two numbers; the first one counts
             size = struct.calcsize(_COMPLEX[number])
             real = Parameter(oc.P_FLOAT, 0, size // 2, (value, 2, 4 * size))
             return oc.P_BYTES, (Constant(bytes(size)), (real,))

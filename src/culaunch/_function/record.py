@@ -221,7 +221,7 @@ class Record:
         if value != value:
             condition = self._known.get(("ISNAN", (register,)))
         elif name == "FEQ":
-            # Of a zero, a comparison does not tell the sign.
+            # A comparison does not tell the sign of a zero.
             number = self._known.get(("CONST_F", value.hex())) if value != 0.0 else None
             condition = self._known.get((name, (register, number)))
         else:

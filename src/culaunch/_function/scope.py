@@ -13,7 +13,7 @@ from typing import Any
 from culaunch._function.replaced import BUILTINS, replacement
 from culaunch._function.structures import shadow
 
-# One read: the dict, function or cell; the name of the entry or attribute; the value.
+# One read: the dict, function or cell, then the name of the entry or attribute, then the value.
 Read = tuple[Any, "str | None", Any]
 _EMPTY = object()
 

@@ -72,7 +72,7 @@ def explore(
         run = trace(declaration, kind, None, notes, decide)
         if both_sides:
             waiting.extend(reversed(others))
-        elif run.is_error and others:  # what is likely is not what the body wants
+        elif run.is_error and others:  # the body refuses the likely side
             waiting.append(others[-1])
         count += 1
         if count > MOST_PATHS:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 # The records are those of culaunch._image.info, which stands above this module.
 
 _TITLES = ("registers", "shared", "stack", "barriers", "threads", "cluster")
-_WIDEST = 100  # of the names that others are aligned with
-_NARROWEST = 24  # of a name in a narrow terminal
+_WIDEST = 100  # characters of the names that set the alignment
+_NARROWEST = 24  # characters of a name in a narrow terminal
 
 
 def inspection_lines(inspection: Any, width: int | None = None) -> list[str]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
 _WRAPPER_MAGIC = b"\xb1\x43\x62\x46"
 _WRAPPER_SIZE = 24
-_LOOKED_AT = 1 << 16  # of what may be source
+_LOOKED_AT = 1 << 16  # bytes of possible source
 
 _OTHERS = (
     (b"!<arch>\n", "is an archive: extract its members first (`ar x`)"),

@@ -113,7 +113,7 @@ class JaxOperator:
         key: Any = (kinds, shapes, rest, self.function._gradient, is_wide)
         try:
             known = self._plans.get(key)
-        except TypeError:  # what cannot be hashed is refused with its name
+        except TypeError:  # an unhashable argument is refused below, with its name
             known = key = None
         # A global that the body reads may have changed since, or its path been forgotten.
         if known is not None and self._is_current(known[0]):

@@ -59,7 +59,7 @@ def tell(regions: dict[type, Region], numbers: dict[Callable[..., Any], str]) ->
         table.update(made)
     # Where this is another Dynamo than the ones that are known, it traces what it can.
     with contextlib.suppress(Exception):
-        if not _told:  # no frame of ours is for it to trace, whoever calls it
+        if not _told:  # Dynamo must trace no frame of ours
             importlib.import_module("torch._dynamo.trace_rules").add("culaunch")
         substitute = importlib.import_module("torch._dynamo.decorators").substitute_in_graph
         for function in numbers.keys() - _told:

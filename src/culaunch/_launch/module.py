@@ -285,7 +285,7 @@ class Kernel(KernelLaunches):
         keep_to_bundle(self)
         return self
 
-    if not TYPE_CHECKING:  # for type checkers what is not there cannot be set
+    if not TYPE_CHECKING:  # for type checkers an unknown attribute cannot be set
 
         def __setattr__(self, name: str, value: object) -> None:
             # CuPy's kernels are told things by attributes: nothing would come of it here.

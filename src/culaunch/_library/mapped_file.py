@@ -65,7 +65,7 @@ class MappedFile:
         self._descriptor = -1
         if self._map is not None:
             # The map stays until the last view is dropped.
-            with contextlib.suppress(BufferError):  # somebody still reads it
+            with contextlib.suppress(BufferError):  # there are still readers
                 self._map.close()
         self._map = None
 

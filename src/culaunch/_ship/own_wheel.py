@@ -9,7 +9,7 @@ from pathlib import Path
 from culaunch._base.outputs import write_output
 from culaunch._ship.wheel import archive
 
-# Written by whoever installed it, and so not in a wheel.
+# The installer writes these files, so a wheel does not have them.
 _OF_AN_INSTALLATION = ("INSTALLER", "RECORD", "REQUESTED", "direct_url.json")
 
 

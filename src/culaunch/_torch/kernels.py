@@ -64,7 +64,7 @@ class Autograd:
         if any(map(has_tangent, tensors)):
             raise no_tangent(operator)
         is_recorded = torch.is_grad_enabled() and any(one.requires_grad for one in tensors)
-        if is_recorded and operator.mutates:  # what is written would need a gradient, too
+        if is_recorded and operator.mutates:  # a written argument would need a gradient, too
             raise no_gradient(operator)
         if self.recorded is None or self.gradients is not operator.gradients:
             self.gradients = operator.gradients

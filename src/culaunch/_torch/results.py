@@ -82,7 +82,7 @@ class ResultReader:
     def _made(self, maker: Any, items: tuple[Template, ...]) -> Template:
         if hasattr(maker, "_fields"):
             return ("made", maker, items)
-        keys = maker.args[0]  # of a dict
+        keys = maker.args[0]  # the keys of a dict
         if not all(type(key) in (int, bool, float, str) for key in keys):
             raise TypeError(
                 f"{self.name} returns a dict with other keys than str and numbers, which an "

@@ -183,7 +183,7 @@ def _launcher(kernel: Any, grid: Any) -> Any:
         return None
     try:
         return native[grid]
-    except (TypeError, ValueError, OverflowError) as error:  # Triton may take such a grid
+    except (TypeError, ValueError, OverflowError) as error:  # Triton may accept this grid
         return functools.partial(_launch_in_triton, kernel, grid, str(error))
 
 

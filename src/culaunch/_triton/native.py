@@ -46,7 +46,7 @@ def native(kernel: Any) -> NativeKernel:
     known = triton_kinds()
     # Asking twice is no mistake: a library may have done it already.
     if isinstance(kernel, NativeKernel) or _interpreted(kernel):
-        return cast("NativeKernel", kernel)  # what Triton interprets is called alike
+        return cast("NativeKernel", kernel)  # an interpreted kernel has the same calls
     stand_in_where_triton_has_no_driver()
     if isinstance(kernel, known):
         try:

@@ -208,7 +208,7 @@ class NativeKernel(WatchingDispatcher):
         """Give all further calls to one that is made of the kernel as it is now."""
         try:
             made = made_native(self._kernel)
-        except Unknown:  # somebody gave the function a `run` of its own
+        except Unknown:  # the function has a `run` of its own
             made = self._kernel
         if not isinstance(made, NativeKernel):
             return lambda grid, args, kwargs: made.run(*args, grid=grid, warmup=False, **kwargs)

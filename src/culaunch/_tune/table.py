@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "culaunch tuned configurations", 1
 _LOCK_SECONDS = 60.0
 _LOCK_KEY = "0" * 16  # one for the whole file, whatever is tuned
-_KEEP_SECONDS = 2.0  # between two writes of what is not finished
+_KEEP_SECONDS = 2.0  # between two writes of an unfinished table
 # For threads that add to a table without a file. One for all: a table can be copied and pickled.
 _IN_MEMORY = ForkLock()
 

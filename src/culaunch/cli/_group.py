@@ -47,7 +47,7 @@ class _Commands(click.Group):
             raise  # a defect keeps its traceback
         except (cl.CulaunchError, OSError, ValueError, OverflowError) as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
-                raise  # whoever reads the output has left: click ends quietly
+                raise  # the reader of the output has left: click ends quietly
             name = ctx.invoked_subcommand
             print_error(error, None if name is None else self.get_command(ctx, name))
             return 1

@@ -35,7 +35,7 @@ def push(store: Store, server: Server | None) -> int:
         if found is None:
             return False
         # A damaged entry is no good to others either.
-        with contextlib.suppress(BadEntryError):  # whoever needs it hears of it
+        with contextlib.suppress(BadEntryError):  # the reader of the entry gets the error
             IMAGES.unpack(key, found[0])
             return server.write_now(IMAGES.name(key), found[0])
         return False

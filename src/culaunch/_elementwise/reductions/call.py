@@ -77,7 +77,7 @@ class ReductionCall(BodyCall):
         rows = product([label.size for label in group.kept])
         if group.phases or group.outputs:
             if rows == 0:
-                # Later groups may reduce these very rows: they read what has no elements.
+                # Later groups may reduce these rows: they then read an array without elements.
                 self._keep(self._publish(group))
                 return
             if not group.phases and product([one.size for one in group.reduced]) == 0:

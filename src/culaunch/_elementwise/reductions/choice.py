@@ -77,7 +77,7 @@ def _rows(layout: Layout, sizes: Sizes, registers: int, count: Any, *, is_wide: 
 
     size = sizes.size
     if size <= 256 and sizes.rows >= count * _WARPS:
-        # Many short rows: a thread takes several packs, so that fewer combine across threads.
+        # Many short rows: with several packs per thread, fewer values combine across threads.
         each = next((n for n in (4, 2) if n * registers <= 64), 1)
         team = _at_least(size, tuple(each * n for n in (1, 2, 4, 8, 16, 32)))
         if team is not None:

@@ -209,7 +209,7 @@ class KernelText:
         """Write a loop over the elements of a row."""
         regime, places = self.regime, self._places
         step = regime.team * regime.packs
-        # What all rows share is in the L1 cache: registers are for what a row has of its own.
+        # The L1 cache has the values that all rows share: registers are for a row's own values.
         late = [one for one in scope.sources if regime.is_cached and self._is_shared(one)]
         at = f"const {regime.index} at = base + lane + j * {regime.team};"
         inner = [

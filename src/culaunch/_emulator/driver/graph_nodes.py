@@ -124,7 +124,7 @@ class KernelNode(Node):
         self.handle = 0
         self.arrays: Arrays
         self.values = b""
-        # Of a graph's node: that of an executable graph, as it was set last.
+        # A graph's node has the last setting of the executable graph's node.
         self.told: KernelNode | None = None
 
     def set(

@@ -140,7 +140,7 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
 
     def _set_kernel(self, node: KernelNode, address: int, told: KernelNode | None = None) -> None:
         arrays = self.noted.take()
-        # Who gives a graph what was set in its executable graph is not told of the arrays again.
+        # A copy of the settings of an executable graph comes without the arrays.
         if told is not None and not (arrays.writable or arrays.read_only):
             arrays = told.arrays
         params = _at(address, KernelNodeParams)
@@ -193,7 +193,7 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
             own.params = _copied(params + NodeParams.OTHERS, FillParams)
         elif own.kind == GraphNodeType.HOST:
             own.params = _copied(params + NodeParams.OTHERS, HostParams)
-        else:  # of a graph or an event: its handle
+        else:  # the handle of a graph or an event
             handle = ctypes.c_void_p.from_address(params + NodeParams.OTHERS).value or 0
             is_graph = own.kind == GraphNodeType.GRAPH
             own.params = (handle, ExecutableGraph(self._graph(handle))) if is_graph else handle

@@ -12,8 +12,8 @@ import numpy as np
 
 from culaunch._emulator.numerics.formats import FORMATS, Bits, Floats, Mask
 
-#: The words of PTX: to nearest even, to zero, down and up; to nearest with ties away from zero;
-#: and the same to an integer.
+#: The words of PTX: to nearest even, to zero, down, up, and to nearest with ties away from zero.
+#: The last four round to an integer.
 ROUNDINGS = frozenset(("rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"))
 
 _SIGN = np.uint32(0x80000000)

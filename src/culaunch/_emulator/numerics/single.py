@@ -12,7 +12,7 @@ from culaunch._emulator.numerics.formats import FORMATS, Bits, Floats, canonical
 from culaunch._emulator.numerics.rounding import narrow, step, sum_to_odd
 
 _NAN = np.uint32(0x7FFFFFFF)
-_LOW = np.uint64(0x1FFFFFFF)  # what float64 has below the last bit of a float32
+_LOW = np.uint64(0x1FFFFFFF)  # the bits of a float64 below the last bit of a float32
 _TIE = np.uint64(0x10000000)
 _NORMAL = np.float32(2.0**-126)
 

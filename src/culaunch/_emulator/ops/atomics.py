@@ -43,7 +43,7 @@ def _atom(decoder: Decoder, instruction: Instruction) -> Op:
     wanted = 2 if name == "cas" else 1
     if len(values) < wanted:
         raise Unsupported(f"{len(operands)} operands")
-    values = values[:wanted]  # What may follow is a cache policy.
+    values = values[:wanted]  # A cache policy may follow.
     puts = [decoder.write(target, kind) for target in targets]
     operation = atomic_update(name, kind)
     flushing = atomic_update(name, kind, ftz=True) if kind == "f32" and name == "add" else operation

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from culaunch._function.record import Guard, Instruction
 
 _FALLBACK = {"i": "number", "f": "real", "b": "condition"}
-_LONGEST = 48  # of an expression that stands where it is used
+_LONGEST = 48  # characters of an expression that is written where it is used
 
 
 class BodyWriter:

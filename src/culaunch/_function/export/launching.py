@@ -232,7 +232,7 @@ class EffectWriter:
         name = body.names.new("structure")
         # Trailing zeros are left out: C++ fills an array with them.
         data = bytearray(constant.value)
-        for patch in patches:  # written below: what is there now is of the call that was traced
+        for patch in patches:  # written below: these bytes belong to the traced call
             data[patch.offset : patch.offset + patch.size] = bytes(patch.size)
         written = ", ".join(map(str, data.rstrip(b"\0"))) or "0"
         body.put(depth, f"fn::Bytes<{parameter.size}> {name} = {{{{{written}}}}};")

@@ -49,7 +49,7 @@ class CConfigs:
         # the same when variants are added.
         self.fields = {one: names.add(one) for one in (*self._constants, *self._options, _OTHER)}
         self._must_say = [one for one in self._constants if one in kernels.heuristics]
-        self._numbers: dict[str, int] = {}  # of what C has no number for
+        self._numbers: dict[str, int] = {}  # numbers for values that C does not have
         # Before any row is made: two constants that are one number in C would choose one variant
         # for the other.
         for one in self._constants:

@@ -157,7 +157,7 @@ class CExpressions:
             # In Python min(1, 2.0) is an int or a float by which is less; a type of C is decided
             # before.
             if len({one for one, _ in map(self._typed, expression.operands)} - {BOOL}) > 1:
-                raise CannotSay(expression)  # what comes out is an int or a float
+                raise CannotSay(expression)  # the result may be an int or a float
             return kind, f"culaunch_{name}({listed})"
         if op == "/":
             floats = texts if kind == FLOAT else [_as_float(text) for text in texts]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _DEEPEST = 60
 _MOST = 1000  # operations of one expression
-_LONGEST = 1000  # of the text of an error
+_LONGEST = 1000  # characters of an error's text
 _DIMENSIONS = 64  # as many as DLPack's arrays can have
 
 

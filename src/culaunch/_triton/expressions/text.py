@@ -28,7 +28,7 @@ _MODULES = ("triton", "tl", "math")  # whose functions these are in Python
 _PARTS = {"ndim": "rank"}
 _METHODS = {"size": "size", "stride": "stride", "dim": "rank", "numel": "count"}
 _LONGEST = 10_000
-_DEEPEST = 200  # operations in one another; whoever reads and computes it recurses
+_DEEPEST = 200  # nested operations; the reader and the evaluator recurse
 
 
 def parse_expressions(text: str, names: Collection[str]) -> tuple[Expression, ...]:

@@ -84,11 +84,11 @@ class InstalledCompiled(VariantDispatcher):
 
     @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._is_retired:  # what stands in the class now
+        if self._is_retired:  # the class has another method now
             return self._compiled[grid](*args, **kwargs)
         if has_hooks():
             return self.launch_in_triton(grid, *args, **kwargs)
-        self._watch()  # somebody put other hooks, which are none, in their place
+        self._watch()  # other hooks replaced them, and are empty
         return self._call_plain(grid, args, kwargs)
 
     def _tritons_way(

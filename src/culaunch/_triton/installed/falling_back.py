@@ -64,6 +64,6 @@ class FallingBack(NativeKernel):
         try:
             return super()._load(kernel, description, device)
         except triton_module("runtime.errors").OutOfResources:
-            raise  # the autotuner passes such a configuration over
+            raise  # the autotuner skips this configuration
         except Exception as error:
             raise TritonsWay(f"{type(error).__name__}: {error}") from error

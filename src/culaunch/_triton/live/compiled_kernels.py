@@ -78,10 +78,10 @@ class CompiledKernels:
     def _place(self, kernel: Any) -> tuple[dict[Any, Any], Any, Any] | None:
         for caches in list(self._function.device_caches.values()):
             cache = caches[0]
-            for key in reversed(list(cache)):  # what was compiled last is the last one
+            for key in reversed(list(cache)):  # the newest kernel is the last one
                 if cache.get(key) is kernel:
                     return cache, key, kernel
-        return None  # compiled in the background, or by a hook of somebody's
+        return None  # compiled in the background, or by another library's hook
 
 
 def _functions_in(value: object) -> Iterator[Any]:

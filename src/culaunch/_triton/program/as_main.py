@@ -95,7 +95,7 @@ def _put_first(folder: str, *, always: bool = False) -> None:
     """Let modules be found in a folder, as Python does unless it is told not to (``-P``)."""
     flags: Any = sys.flags
     if not getattr(flags, "safe_path", flags.isolated):
-        sys.path[0] = folder  # in the place of what `-m culaunch.triton` had put there
+        sys.path[0] = folder  # replaces the entry of `-m culaunch.triton`
     elif always:
         sys.path.insert(0, folder)
 

@@ -20,7 +20,7 @@ class KeyKind(enum.IntEnum):
     SIZE = _KINDS["SIZE"]
     STRIDE = _KINDS["STRIDE"]
     RANK = _KINDS["RANK"]
-    COUNT = _KINDS["COUNT"]  # of its elements
+    COUNT = _KINDS["COUNT"]  # the number of its elements
 
     @property
     def is_of_shape(self) -> bool:

@@ -27,7 +27,7 @@ _METHODS = {"bit_length", "is_integer"}
 # The attributes of an element type that never change.
 _OF_DTYPES = {"itemsize", "is_complex", "is_floating_point", "is_signed"}
 _DEEPEST = 4
-_LONGEST_NAME = 6  # of a class: with the modules before it, and what takes it
+_LONGEST_NAME = 6  # parts of a class's name, with its modules
 
 # Instructions without an effect beyond the frame, by the beginnings of their names: the versions of
 # CPython differ in what comes behind.

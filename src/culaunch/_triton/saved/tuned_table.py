@@ -18,7 +18,7 @@ from culaunch._triton.variants.constants import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_LONGEST_NAME = 200  # of a device
+_LONGEST_NAME = 200  # characters of a device's name
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,6 @@ def _shown(kind: Any, key: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    if isinstance(value, str):  # of a file, perhaps with control characters: repr shows them
+    if isinstance(value, str):  # a file's text may have control characters: repr shows them
         return f"{value!r:.60}"
     return spell(value) if isinstance(value, int) else f"{value!s:.60}"

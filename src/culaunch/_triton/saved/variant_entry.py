@@ -21,7 +21,7 @@ _FACTS = (
     ("profile_scratch_size", int, 0, 2**31 - 1), ("profile_scratch_align", int, 1, 2**31 - 1),
     ("launch_cooperative_grid", bool, 0, 0), ("launch_pdl", bool, 0, 0),
 )  # fmt: skip
-_MOST_WORDS = 100  # of a version
+_MOST_WORDS = 100  # words of a version
 
 
 def read_facts(entry: Any) -> LaunchFacts:

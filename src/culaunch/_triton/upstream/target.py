@@ -207,7 +207,7 @@ def stand_in_where_triton_has_no_driver() -> None:
     if driver_choice() != "emulator":
         return
     active = triton_module("runtime.driver").driver
-    if getattr(active, "_active", None) is not None:  # this one, or somebody's own
+    if getattr(active, "_active", None) is not None:  # this one, or the user's own
         return
     backends = triton_module("backends").backends
     try:

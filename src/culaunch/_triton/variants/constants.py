@@ -11,7 +11,7 @@ from typing import Any
 from culaunch._triton.calls.object_kinds import type_name
 from culaunch._triton.variants.checks import check_element
 
-_MOST_BITS = 10_000  # of a constant; Python reads no number of more than 4,300 digits
+_MOST_BITS = 10_000  # bits of a constant; Python reads at most 4,300 digits
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -30,7 +30,7 @@ def encode(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return str.__str__(value)  # of an enumeration the text, not the name
+        return str.__str__(value)  # the text of an enumeration's member, not its name
     if isinstance(value, int):
         if value.bit_length() > _MOST_BITS:
             raise ValueError(f"a constant of {value.bit_length()} bits cannot be saved")
