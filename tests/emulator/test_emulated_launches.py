@@ -333,7 +333,7 @@ int main() {
     subprocess.run(command, cwd=tmp_path, check=True)
     environment = {**os.environ, "CULAUNCH_DRIVER": "emulator"}
     text = subprocess.check_output([tmp_path / "program"], env=environment, text=True)
-    assert "written in Python, and this process runs no Python that has culaunch" in text
+    assert "written in Python, and this process has no Python with culaunch" in text
 
 
 # ---- what arrays span

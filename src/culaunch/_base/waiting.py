@@ -17,7 +17,8 @@ DELAY = 2.0
 _EVERY = 0.5
 _CLEAR = "\r\x1b[K"
 # One line for the process: of waits inside of each other, and of threads, the first shows its own.
-_turn = threading.Lock()
+# To take it is to pop it. Nobody waits for it, so it is not a lock.
+_turn = [True]
 
 
 @contextlib.contextmanager
@@ -32,7 +33,7 @@ def waiting(what: str, delay: float | None = None) -> Iterator[Callable[[str], N
         Seconds until it is shown; two by default.
     """
     text = [what]
-    if not is_terminal(sys.stderr) or not _turn.acquire(blocking=False):
+    if not is_terminal(sys.stderr) or not _taken():
         yield lambda _: None
         return
     done = threading.Event()
@@ -48,7 +49,14 @@ def waiting(what: str, delay: float | None = None) -> Iterator[Callable[[str], N
     finally:
         done.set()
         thread.join()
-        _turn.release()
+        _turn.append(True)
+
+
+def _taken() -> bool:
+    try:
+        return _turn.pop()
+    except IndexError:
+        return False
 
 
 def _show(text: list[str], done: threading.Event, delay: float) -> None:
