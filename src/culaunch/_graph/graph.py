@@ -19,30 +19,35 @@ if TYPE_CHECKING:
 
 
 class Graph(CoreGraph):
-    """A CUDA graph: launches, copies and more that one call launches together.
+    """A CUDA graph: launches, copies and other work that one call launches together.
 
-    In a ``with`` block the graph records what this thread launches through culaunch: launchers,
-    functions, Triton kernels under :func:`culaunch.triton.install`, fills and copies on the device.
-    Each runs after the one before it, and nothing runs in the block. The other way is
-    :meth:`call`, which adds one call, after the nodes that you name. Both check arguments as
-    launches do. The graph keeps the arrays that its calls were given, and what functions allocate.
+    In a ``with`` block, the graph records the launches of this thread through culaunch: launchers,
+    functions, Triton kernels under :func:`culaunch.triton.install`, and fills and copies on the
+    device. Nothing runs in the block, and each node runs after the one before it. To choose the
+    dependencies yourself, use :meth:`call`, which adds one call after the nodes that you name.
+    Arguments are checked like those of a launch. The graph keeps the arrays of its calls alive, and
+    the memory that functions allocate.
+
+    ``graph.launch(stream)`` launches the graph. Without a stream, it uses the current stream of the
+    framework of the first array. ``graph.upload(stream)`` moves the graph to the device before the
+    first launch. ``graph.update_all(rows)`` updates all nodes, with a tuple of arguments for each.
 
     Attributes
     ----------
     nodes : tuple of GraphNode
-        What each call put into the graph, in order.
+        One node for each call, in the order of the calls.
     handle : int
-        The ``CUgraph``, with the arguments that its nodes have now, for other libraries. It stays
-        this object's.
+        The ``CUgraph`` for other libraries, with the current arguments of its nodes. This object
+        owns it.
     executable : int
-        The ``CUgraphExec``.
+        The ``CUgraphExec``, which is created when it is needed.
     device : int
         The ordinal of the device of the first node.
 
     Raises
     ------
     DriverError
-        If the driver has no graphs.
+        If the driver does not support graphs.
 
     Examples
     --------
@@ -62,7 +67,7 @@ class Graph(CoreGraph):
 
     @classmethod
     def from_handle(cls, other: object) -> Graph:
-        """Return a copy of another library's graph, to which nodes can be added.
+        """Return a copy of another library's graph. You can add nodes to it.
 
         Parameters
         ----------
@@ -73,7 +78,7 @@ class Graph(CoreGraph):
         Raises
         ------
         TypeError
-            If it is no graph.
+            If `other` is not a graph.
         DriverError
             If the driver refuses it.
 
@@ -85,17 +90,17 @@ class Graph(CoreGraph):
 
     @classmethod
     def capture(cls, stream: object) -> Capture:
-        """Capture what any library puts into a stream, in a ``with`` block.
+        """Capture the work that any library puts into a stream during a ``with`` block.
 
         Parameters
         ----------
         stream : int or object
-            The stream, which must not be the default one.
+            The stream, which must not be the default stream.
 
         Returns
         -------
         Capture
-            A context manager; at the end of the block its ``graph`` is the new :class:`Graph`.
+            A context manager. After the block, its ``graph`` is the new :class:`Graph`.
 
         Examples
         --------
@@ -123,24 +128,24 @@ class Graph(CoreGraph):
         name: str | None = None,
         **keywords: Any,
     ) -> GraphNode:
-        """Add what a call launches, and return its node.
+        """Add the launches of one call, and return their node.
 
         Parameters
         ----------
-        callable : launcher, function or other callable
-            ``kernel[grid, block]``, a function of :func:`culaunch.function`, a Triton kernel with
-            its grid, or any Python callable that launches through culaunch.
+        callable : callable
+            Any callable that launches through culaunch, such as ``kernel[grid, block]``, a
+            :func:`culaunch.function`, or a Triton kernel with its grid.
         *args, **keywords
-            Its arguments.
+            The arguments of the call.
         after : GraphNode or iterable of these, optional
-            What it waits for; ``()`` is nothing. By default everything that was added before.
+            The nodes to wait for; ``()`` means none. By default all nodes that were added before.
         name : str, optional
             A name for :meth:`update` and the drawings.
 
         Raises
         ------
         TypeError, ValueError, OverflowError
-            If an argument is not what the call takes, or the call launches nothing.
+            If an argument is invalid, or the call launches nothing.
         LaunchError
             If a launch is not possible.
 
@@ -159,15 +164,15 @@ class Graph(CoreGraph):
         after: GraphNode | Iterable[GraphNode] | None = None,
         name: str | None = None,
     ) -> GraphNode:
-        """Add a copy between two arrays of the same bytes, on the device or the host.
+        """Add a copy between two arrays with the same number of bytes, on the device or the host.
 
         Parameters
         ----------
         target, source : array
-            In C order. Memory of the host is read and written when the graph runs; with
-            :func:`culaunch.pinned` memory it needs no staging.
+            Two arrays in C order. Host memory is read and written when the graph runs. Memory of
+            :func:`culaunch.pinned` needs no staging.
         after, name
-            As for :meth:`call`.
+            The same as for :meth:`call`.
         """
         copy = copy_between(self._driver)
         return self._call(copy, (target, source), {}, self._numbers(after), name)[0]
@@ -180,7 +185,7 @@ class Graph(CoreGraph):
         after: GraphNode | Iterable[GraphNode] | None = None,
         name: str | None = None,
     ) -> GraphNode:
-        """Add that every element of a :class:`culaunch.DeviceArray` is set to a value."""
+        """Add a node that sets every element of a :class:`culaunch.DeviceArray` to a value."""
         return self._call(fill_array, (array, value), {}, self._numbers(after), name)[0]
 
     def host(
@@ -190,7 +195,7 @@ class Graph(CoreGraph):
         after: GraphNode | Iterable[GraphNode] | None = None,
         name: str | None = None,
     ) -> GraphNode:
-        """Add a Python callable without arguments. A thread of the driver's calls it.
+        """Add a Python callable without arguments. A thread of the driver calls it.
 
         The callable must not call CUDA. Its exceptions are printed and ignored.
         """
@@ -217,7 +222,7 @@ class Graph(CoreGraph):
         after: GraphNode | Iterable[GraphNode] | None = None,
         name: str | None = None,
     ) -> GraphNode:
-        """Add the record of an event: it is done when what comes before it has run."""
+        """Add the record of an event, which completes when the nodes before it have run."""
         return self._event(_record, event, after, name)
 
     def wait(
@@ -227,39 +232,38 @@ class Graph(CoreGraph):
         after: GraphNode | Iterable[GraphNode] | None = None,
         name: str | None = None,
     ) -> GraphNode:
-        """Add the wait for an event that is recorded elsewhere."""
+        """Add a wait for an event that is recorded elsewhere."""
         return self._event(_wait, event, after, name)
 
     def join(
         self, after: Iterable[GraphNode] | None = None, *, name: str | None = None
     ) -> GraphNode:
-        """Add an empty node that waits for others: one node for later ones to wait for."""
+        """Add an empty node that waits for several others. Later nodes can wait for it."""
         return self._call(_Take(take_empty, self._driver), (), {}, self._numbers(after), name)[0]
 
     def update(self, node: GraphNode | str, /, *args: Any, **named: Any) -> None:
-        """Let a node have other arguments in the launches that follow.
+        """Set other arguments of a node for the next launches.
 
         Parameters
         ----------
         node : GraphNode or str
-            The node, or the name that it was given.
+            The node or its name.
         *args
-            All arguments, as for the call. Without any, those of the last call stay, except for:
+            All arguments, as in the call. If you pass none, only the arguments in `named` change.
         **named
-            Arguments by the names of the parameters: of a function, its own; of a kernel, those of
-            the ``signature=`` that :meth:`culaunch.Module.kernel` was given.
+            Arguments by the names of the parameters. The names of a kernel's parameters come from
+            the ``signature=`` of :meth:`culaunch.Module.kernel`.
 
         Raises
         ------
         KeyError
             If no node has that name.
         TypeError, ValueError, OverflowError
-            If an argument is not what the call takes, or the call launches something else with
-            these arguments.
+            If an argument is invalid, or the call launches other kernels with these arguments.
 
         Notes
         -----
-        ``node.update(*args)`` is the same without names, and the fastest.
+        ``node.update(*args)`` does the same without names, and is faster.
         """
         if isinstance(node, str):
             node = self._named(node)
@@ -270,7 +274,7 @@ class Graph(CoreGraph):
         node.update(*args, **named)
 
     def enable(self, node: GraphNode | str, is_enabled: bool = True) -> None:
-        """Let a node run in the launches that follow, or not."""
+        """Enable a node in the next launches, or make it a no-op."""
         node = self._named(node) if isinstance(node, str) else node
         first, count = node._range  # noqa: SLF001
         for number in range(first, first + count):
