@@ -270,7 +270,7 @@ def test_an_object_for_another_processor(machine, number, tmp_path):
     other = tmp_path / "other"
     for options, words in [
         ({"as_object": True, "machine": "riscv"}, "aarch64"),
-        ({"machine": machine}, "give as_object=True"),
+        ({"machine": machine}, "set as_object=True"),
     ]:
         with pytest.raises(ValueError, match=words):
             kernels.write_c(other, **options)
