@@ -209,6 +209,22 @@ def breakdown(name: str) -> str:
     return _table(["three torch tensors and an int", "ns"], rows)
 
 
+def graphs(name: str) -> str:
+    """Return the table of launches as graphs, beside the same with graphs off."""
+    rows = []
+    for what, contenders in read(name)["rows"].items():
+        plain = contenders.get("plain launches in C")
+        for contender, times in contenders.items():
+            if not times or None in times:
+                continue
+            ratio = "" if plain is None else f"{times[0] / plain[0]:.2f}"
+            rows.append([what, contender, f"{times[0]:,.0f}", f"{times[1]:,.0f}", ratio])
+            what = ""  # noqa: PLW2901  (said once)
+    heads = ["ns", "", "graphs on", "graphs off", "on, relative to plain launches in C"]
+    rule = ["---", "---", "---:", "---:", "---:"]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [heads, rule, *rows])
+
+
 def headline(name: str) -> str:
     """Make the table of the three ratios that say the most."""
     report = read(name)

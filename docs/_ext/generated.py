@@ -45,6 +45,7 @@ _MAKERS = {
     "further": benchmark_numbers.further,
     "forwards": benchmark_numbers.forwards,
     "first_calls": benchmark_numbers.first_calls,
+    "graphs": benchmark_numbers.graphs,
     "headline": benchmark_numbers.headline,
     "kernels": benchmark_numbers.kernels,
     "launch_flags": launch_flags,
