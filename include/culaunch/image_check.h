@@ -105,6 +105,11 @@ inline void CheckCubin(ImageReader& image) {
   image.Require(table, uint64_t{64} * count, "the section table");
   for (uint16_t i = 0; i < count && image.ok(); ++i) {
     const uint64_t header = table + uint64_t{64} * i;
+    const auto link = image.Read<uint32_t>(header + 40, "sh_link");
+    if (link >= count) {
+      return image.Fail("the image is malformed: section " + ToText(i) + " of its " +
+                        ToText(count) + " sections links to number " + ToText(link));
+    }
     constexpr uint32_t kNoBits = 8;
     if (image.Read<uint32_t>(header + 4, "sh_type") == kNoBits) continue;
     image.Require(image.Read<uint64_t>(header + 24, "sh_offset"),
@@ -124,6 +129,14 @@ inline void CheckCubin(ImageReader& image) {
   for (uint16_t i = 0; i < segment_count && image.ok(); ++i) {
     const uint64_t header = segments + uint64_t{56} * i;
     image.Require(header, 56, "a program header");
+    // Cubins of CUDA 11 to 13 have only these two types. Anything else is not a program header.
+    constexpr uint32_t kLoad = 1;
+    constexpr uint32_t kHeaders = 6;
+    const auto type = image.Read<uint32_t>(header, "p_type");
+    if (type != kLoad && type != kHeaders) {
+      return image.Fail("the image is malformed: program header " + ToText(i) + " has type " +
+                        ToText(type) + ", which no cubin has");
+    }
     image.Require(image.Read<uint64_t>(header + 8, "p_offset"),
                   image.Read<uint64_t>(header + 32, "p_filesz"), "a segment");
   }

@@ -124,6 +124,9 @@ static void MalformedImages() {
   elf[64 + 24 + 7] = 0;  // sh_offset
   elf[64 + 24] = 0;
   elf[64 + 32] = 8;  // sh_size
+  elf[64 + 40] = 1;  // sh_link
+  CHECK_THROWS(Load(elf), kCall, "section 0 of its 1 sections links to number 1");
+  elf[64 + 40] = 0;
   CHECK_THROWS(Load(elf), kCall, "number 0 is said to have their names, and does not");
   elf[62] = 3;  // e_shstrndx
   CHECK_THROWS(Load(elf), kCall, "of its 1 sections number 3");
@@ -132,6 +135,11 @@ static void MalformedImages() {
   CHECK_THROWS(Load(elf), kCall, "its section 0 is said to have the names of the sections");
   elf[64] = 9;  // sh_name
   CHECK_THROWS(Load(elf), kCall, "the name of section 0 does not end");
+  elf[60] = 0;   // e_shnum
+  elf[32] = 64;  // e_phoff
+  elf[54] = 56;  // e_phentsize
+  elf[56] = 1;   // e_phnum
+  CHECK_THROWS(Load(elf), kCall, "program header 0 has type");
   std::string fatbin("\x50\xed\x55\xba\x01\x00\x10\x00\xff\x00\x00\x00\x00\x00\x00\x00", 16);
   CHECK_THROWS(Load(fatbin), kCall, "the fatbin's contents of 255 bytes at offset 16");
   fatbin.resize(16 + 255);
