@@ -128,7 +128,8 @@ class KernelState : public KernelOnDevices {
   Mutex types_mutex_;
   bool has_types_ = false;
   std::vector<ParameterType> types_;
-  std::shared_ptr<std::atomic<bool>> is_loaded_ = std::make_shared<std::atomic<bool>>(true);
+  // Not std::make_shared: its tag is a symbol that keeps a library from being unloaded.
+  std::shared_ptr<std::atomic<bool>> is_loaded_{new std::atomic<bool>(true)};
   std::atomic<GraphSlots*> graphs_{nullptr};  // of launches that go alone
 };
 

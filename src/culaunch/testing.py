@@ -416,11 +416,19 @@ def _aligned_array(copy: Any) -> Any:
 
     if copy.dtype.hasobject or copy.nbytes == 0:
         return copy
-    room = np.empty(copy.nbytes + _ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % _ALIGNMENT
-    aligned: Any = np.ndarray(copy.shape, copy.dtype, room, start, copy.strides)
+    room = _aligned_bytes(copy.nbytes)
+    aligned: Any = np.ndarray(copy.shape, copy.dtype, room, 0, copy.strides)
     aligned[...] = copy
     return aligned
+
+
+def _aligned_bytes(size: int) -> Any:
+    """Return memory that does not show the bytes around it: a kernel may not reach them."""
+    import numpy as np
+
+    room = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % _ALIGNMENT
+    return memoryview(room)[start : start + size]
 
 
 def _aligned_tensor(tensor: Any) -> Any:
@@ -429,10 +437,8 @@ def _aligned_tensor(tensor: Any) -> Any:
     copy = tensor.clone()
     if copy.layout != torch.strided or copy.is_quantized or copy.numel() == 0:
         return copy
-    room = torch.empty(copy.untyped_storage().nbytes() + _ALIGNMENT, dtype=torch.uint8)
-    start = -room.data_ptr() % _ALIGNMENT
     size = copy.untyped_storage().nbytes() // copy.element_size() * copy.element_size()
-    elements = room[start : start + size].view(copy.dtype)
+    elements = torch.frombuffer(_aligned_bytes(size), dtype=torch.uint8).view(copy.dtype)
     return elements.as_strided(copy.shape, copy.stride(), elements.storage_offset()).copy_(copy)
 
 

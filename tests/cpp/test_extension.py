@@ -63,7 +63,8 @@ def command(gxx, cuda_headers, limited_api, tmp_path_factory) -> list[str]:
     clang = shutil.which("clang++")
     command = [clang or gxx, "-std=c++17", *limited_api]
     cmake = (CSRC.parent / "CMakeLists.txt").read_text()
-    command += [f"-D{one}" for one in re.findall(r"definitions\(_core PRIVATE (\w+)\)", cmake)]
+    (defined,) = re.findall(r"definitions\(_core PRIVATE ([^)]*)\)", cmake)
+    command += [f"-D{one}" for one in defined.split()]
     command += ["-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", "-I", str(cl.include_dir())]
     command += ["-I", str(CSRC), "-isystem", cuda_headers, "-isystem", str(PYTHON)]
     if clang is None:

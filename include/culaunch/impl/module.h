@@ -120,7 +120,8 @@ CULAUNCH_INLINE Result<Kernel> Module::TryGetKernel(const std::string& asked) co
   if (code != CUDA_SUCCESS) {
     return state_->StatusOf(code, "reading the parameters of kernel " + name);
   }
-  return Kernel(state_->kernels.Set(name, kernel));
+  Kernel own = state_->kernels.Set(name, kernel);
+  return own;
 }
 
 CULAUNCH_INLINE bool Module::HasKernel(const std::string& asked) const {

@@ -143,7 +143,7 @@ class _Writer:
         value = self.value(operands[0])
         if op.name == "CHECK":
             exception = oc.EXCEPTIONS[operands[1]].__name__
-            shown = [f"{{{self.value(one)}}}" for one in operands[2:]]
+            shown = [_Field(self.value(one)) for one in operands[2:]]
             message = str(text).format(*shown) if shown else str(text).format()
             self.put(depth, f"check {value}, else {exception}: {message}")
         elif op.name == "RANGE":
@@ -293,3 +293,18 @@ def _bracketed(text: str) -> str:
 def _short(place: Any) -> str:
     file, _, line = str(place).rpartition(":")
     return f"{os.path.basename(file)}:{line}"
+
+
+class _Field(str):
+    """An expression in the text of a check, which keeps how the body formats it."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        return f"{{{self!s}:{spec}}}" if spec else f"{{{self!s}}}"
+
+    def __str__(self) -> str:
+        return str.__str__(self)
+
+    def __repr__(self) -> str:
+        return f"{{{self!s}!r}}"
