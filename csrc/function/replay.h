@@ -1,4 +1,4 @@
-// The part of a call that need not be computed again if the inputs are the same as before.
+// The results that a call with the same inputs as before reuses.
 #pragma once
 
 #include <culaunch/graph_slots.h>

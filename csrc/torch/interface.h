@@ -1,6 +1,6 @@
-// The functions of torch that the native dispatch of operators calls. They are found by name in the
-// libraries that the process has loaded: torch's stable C interface, and two functions of its
-// Python half. Building this needs nothing of torch.
+// The part of torch that the native dispatch of operators calls: functions that are found by name
+// in the libraries that the process has loaded: torch's stable C interface, and two functions of
+// its Python half. Building this needs nothing of torch.
 #pragma once
 
 #include <cstddef>

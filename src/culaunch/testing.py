@@ -21,6 +21,7 @@ Examples
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -424,11 +425,9 @@ def _aligned_array(copy: Any) -> Any:
 
 def _aligned_bytes(size: int) -> Any:
     """Return memory that does not show the bytes around it: a kernel may not reach them."""
-    import numpy as np
-
-    room = np.empty(size + _ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % _ALIGNMENT
-    return memoryview(room)[start : start + size]
+    room = bytearray(size + _ALIGNMENT)
+    start = -ctypes.addressof(ctypes.c_char.from_buffer(room)) % _ALIGNMENT
+    return (ctypes.c_ubyte * size).from_buffer(room, start)
 
 
 def _aligned_tensor(tensor: Any) -> Any:

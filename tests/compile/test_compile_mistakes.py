@@ -118,7 +118,10 @@ def test_a_mistake_in_an_argument_is_named(error, keywords):
     "option", ["-time=x", "--fdevice-time-trace=x", "--save-temps", "-E", "-c"]
 )
 def test_an_option_that_writes_or_makes_something_else_is_refused(option):
-    with pytest.raises(ValueError, match=r"^extra_options has .*: (it |compile\(\) |arch=, relocatable= and lto= select)"):
+    with pytest.raises(
+        ValueError,
+        match=r"^extra_options has .*: (it |compile\(\) |arch=, relocatable= and lto= select)",
+    ):
         cl.compile(PLAIN, arch="sm_80", extra_options=[option], cache=False)
 
 
