@@ -180,10 +180,14 @@ PyObject* Raise(GraphObject* self, CUresult code, const char* what) {
 // The stream of a launch: the given one, or the current one of the framework of the first array.
 bool FindStream(GraphObject* self, PyObject* given, culaunch::Stream* stream) {
   if (given != nullptr && given != Py_None) {
-    Ref handle = Ref::Borrow(given);
-    if (!PyLong_CheckExact(given)) handle = CallUp(Upcall::kStreamHandle, "(O)", given);
-    if (!handle) return false;
-    stream->handle = reinterpret_cast<CUstream>(PyLong_AsSize_t(handle.get()));
+    size_t handle = PyLong_CheckExact(given) ? PyLong_AsSize_t(given) : size_t(-1);
+    if (handle == size_t(-1)) {  // not an int, or one that is too large, which Python explains
+      PyErr_Clear();
+      const Ref found = CallUp(Upcall::kStreamHandle, "(O)", given);
+      if (!found) return false;
+      handle = PyLong_AsSize_t(found.get());
+    }
+    stream->handle = reinterpret_cast<CUstream>(handle);
     return PyErr_Occurred() == nullptr;
   }
   if (self->like == nullptr) return true;

@@ -7,6 +7,7 @@ from test_junk_of_elementwise import CALLS as ELEMENTWISE
 from test_junk_of_elementwise import OPERATIONS
 from test_junk_of_functions import CALLS as FUNCTIONS
 from test_junk_of_functions import METHODS
+from test_junk_of_graphs import CALLS as GRAPHS
 from test_junk_of_launches import CALLS as LAUNCHES
 from test_junk_of_triton import CALLS as TRITON
 from test_junk_of_verbs import CALLS as VERBS
@@ -37,8 +38,8 @@ NOT_CALLED = {
     "Installation", "KernelReport", "Report",
 }  # fmt: skip
 HERE = {
-    **VERBS, **LAUNCHES, **ELEMENTWISE, **TRITON, **FUNCTIONS, **METHODS, "torch_op": None,
-    "jax_op": None,
+    **VERBS, **LAUNCHES, **GRAPHS, **ELEMENTWISE, **TRITON, **FUNCTIONS, **METHODS,
+    "torch_op": None, "jax_op": None,
     **dict.fromkeys(OPERATIONS),
 }  # fmt: skip
 

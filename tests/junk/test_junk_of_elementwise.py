@@ -33,6 +33,11 @@ def template():
     return ew.kernel("T a, float32 b", "T z", "z = a + b")
 
 
+@functools.cache
+def reduction():
+    return ew.ReductionKernel("T a, float32 b", "T z", "a * b", "a + b", "z = a", "0")
+
+
 TEXTS = {"operation": "y = x", "name": "n", "preamble": ""}
 BOTH = {"a": FLOATS, "b": FLOATS}
 CALLS = {
@@ -42,11 +47,21 @@ CALLS = {
     "Fused.lower": lambda: (lambda **given: fused().lower(**given), BOTH),
     "Fused.source": lambda: (lambda **given: fused().source(**given), BOTH),
     "kernel": lambda: (ew.kernel, {"in_params": "T x", "out_params": "T y", **TEXTS}),
+    "ReductionKernel": lambda: (
+        ew.ReductionKernel,
+        {"in_params": "T x", "out_params": "T y", "map_expr": "x", "reduce_expr": "a + b",
+         "post_map_expr": "y = a", "identity": "0", "name": "n", "reduce_type": None,
+         "preamble": ""},
+    ),
+    "ReductionKernel()": lambda: (
+        lambda a, b, **options: reduction()(a, b, **options),
+        {**BOTH, "axis": None, "keepdims": False},
+    ),
     "TemplateKernel": lambda: (ew.TemplateKernel, {"inputs": "T x", "outputs": "T y", **TEXTS}),
     "TemplateKernel()": lambda: (lambda **given: template()(**given), BOTH),
     "TemplateKernel.lower": lambda: (lambda **given: template().lower(**given), BOTH),
     "TemplateKernel.source": lambda: (lambda **given: template().source(**given), BOTH),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -121,7 +121,7 @@ class Fused(ElementwiseFunction, Generic[P, R]):
             raise TypeError(f"{self.__name__} must return at least one value")
         return tuple(checked)
 
-    def default_of(self, name: str) -> Any:
+    def _default_of(self, name: str) -> Any:
         """Return a parameter's default, or None."""
         default = self._signature.parameters[name].default
         return None if default is inspect.Parameter.empty else default

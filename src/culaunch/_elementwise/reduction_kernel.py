@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.checks import checked_text
+from culaunch._base.checks import checked_flag, checked_text
 from culaunch._base.values import spell
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.apply import convert
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
 from culaunch._elementwise.reductions.combiner import Combiner
-from culaunch._elementwise.reductions.verbs import reduced_nodes, require_elements
+from culaunch._elementwise.reductions.verbs import not_an_axis, reduced_nodes, require_elements
 from culaunch._elementwise.template import read_parameters
 from culaunch._elementwise.trace import node_of
 
@@ -96,7 +96,7 @@ class ReductionKernel:
                 raise ValueError(f"the parameter {parameter.name} is raw: reductions have none")
         (self.output,) = outputs
         self.expressions = (map_expr, reduce_expr, post_map_expr)
-        self.identity = None if identity in (None, "") else str(identity)
+        self.identity = _identity(identity)
         self.reduce_type, self.preamble = reduce_type, preamble
         self._functions: dict[Any, _Reduction] = {}
 
@@ -118,15 +118,31 @@ class ReductionKernel:
             )
         # An axis may be a list, as in CuPy.
         axis = tuple(axis) if isinstance(axis, list) else axis
-        key = (axis, bool(keepdims))
-        function = self._functions.get(key)
+        key = (axis, checked_flag("keepdims", keepdims))
+        try:
+            function = self._functions.get(key)
+        except TypeError:  # it has no hash
+            raise not_an_axis(self.__name__, axis) from None
         if function is None:
-            function = self._functions.setdefault(key, _Reduction(self, axis, bool(keepdims)))
+            function = self._functions.setdefault(key, _Reduction(self, axis, keepdims))
         return function(*args, out=out)
 
     def __repr__(self) -> str:
         names = ", ".join(one.name for one in self.inputs)
         return f"<culaunch.elementwise reduction kernel {self.__name__}({names})>"
+
+
+def _identity(value: object) -> str | None:
+    """Return the neutral element in C++; CuPy takes an empty text for none, too."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, str):
+        return checked_text("identity", value)
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"identity must be a str, int, float or None (got {spell(value)})")
+    if isinstance(value, int) and value.bit_length() > 64:
+        raise ValueError(f"identity must have at most 64 bits (got {spell(value)})")
+    return {"True": "true", "False": "false"}.get(str(value), str(value))
 
 
 class _Reduction(ElementwiseFunction):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.checks import checked_flag, checked_list, checked_text
 from culaunch._base.values import spell
 from culaunch._core import Graph as CoreGraph
 from culaunch._core import GraphNode, take_child, take_empty, take_host
@@ -154,7 +155,7 @@ class Graph(CoreGraph):
         >>> first = graph.call(kernel[1, 256], y, x, 2.0, 256, name="scale")  # doctest: +SKIP
         >>> graph.call(kernel[1, 256], z, x, 3.0, 256, after=())  # doctest: +SKIP
         """
-        return self._call(callable, args, keywords, self._numbers(after), name)[0]
+        return self._add(callable, args, after, name, keywords)
 
     def copy(
         self,
@@ -174,8 +175,7 @@ class Graph(CoreGraph):
         after, name
             The same as for :meth:`call`.
         """
-        copy = copy_between(self._driver)
-        return self._call(copy, (target, source), {}, self._numbers(after), name)[0]
+        return self._add(copy_between(self._driver), (target, source), after, name)
 
     def fill(
         self,
@@ -186,7 +186,7 @@ class Graph(CoreGraph):
         name: str | None = None,
     ) -> GraphNode:
         """Add a node that sets every element of a :class:`culaunch.DeviceArray` to a value."""
-        return self._call(fill_array, (array, value), {}, self._numbers(after), name)[0]
+        return self._add(fill_array, (array, value), after, name)
 
     def host(
         self,
@@ -201,8 +201,7 @@ class Graph(CoreGraph):
         """
         if not callable(function):
             raise TypeError(f"function must be callable (got {spell(function)})")
-        take = _Take(take_host, self._driver)
-        return self._call(take, (function,), {}, self._numbers(after), name)[0]
+        return self._add(_Take(take_host, self._driver), (function,), after, name)
 
     def graph(
         self,
@@ -212,8 +211,7 @@ class Graph(CoreGraph):
         name: str | None = None,
     ) -> GraphNode:
         """Add a copy of another graph as one node."""
-        take = _Take(_take_graph, self._driver)
-        return self._call(take, (child,), {}, self._numbers(after), name)[0]
+        return self._add(_Take(_take_graph, self._driver), (child,), after, name)
 
     def record(
         self,
@@ -239,7 +237,7 @@ class Graph(CoreGraph):
         self, after: Iterable[GraphNode] | None = None, *, name: str | None = None
     ) -> GraphNode:
         """Add an empty node that waits for several others. Later nodes can wait for it."""
-        return self._call(_Take(take_empty, self._driver), (), {}, self._numbers(after), name)[0]
+        return self._add(_Take(take_empty, self._driver), (), after, name)
 
     def update(self, node: GraphNode | str, /, *args: Any, **named: Any) -> None:
         """Set other arguments of a node for the next launches.
@@ -265,18 +263,23 @@ class Graph(CoreGraph):
         -----
         ``node.update(*args)`` does the same without names, and is faster.
         """
-        if isinstance(node, str):
-            node = self._named(node)
-        elif not isinstance(node, GraphNode) or node.graph is not self:
-            raise TypeError(f"node must be a node of this graph, or its name (got {spell(node)})")
+        node = self._own(node)
         if named:
             args, named = with_names(node, args, named)
         node.update(*args, **named)
 
     def enable(self, node: GraphNode | str, is_enabled: bool = True) -> None:
-        """Enable a node in the next launches, or make it a no-op."""
-        node = self._named(node) if isinstance(node, str) else node
-        first, count = node._range  # noqa: SLF001
+        """Enable a node in the next launches, or make it a no-op.
+
+        Raises
+        ------
+        KeyError
+            If no node has that name.
+        TypeError
+            If `node` is not a node of this graph, or `is_enabled` is neither True nor False.
+        """
+        checked_flag("is_enabled", is_enabled)
+        first, count = self._own(node)._range  # noqa: SLF001
         for number in range(first, first + count):
             self._set_enabled(number, is_enabled)
 
@@ -309,26 +312,51 @@ class Graph(CoreGraph):
     def _event(self, take: Any, event: Any, after: Any, name: str | None) -> GraphNode:
         if not isinstance(event, Event):
             raise TypeError(f"event must be a culaunch.Event (got {spell(event)})")
-        return self._call(take, (event,), {}, self._numbers(after), name)[0]
+        return self._add(take, (event,), after, name)
+
+    def _own(self, node: object) -> GraphNode:
+        """Return a node of this graph, given as such or by its name."""
+        if isinstance(node, str):
+            return self._named(node)
+        if not isinstance(node, GraphNode) or node.graph is not self:
+            raise TypeError(f"node must be a node of this graph, or its name (got {spell(node)})")
+        return node
 
     def _named(self, name: str) -> GraphNode:
         found = [node for node in self.nodes if node.name == name]
         if len(found) != 1:
             names = sorted({node.name for node in self.nodes if node.name is not None})
             many = "no node is" if not found else f"{len(found)} nodes are"
-            raise KeyError(f"{many} called {name!r}; the names are {', '.join(names) or 'none'}")
+            raise KeyError(
+                f"{many} called {spell(name)}; the names are {', '.join(names) or 'none'}"
+            )
         return found[0]
 
     def _numbers(self, after: GraphNode | Iterable[GraphNode] | None) -> tuple[int, ...] | None:
         if after is None:
             return None
+        nodes = (after,) if isinstance(after, GraphNode) else checked_list("after", after, "nodes")
         numbers = []
-        for node in (after,) if isinstance(after, GraphNode) else tuple(after):
+        for node in nodes:
             if not isinstance(node, GraphNode) or node.graph is not self:
                 raise TypeError(f"after must be nodes of this graph (got {spell(node)})")
             first, count = node._range  # noqa: SLF001
             numbers.append(first + count - 1)
         return tuple(numbers)
+
+    def _add(
+        self,
+        take: Callable[..., object],
+        args: tuple[Any, ...],
+        after: Any,
+        name: str | None,
+        keywords: dict[str, Any] | None = None,
+    ) -> GraphNode:
+        if not callable(take):
+            raise TypeError(f"callable must be callable (got {spell(take)})")
+        if name is not None:
+            checked_text("name", name)
+        return self._call(take, args, keywords or {}, self._numbers(after), name)[0]
 
 
 class _Take:

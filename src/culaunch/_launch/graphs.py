@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from culaunch._base.values import spell
 from culaunch._launch.driver import current_driver, open_drivers
 
 __all__ = ["GraphStatus", "graph_status", "set_graphs"]
@@ -61,6 +62,8 @@ def set_graphs(mode: bool | str, *, limit: int | None = None) -> None:
     ------
     ValueError
         If the mode is anything else, or the limit is negative.
+    TypeError
+        If the limit is not an int.
 
     Examples
     --------
@@ -69,10 +72,12 @@ def set_graphs(mode: bool | str, *, limit: int | None = None) -> None:
     >>> cl.set_graphs("auto", limit=64)
     """
     text = {True: "1", False: "0"}[mode] if isinstance(mode, bool) else mode
-    if text not in ("0", "1", "auto"):
-        raise ValueError(f'mode must be True, False, "1", "0" or "auto" (got {mode!r})')
-    if limit is not None and limit < 0:
-        raise ValueError(f"limit must be at least 0 (got {limit})")
+    if not isinstance(text, str) or text not in ("0", "1", "auto"):
+        raise ValueError(f'mode must be True, False, "1", "0" or "auto" (got {spell(mode)})')
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
+        raise TypeError(f"limit must be an int (got {spell(limit)})")
+    if limit is not None and not 0 <= limit < 1 << 31:
+        raise ValueError(f"limit must be from 0 to 2^31 - 1 (got {spell(limit)})")
     os.environ[VARIABLE] = text
     for driver in (current_driver(), *open_drivers.values()):
         driver.choose_graphs(text, -1 if limit is None else limit)

@@ -101,6 +101,6 @@ def _results(function: Any) -> int:
 
 
 def _declared(function: Any, name: str, dtype: Any) -> Any:
-    default = function.default_of(name)
+    default = function._default_of(name)  # noqa: SLF001
     weak = {bool: dt.weak_bool, int: dt.weak_int, float: dt.weak_float}
     return weak.get(type(default), dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.checks import checked_flag
 from culaunch._base.values import spell
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise import math_functions as mf
@@ -380,7 +381,7 @@ def reduced_nodes(
     dims = trace.together(name, args)
     axes = axes_of(name, axis, len(dims))
     labels = tuple(label for a in axes if (label := dims[a]) is not None)
-    detail = Reduction(combiner, labels, axes, bool(keepdims))
+    detail = Reduction(combiner, labels, axes, checked_flag(f"{name}: keepdims", keepdims))
     node = trace.operation("reduce", args[0].dtype, args, detail=detail)
     left = tuple(
         None if a in axes else label for a, label in enumerate(dims) if keepdims or a not in axes
@@ -440,18 +441,21 @@ def axes_of(name: str, axis: Any, rank: int) -> tuple[int, ...]:
         if isinstance(one, Value):
             raise TypeError(f"{name}: axis {_TRACED}")
         if isinstance(one, bool) or not hasattr(type(one), "__index__"):
-            raise TypeError(
-                f"{name}: axis must be an int, a tuple of int or None (got {spell(axis)})"
-            )
+            raise not_an_axis(name, axis)
         if not -rank <= one < rank:
             raise ValueError(
                 f"{name}: axis must be from {-rank} to {rank - 1}, for {rank} dimensions (got "
-                f"{one})"
+                f"{spell(one)})"
             )
         found.append(int(one) % rank)
     if len(set(found)) != len(found):
         raise ValueError(f"{name}: axis has a dimension twice (got {spell(axis)})")
     return tuple(sorted(found))
+
+
+def not_an_axis(name: str, axis: object) -> TypeError:
+    """Return the error for an invalid axis."""
+    return TypeError(f"{name}: axis must be an int, a tuple of int or None (got {spell(axis)})")
 
 
 def _shaped(node: Node) -> ShapedTrace:
