@@ -3,14 +3,13 @@
     python benchmarks/compare_wheels.py old.whl new.whl                # on a machine with a GPU
     python benchmarks/compare_wheels.py old.whl new.whl --host-only    # anywhere
 
-Each wheel is unpacked into a folder of its own and laid before everything else that this Python
-has: torch, Triton and CuPy are those that are installed, nothing is downloaded, and a file may have
-any name. A pair is one process for each wheel, both alive: burst by burst they take turns, so that
-a machine that becomes slower does so for both. What differs between processes (where memory lies,
-which core they run on) differs between pairs.
+The tool unpacks each wheel into its own folder at the start of ``sys.path``. It uses the torch,
+Triton and CuPy that are installed, and downloads nothing. A file may have any name. A pair is one
+process for each wheel, both alive. They take turns burst by burst, so a machine that becomes slower
+slows both. Differences between processes (memory layout, the core they run on) vary between pairs.
 
 A row's ratio is new over old, the median over the pairs, with the smallest and the largest. The C
-loop has nothing of culaunch in it: how far it is from 1 is what this run cannot tell apart.
+loop contains nothing of culaunch. Its distance from 1 is the resolution of this run.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class Worker:
 
 @dataclass
 class Row:
-    """What was measured of one way to call: for each pair, the median of either side."""
+    """The measurement of one way to call: for each pair, the medians of both sides."""
 
     name: str
     medians: dict[str, list[float]] = field(default_factory=lambda: {side: [] for side in SIDES})

@@ -1,8 +1,8 @@
 """Measure compiling: cold, from the cache, from a second process, in a race, in parallel.
 
-No GPU is needed: nothing is loaded or launched. What is missing or fails is named. Peers compile
-the same source to a cubin: CuPy's compiler behind RawModule, cuda-core's Program without and with
-its cache, torch's behind ``_compile_kernel``.
+It needs no GPU, and loads and launches nothing. A contender that is missing or fails is named.
+Peers compile the same source to a cubin: CuPy's compiler behind RawModule, cuda-core's Program
+without and with its cache, torch's behind ``_compile_kernel``.
 
     python benchmarks/compile.py [--quick] [--json FILE]
 """

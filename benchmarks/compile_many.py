@@ -1,17 +1,16 @@
 """Measure compile_many: 200 kernels by one process and by several, and what a request costs.
 
-No GPU is needed. A request takes a tenth of a second. Every engine is started and has loaded the
-compiler before it is measured; engines that are not installed are named. Run it on a machine with
-nothing else to do:
+No GPU is needed. A request takes a tenth of a second. Every engine starts and loads the compiler
+before it is measured. Engines that are not installed are named. Run it on an idle machine:
 
     python benchmarks/compile_many.py [--kernels 200] [--workers 2] [--rounds 3] [--json FILE]
     mpiexec -n 3 python -m mpi4py.futures benchmarks/compile_many.py --engines mpi
 
-"one process" is a loop of compile, and "apart" is that loop in as many processes at once, with a
-part of the requests each and nothing in common: what this machine gives. Each round measures all of
-them in turn, in the other direction than the round before, and compares with its own "one process";
-what is reported is the median of the rounds, with the least and the greatest ratio. Processor time
-is that of all processes, the engine's own too, and says on a busy machine what the ratios cannot.
+"one process" is a loop of compile. "apart" is that loop in several independent processes, with a
+part of the requests each: the machine's limit. Each round measures all of them, in the opposite
+order of the round before, and compares with its own "one process". The report has the median of
+the rounds, with the smallest and the largest ratio. Processor time counts all processes, including
+the engine's own. On a busy machine it says more than the ratios.
 """
 
 from __future__ import annotations
@@ -152,7 +151,7 @@ def measure(name: str, options: argparse.Namespace, folder: str) -> dict[str, fl
         before = processor_seconds()
         cold = compile_all(requests(options.kernels), pool, f"{folder}/cold")
         cpu = processor_seconds() - before
-        # All are in the cache: what is left is the request, its way there and back, and the hit.
+        # All are in the cache: this measures the request, its transport and the hit.
         before = processor_seconds()
         hits = min(compile_all(requests(options.kernels), pool, f"{folder}/cold") for _ in range(3))
         hits_cpu = (processor_seconds() - before) / 3

@@ -1,12 +1,12 @@
-"""Measure what one C++ file with one launch costs to compile, by culaunch and beside it.
+"""Measure the time to compile one C++ file with one launch, with culaunch and with others.
 
     python benchmarks/cpp_compile.py [--rounds 3] [--compilers g++,clang++] [--json FILE]
 
-Each file of ``cpp_compile/`` is compiled in turn, and the least processor time of the rounds
-counts: other work on the machine changes that little. ``.text`` is the code of the object file at
--O2. The exit status says whether the bars are met: culaunch.h is no slower to compile than
-TVM-FFI's launcher and has at most 25 KB of code, and over TVM-FFI it takes at most 1.2 times as
-long as TVM-FFI alone. It takes a minute on a free machine.
+It compiles each file of ``cpp_compile/`` in turn. The least processor time of the rounds counts,
+because other work on the machine changes it little. ``.text`` is the code of the object file at
+-O2. The exit status says whether the bars are met. culaunch.h must not be slower to compile than
+TVM-FFI's launcher, and may have at most 25 KB of code. With TVM-FFI it may take at most 1.2 times
+as long as TVM-FFI by itself. This takes a minute on an idle machine.
 """
 
 from __future__ import annotations

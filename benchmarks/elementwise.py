@@ -3,10 +3,14 @@
     python benchmarks/elementwise.py [--quick] [--json FILE]
     python benchmarks/elementwise.py --plot FILE.json FIGURE.svg
 
-Bandwidth is bytes read and written by the function's arrays, over the time of a kernel on the GPU
-(CUDA events); a copy is from device to device, of as many bytes. Overhead is the time of a call on
-the CPU. Bars: contiguous at least 0.92 of the copy from 64 M elements on; strided at most 1.3 times
-the time of torch.compile; a call with out= at most 1.5 times a bare launch; never slower than CuPy.
+Bandwidth is the bytes of the function's arrays, read and written, divided by the time of a kernel
+on the GPU (CUDA events). A copy moves as many bytes from device to device. Overhead is the time of
+a call on the CPU. The bars:
+
+- contiguous arrays: at least 0.92 of the copy from 64 M elements on
+- strided arrays: at most 1.3 times the time of torch.compile
+- a call with out=: at most 1.5 times a bare launch
+- never slower than CuPy
 """
 
 from __future__ import annotations

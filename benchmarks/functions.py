@@ -1,4 +1,4 @@
-"""Measure what a function costs: beside the launcher alone, and beside the same by hand.
+"""Measure the cost of a function, beside a bare launcher and beside the same code by hand.
 
 One process, bursts interleaved over all contenders, as in launch_overhead.py. A contender that is
 missing or fails is named with the reason and does not stop the others.
@@ -198,7 +198,7 @@ def first_call(made: Functions) -> Burst:
 
 def jax_door(made: Functions) -> Burst:
     """Ten calls in one program of JAX, through ``scale.jax``."""
-    # The kernel's pointers are not to const: it is said that it writes its output alone.
+    # The kernel's pointers are not to const, so mutates= says that it writes only its output.
     function = cl.function(mutates=())(made.allocates.__wrapped__)
     return _jax_program(lambda x: function.jax(x, made.number))
 
@@ -387,7 +387,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
-        "--host-only", action="store_true", help="the host's cost alone, on the null driver; no GPU"
+        "--host-only", action="store_true", help="only the host's cost, on the null driver; no GPU"
     )
     parser.add_argument("--quick", action="store_true", help="a smoke run: the numbers mean little")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there")

@@ -1,8 +1,9 @@
-"""Measure what a kernel launch costs: culaunch, a C loop, and other ways from Python.
+"""Measure the cost of a kernel launch: culaunch, a C loop, and other ways from Python.
 
-One process; bursts below the launch queue's depth, interleaved over all contenders, with a
-synchronise outside the clock; medians and tenth percentiles. A contender that is missing or
-fails is named with the reason and does not stop the others. docs/benchmarks.md says more.
+All contenders run in one process, in interleaved bursts that fit the launch queue. The device is
+synchronized outside the clock. Results are medians and tenth percentiles. A contender that is
+missing or fails is named with the reason and does not stop the others. docs/benchmarks.md explains
+the method.
 
     python benchmarks/launch_overhead.py --output results
     python benchmarks/launch_overhead.py --host-only
@@ -147,7 +148,7 @@ def _reason(error: Exception) -> str:
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
-        "--host-only", action="store_true", help="the host's cost alone, on the null driver; no GPU"
+        "--host-only", action="store_true", help="only the host's cost, on the null driver; no GPU"
     )
     parser.add_argument("--quick", action="store_true", help="a smoke run: the numbers mean little")
     parser.add_argument(

@@ -2,10 +2,9 @@
 
     python benchmarks/load_inline.py [--peers tvm_ffi,torch] [--rounds 3] [--json FILE]
 
-Each build is a process of its own with an empty directory; the modules that it needs are imported
-before the clock starts. ``cpu`` is the processor's time of it and of the compilers that it starts,
-which other work on the machine changes little; ``lines`` is what the compiler reads of C++ once it
-is preprocessed, for a source without a line of its own.
+Each build runs in its own process with an empty directory. It imports its modules before the clock
+starts. ``cpu`` is the processor time of the process and its compilers, which other work on the
+machine changes little. ``lines`` counts the preprocessed C++ lines of an empty source.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ TENSORS = {"culaunch": "tvm::ffi::TensorView", "tvm_ffi": "tvm::ffi::TensorView"
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="A cold build of inline C++.")
-    parser.add_argument("--peers", default="tvm_ffi,torch", help="what to measure beside culaunch")
+    parser.add_argument("--peers", default="tvm_ffi,torch", help="the peers to measure")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

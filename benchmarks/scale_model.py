@@ -5,8 +5,8 @@ Two questions, each a simulation of events with a queue where the machines meet:
 - a farm: one program hands requests to workers (``compile_many``), and spends a time on each;
 - a storm: the processes of many machines start at once behind one remote cache, empty or full.
 
-What goes in is measured (benchmarks/compile_many.py) or published (the rates of an object store),
-and can be given. What comes out is a plan, not a measurement.
+The inputs are measured (benchmarks/compile_many.py) or published (the rates of an object store),
+and you can set them. The output is a plan, not a measurement.
 
     python benchmarks/scale_model.py [--quick] [--json FILE]
 """
@@ -24,14 +24,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of one request, and of a server."""
+    """The measured properties of one request and of a server."""
 
     compile_s: float = 0.1
     """A kernel of some lines; CUB takes 2 s, a kernel of CUTLASS 30 s."""
     spread: float = 0.5
     """Standard deviation of the logarithm of that time."""
     coordinator_s: float = 0.001
-    """What the program that hands out requests spends on a message: sending it, and the answer."""
+    """The time that the program with the requests spends on a message: sending, and the answer."""
     together_s: float = 0.25
     """Quick requests go in one message, as many as a worker does in this time,"""
     together: int = 32
@@ -42,7 +42,7 @@ class Facts:
     latency_s: float = 0.02
     """Of one read or write of a server that has nothing else to do."""
     reads_per_s: float = 5_500.0
-    """What Amazon names for one prefix of S3; a bucket of many prefixes grows past it."""
+    """Amazon's number for one prefix of S3; a bucket with many prefixes has more."""
     writes_per_s: float = 3_500.0
     timeout_s: float = 5.0
     """After which a process asks no more: CULAUNCH_CACHE_REMOTE_TIMEOUT."""
@@ -104,10 +104,10 @@ class Server:
 def storm(
     machines: int, processes: int, keys: int, facts: Facts, *, full: bool, seed: int = 1
 ) -> dict[str, float]:
-    """Start machines behind one remote cache, each of which needs all keys; return what happens.
+    """Start machines behind one remote cache; each needs all keys. Return the outcome.
 
-    On a machine one process asks for a key or compiles it while the others that want it do
-    something else or wait: `processes` keys at a time.
+    On each machine, one process asks for a key or compiles it. The others that want it do something
+    else or wait: `processes` keys at a time.
     """
     rng = random.Random(seed)
     reads = Server(facts.reads_per_s, facts.latency_s)
@@ -168,7 +168,7 @@ def show(title: str, rows: list[dict[str, float]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    parser.add_argument("--keys", type=int, default=200, help="what one program needs")
+    parser.add_argument("--keys", type=int, default=200, help="the keys that one program needs")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     facts = Facts()

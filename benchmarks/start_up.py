@@ -1,8 +1,8 @@
 """Measure the start of many processes that load one library: time, and their own memory.
 
-Each process loads a library with 1,000 variants of a Triton kernel and reads some images, as their
-first calls would; then all wait, and the memory of each is read while all are there. No GPU and no
-Triton are needed once the library is written; a library of your own is given with --library.
+Each process loads a library with 1,000 variants of a Triton kernel and reads some images, as first
+calls would. Then all wait, and the memory of each is read while all are alive. Once the library is
+written, this needs no GPU and no Triton. Use --library for a library of your own.
 
     python benchmarks/start_up.py [--processes 1,50,200] [--variants 1000] [--json FILE]
 """
@@ -111,7 +111,7 @@ def main() -> None:
         if path is None:
             path = f"{folder}/library.culib"
             write_library(path, options.variants)
-        print(f"{os.path.getsize(path):,} bytes; {len(os.sched_getaffinity(0))} CPUs, load "
+        print(f"{os.path.getsize(path):,} bytes, {len(os.sched_getaffinity(0))} CPUs, load "
               f"{os.getloadavg()[0]:.1f}; medians over the processes")  # fmt: skip
         print("processes  load CPU ms  with 8 images  RSS MB  PSS MB  own MB  all ready")
         rows = []

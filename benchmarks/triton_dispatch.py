@@ -1,11 +1,10 @@
-"""Measure what launching a Triton kernel costs: culaunch's native dispatch, Triton's, a C loop.
+"""Measure the cost of a Triton kernel's launch: culaunch's native dispatch, Triton's, a C loop.
 
-The method is that of launch_overhead.py: one process, interleaved bursts, medians. On a GPU:
+The method is the same as in launch_overhead.py: one process, interleaved bursts, medians. On a GPU:
 
     python benchmarks/triton_dispatch.py --output results
 
-Without one, the host's cost alone, on a driver that does nothing, beside Triton's own dispatch
-with a launcher that does nothing:
+Without a GPU it measures only the host's cost. The driver and Triton's launcher are then no-ops:
 
     python benchmarks/triton_dispatch.py --host-only
 """
@@ -178,7 +177,7 @@ class Kernels:
 
         kinds = {"p": "*fp32:16", "i": "i32", "f": "fp32"}
         signature = ", ".join(kinds[name[0]] for name in case.names)
-        # From Hopper on Triton compiles for one architecture alone.
+        # From Hopper on, Triton compiles for one architecture only.
         suffix = "a" if self.bench.capability >= 90 else ""
         arch = f"sm_{self.bench.capability}{suffix}"
         return ct.compile(kernel or self.jit(case), signature, arch=arch)
@@ -280,7 +279,7 @@ def _zero_first(arguments: dict[str, Any]) -> None:
 
 
 def install_idle_driver(capability: int) -> None:
-    """Make Triton launch nothing: what is left is its own cost."""
+    """Make Triton launch nothing, so only its own cost remains."""
     from triton.backends.compiler import GPUTarget
     from triton.runtime.driver import driver
 

@@ -1,15 +1,15 @@
-"""Measure what culaunch.triton.install() changes for libraries that are written in Triton.
+"""Measure the effect of culaunch.triton.install() on libraries that are written in Triton.
 
-Outputs and gradients of operators of liger-kernel and flash-linear-attention are compared bit by
-bit first. Then every launch that they make, forward and backward, is made again in either way,
-interleaved, as launch_overhead.py does; so are whole forward passes; and first calls are measured
-in fresh processes. On a GPU, with both packages installed:
+It uses operators of liger-kernel and flash-linear-attention. First it compares their outputs and
+gradients bit by bit. Then it repeats each of their launches, forward and backward, in both ways,
+interleaved as in launch_overhead.py. It does the same with whole forward passes, and measures first
+calls in fresh processes. On a GPU, with both packages installed:
 
     python benchmarks/triton_libraries.py --output results
 
-Each part is processes of its own with a time of its own, so that what fails or hangs costs that
-part alone; the JSON is written after each. Without a GPU, ``--host-only`` measures on a driver
-that does nothing, beside a Triton that launches nothing, and ``--smoke`` runs on the emulator.
+Each part has its own processes and time limit, so a failure or a hang costs only that part. The
+JSON is written after each. Without a GPU, ``--host-only`` measures on a driver that does nothing,
+beside a Triton that launches nothing. ``--smoke`` runs on the emulator.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Libraries:
         self.results = Results(options.mode)
 
     def run(self) -> None:
-        """Do what was asked for; a part that fails is named among what is missing."""
+        """Run the selected parts; a part that fails is listed as missing."""
         try:
             for part in self._options.part or SHARES:
                 if part == "first" and self._options.mode == SMOKE:

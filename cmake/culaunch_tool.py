@@ -1,4 +1,4 @@
-"""What the CMake functions run: culaunch's Python API, whatever Python starts it.
+"""Run culaunch's Python API for the CMake functions, with any Python.
 
 Not the command line, which needs more packages: to embed, the standard library is enough.
 """

@@ -109,7 +109,7 @@ def swiglu(out, gate_up, size, BLOCK: tl.constexpr):
 
 
 class Weights(NamedTuple):
-    """Of the block; matrices are [outputs, inputs]."""
+    """The sizes and weights of the block; matrices are [outputs, inputs]."""
 
     norm: Any
     q: Any

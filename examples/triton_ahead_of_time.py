@@ -29,7 +29,7 @@ kernels = compile(
 )
 kernels.save("scale.culib")
 
-# Nor is Triton for this.
+# This does not need Triton either.
 kernels = KernelSet.load("scale.culib")
 device = "cpu" if cl.driver_name() == "emulator" else "cuda"
 for dtype in (torch.float32, torch.float16):

@@ -12,7 +12,7 @@ import culaunch as cl
 import culaunch.triton
 
 
-# What a library might have: nothing of it knows of culaunch.
+# A kernel as a library might have it. Nothing in it knows culaunch.
 @triton.heuristics({"HAS_BIAS": lambda args: args["bias"] is not None})
 @triton.jit
 def scale(x, bias, out, n, HAS_BIAS: tl.constexpr, BLOCK: tl.constexpr):

@@ -1,4 +1,4 @@
-"""Check the prose of pages, docstrings, help and messages against docs/dev/style.md.
+"""Check the prose of pages, docstrings, comments, help and messages against docs/dev/style.md.
 
 Usage: check_prose.py [--count] [PATH ...]
 """
@@ -16,9 +16,13 @@ from prose.rules import check
 from prose.texts import texts
 
 # Licenses and data tables are not checked.
-FOLDERS = ("docs", "src", "csrc", "include")
+FOLDERS = (
+    "docs", "src", "csrc", "include", "cmake", "drivers", "examples", "benchmarks", "tools"
+)  # fmt: skip
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
-SUFFIXES = {".md", ".py", ".h", ".hpp", ".cpp"}
+SUFFIXES = {".md", ".py", ".h", ".hpp", ".c", ".cpp", ".cu", ".cuh"}
+# Strings in these are inputs and patterns, not texts for users.
+NO_STRINGS = ("tests", "tools", "drivers")
 
 
 def main() -> int:
@@ -56,8 +60,13 @@ def findings(path: Path) -> list[tuple[int, str, str]]:
     """Return line, problem and sentence of each finding in a file."""
     return [
         (text.line, problem, text.words)
-        for text in texts(path)
-        for problem in check(text.words, is_phrase=text.is_phrase, is_heading=text.is_heading)
+        for text in texts(path, with_strings=path.relative_to(ROOT).parts[0] not in NO_STRINGS)
+        for problem in check(
+            text.words,
+            is_phrase=text.is_phrase,
+            is_heading=text.is_heading,
+            is_note=text.is_note,
+        )
     ]
 
 

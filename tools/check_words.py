@@ -1,7 +1,7 @@
 """Check that no tracked text file names a machine's own paths or leaves a mark without an issue.
 
-What it looks for are absolute paths of somebody's machine, registry addresses and credentials'
-names, conflict marks, and notes to oneself that name no issue.
+It looks for absolute paths of one machine, registry addresses, names of credentials, conflict
+marks, and notes to oneself that name no issue.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Written so that this file does not match itself.
+# In this spelling the file does not match itself.
 RULES = {
     "a machine's own path": r"(?<![\w.])/(?:roo[t]|wor[k]|opt/de[v])/",
     "a package index": r"--(?:extra-)?index-ur[l]|pypi\.or[g]/simple",

@@ -1,8 +1,8 @@
 """Prepare ``.venv`` with the wheel built from this checkout: the first step of every make target.
 
-Three things are kept apart, each redone only when what it depends on has changed: the virtual
-environment, the wheel in ``dist/`` (its sources), and what is installed (the wheel, its extras,
-the frameworks that tests use). With nothing to do it takes a few milliseconds.
+It makes the virtual environment, the wheel in ``dist/`` (from its sources), and the installed
+packages (the wheel, its extras, the frameworks that tests use). It makes each only when its inputs
+have changed. With nothing to do it takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SOURCES = (
     "tools/find_cuda_headers.py",
     "tools/wheels/sbom.py",
 )
-# What tests can use besides the extras. Of torch the CPU build or nothing: those for CUDA, which a
-# plain "torch" takes from PyPI, are gigabytes, and so only the local version "+cpu" is asked for.
+# Packages that tests can use besides the extras. Only the CPU build of torch is asked for, by its
+# local version "+cpu": the CUDA builds, which a plain "torch" takes from PyPI, are gigabytes.
 FRAMEWORKS = {
     "torch": "torch==2.13.0+cpu",
     "triton": "triton==3.6.0",
@@ -81,7 +81,7 @@ class Environment:
 
     def _created(self, interpreter: str) -> dict[str, Any]:
         version = version_of(interpreter)
-        # Whoever runs make may have an older one.
+        # The Python that runs make may be older.
         if tuple(map(int, version.split(".")[:2])) < (3, 10):
             sys.exit(f"culaunch needs Python 3.10 or newer, and {interpreter} is older")
         if self._stamp_file.exists() and self.python.exists():
@@ -105,7 +105,7 @@ class Environment:
         if (os.environ.get("CXX") or next(compilers, None)) is None:
             sys.exit("building culaunch needs a C++17 compiler (g++ or clang++) on PATH")
         tools = build_requirements()
-        # Without build isolation, so that a second build only compiles what has changed.
+        # Without build isolation, a second build only compiles changed files.
         if self.stamp.get("build") != tools:
             say(f"installing the build tools: {', '.join(tools)}")
             self.pip("install", *tools)

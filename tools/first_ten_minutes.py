@@ -118,7 +118,7 @@ STAGES: dict[str, tuple[Step, ...]] = {
     ),
 }  # fmt: skip
 
-# What is said of a machine without NVIDIA's driver, which one with it does not say.
+# Messages that appear only on a machine without NVIDIA's driver.
 ASKS_FOR_NO_DRIVER = ("CULAUNCH_DRIVER=emulator", "emulat")
 
 

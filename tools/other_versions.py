@@ -21,8 +21,8 @@ from environment import FRAMEWORKS, ROOT, Environment, say, version_of
 PYTHONS = ("3.10", "3.13")
 # Tests of a step: those that are not slow, of what changes most with the version.
 NEWEST_TESTS = (
-    # What is read of Triton itself, its compiler's options, operators of torch and their gradients,
-    # and tensors that are read in place.
+    # Names that are read from Triton itself, its compiler's options, operators of torch and their
+    # gradients, and tensors that are read in place.
     "tests/torch_operators",
     "tests/triton/compiling",
     "tests/triton/installed",
@@ -35,8 +35,8 @@ NEWEST_TESTS = (
     "tests/launch/test_torch_tensor.py",
 )
 PYTHON_TESTS = (
-    # The extension, which is built for each; bodies of functions, which are read as bytecode; and
-    # the whole path from source to a launch on the emulator.
+    # The extension, which is built for each Python, the bodies of functions, which are read as
+    # bytecode, and the whole path from source to a launch on the emulator.
     "tests/launch",
     "tests/function",
     "tests/elementwise/test_calls.py",
@@ -64,7 +64,7 @@ def newest() -> int:
     environment = Environment(ROOT / "build" / "newest")
     # The wheel of `make test`, which is of the same Python.
     environment.install(Environment(ROOT / ".venv").build_wheel(), {"suite"})
-    # A PyTorch wants the Triton that was newest when it was released: Triton comes alone, after it.
+    # PyTorch pins the Triton of its own release date, so Triton is installed after it, separately.
     if not (install_torch(environment) and environment.try_pip(
         "install", "--no-deps", "--upgrade", "triton"
     )):  # fmt: skip
@@ -74,7 +74,7 @@ def newest() -> int:
 
 
 def install_torch(environment: Environment) -> bool:
-    """Install the newest PyTorch: without CUDA's libraries where pip has such a build."""
+    """Install the newest PyTorch, without CUDA's libraries if pip has that build."""
     free = shutil.disk_usage(ROOT).free >> 30
     if free >= NEEDED:
         return environment.try_pip("install", "--upgrade", "--no-compile", "torch")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Record what a GPU makes of random PTX programs, for the tests of the emulator to replay.
+"""Record the results of random PTX programs on a GPU, for the emulator's tests to replay.
 
 Run it on a machine with a GPU and culaunch installed::
 
     python tools/record_ptx.py --output programs.json.xz
 
-The file has the programs' text, so it stays good when the generator (tests/emulator/random_ptx.py)
-changes, and the words that each stored. The emulator runs each program too. What it disagrees on is
-printed, and recorded as the GPU has it; with ``--agreed`` it is left out, to be looked at first.
+The file has the text of each program, and the words that it stored. So it stays valid when the
+generator (tests/emulator/random_ptx.py) changes. The emulator runs each program, too. Differences
+are printed, and recorded with the GPU's result; ``--agreed`` leaves these programs out.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
     python tools/sanitize.py [arguments of pytest]
 
-It is built in build/sanitize (a minute or two the first time) and laid over a copy of the installed
-package: run it with the Python that culaunch is installed for, as ``make sanitize`` does. Without
-arguments the tests are those of SELECTION. A report of a sanitizer ends the process, and with it
-the tests; it is printed last.
+It builds the extension in build/sanitize (a minute or two the first time), and puts it over a copy
+of the installed package. Run it with the Python that culaunch is installed for, as in ``make
+sanitize``. Without arguments it runs the tests of SELECTION. A sanitizer's report ends the process
+and the tests, and is printed last.
 
-Python's own allocator is off, so that memory of Python objects is watched, too. Leaks are not
-looked for: interpreters keep much until the end.
+Python's own allocator is off, so the memory of Python objects is checked, too. Leaks are not
+reported, because interpreters keep much memory until the end.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ BUILD = ROOT / "build" / "sanitize"
 SITE = BUILD / "site"
 REPORT = BUILD / "report"
 SANITIZERS = "address,undefined"
-# What calls the extension in every way: names, arguments, launches, arrays, elementwise calls,
-# Triton's quick calls, and calls from within calls.
+# Tests that call the extension in every way: names, arguments, launches, arrays, elementwise calls,
+# Triton's quick calls, and calls within calls.
 SELECTION = (
     "tests/launch",
     "tests/image/test_names.py",
@@ -70,7 +70,7 @@ def reports() -> list[Path]:
 
 
 def build(compiler: str) -> None:
-    """Build the extension; what has not changed is kept."""
+    """Build the extension incrementally."""
     configure = [
         "cmake", "-S", str(ROOT), "-B", str(BUILD / "cmake"), "-G", "Ninja",
         f"-DCULAUNCH_SANITIZE={SANITIZERS}", "-DCMAKE_BUILD_TYPE=Release",

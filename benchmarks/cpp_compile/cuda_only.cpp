@@ -1,4 +1,4 @@
-// What any file that launches a kernel compiles.
+// The minimum that any file with a launch compiles.
 #include <cuda.h>
 
 int Nothing() { return CUDA_SUCCESS; }

@@ -1,4 +1,4 @@
-// A function of tensors with one launch, by TVM-FFI alone.
+// A function of tensors with one launch, with TVM-FFI only.
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/error.h>
 #include <tvm/ffi/extra/c_env_api.h>

@@ -32,13 +32,13 @@ def measure(
 ) -> dict[int, dict[str, float]]:
     """Measure loops in C beside native launches: nanoseconds by the number of the launch.
 
-    The quotient of the two is the median over the rounds, each of which measures both.
+    Each round measures both; the quotient is the median over the rounds.
 
     Parameters
     ----------
     launches : mapping
     bursts : mapping
-        Native bursts of the same launches, on whatever stream is torch's current one.
+        Native bursts of the same launches, on torch's current stream.
     plan : Plan
     """
     import culaunch as cl

@@ -14,23 +14,23 @@ EQUAL, RAN = "equal", "ran"
 
 
 def compare(operator: Operator, ways: Ways, mode: Mode) -> dict[str, Any]:
-    """Run an operator in either way, forward and backward: say what differs.
+    """Run an operator in both ways, forward and backward, and return the differences.
 
-    Two runs of each way alternate. What Triton itself does not give twice, because of atomic
-    additions, says nothing and is counted apart.
+    Two runs of each way alternate. Results that differ between two runs of Triton, because of
+    atomic additions, say nothing and are counted separately.
 
     Returns
     -------
     dict
-        "said": "equal", or what differs; "native" and "triton": how many launches of the native
-        runs went which way; "reasons": why some went Triton's.
+        "said": "equal", or the difference. "native" and "triton": how many launches of the native
+        runs went each way. "reasons": why some went to Triton.
     """
     import torch
 
     from culaunch.triton import report
 
     if mode.runs:
-        # What a kernel leaves unwritten is NaN in every run, and not what was there before.
+        # Memory that a kernel leaves unwritten is NaN in every run, not the old contents.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.utils.deterministic.fill_uninitialized_memory = True

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from overhead.timing import Burst
 
 WAYS = ("Triton", "native")
-# Of these two, round by round.
+# The quotients of these two are taken round by round.
 SHARE = "native / Triton"
 # A third one for whole operators: what they take when launching costs nothing.
 NO_LAUNCH = "no launch"
@@ -55,7 +55,7 @@ class Launch:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What makes two launches the same one for measuring."""
+        """Return a key; launches with equal keys are measured once."""
         return (id(self.kernel), len(self.args), tuple(sorted(self.kwargs)), callable(self.grid))
 
     def burst(self) -> Burst:

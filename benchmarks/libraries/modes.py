@@ -76,7 +76,7 @@ def _null_driver() -> Any:
 
 
 def _idle(torch: Any, capability: tuple[int, int]) -> None:
-    """Make Triton compile for a device and launch nothing, and show libraries such a device."""
+    """Make Triton compile for a device and launch nothing, and show libraries that device."""
     from triton.runtime.driver import driver
 
     from culaunch._launch.driver import current_driver

@@ -132,7 +132,7 @@ def _fla(name: str, module: str, inputs: Any, **more: Any) -> Operator:
 def _let_hopper_run() -> None:
     """Let fla launch a kernel that Triton before 3.7.1 compiles wrongly for Hopper.
 
-    Whether it gives the same numbers in either way is what is asked, and not which.
+    The question is only whether both ways give the same numbers, right or wrong.
     """
     if module := sys.modules.get("fla.ops.common.chunk_o"):
         module.IS_NVIDIA_HOPPER = False  # type: ignore[attr-defined]

@@ -65,8 +65,8 @@ def measure_operators(
 ) -> Iterator[dict[str, dict[str, float]]]:  # fmt: skip
     """Measure the host's time of whole forward passes: yield nanoseconds by name and way.
 
-    What they take without launches is no launcher's to change. How many launches they make is
-    among them, too.
+    It also yields the time without launches, which no launcher can change, and the number of
+    launches.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""What a run found, its bars and its JSON."""
+"""The results of a run, its bars and its JSON."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ class Results:
         return bool(self.launches or self.forwards or self.first or self.equal)
 
     def bars(self) -> list[Bar]:
-        """Return every bar; ratios are native over the other, so that less is better.
+        """Return every bar. Ratios are native over the other, so less is better.
 
-        They are promised on a GPU alone; otherwise there are none.
+        There are bars only for a GPU.
         """
         if self.mode != GPU:
             return []
@@ -85,7 +85,7 @@ class Results:
                 "x",
                 max(ratios, default=None),
             ),
-            Bar("jit alone, the slowest, native / C loop", 1.35, "x", max(over, default=None)),
+            Bar("plain jit, the slowest, native / C loop", 1.35, "x", max(over, default=None)),
         ]
         for name in FORWARDS:
             made += _forward_bars(name, self.forwards.get(name), in_c)
@@ -144,7 +144,7 @@ def ratio(ns: Any) -> float:
 
 
 def over_loop(loop: Any) -> float:
-    """Return the native time over that of the loop in C, likewise."""
+    """Return the native time over the time of the loop in C, in the same way."""
     return float(loop.get(OVER) or loop["native"] / loop["C loop"])
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 REST = "PyTorch, Liger, and what waits for the device"
 COLLECTOR = "Python's garbage collector"
-# What a function is part of. Where Triton launches, loading and running its launchers is the rest.
+# The group of each function. Under Triton, loading and running its launchers is the rest.
 _SPANS = {
     ("triton.runtime.autotuner", "Autotuner._bench"): "configurations measured by the autotuner",
     ("triton.runtime.jit", "JITFunction._do_compile"): "Triton's compiler, or its cache on disk",
@@ -58,7 +58,7 @@ class Spans:
                 setattr(holder, name, original)
 
     def of(self, what: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a function whose time is that of a span."""
+        """Return a function that takes the time of a span."""
 
         @functools.wraps(function)
         def measured(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a process of the run does: one part, whose findings are lines of JSON in a file."""
+"""The work of one process of a run: one part, with its findings as lines of JSON in a file."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Worker:
     Parameters
     ----------
     into : pathlib.Path
-        Lines are appended to it, so that what was found stays when the process is ended.
+        The findings are appended to it as lines, so they survive the end of the process.
     mode : str
     names : list of str
-        Of the operators.
+        The operators.
     seconds : float
-        How long it may take.
+        The time limit.
     quick : bool
         Measure few rounds.
     configs : int
@@ -109,7 +109,7 @@ class Worker:
     def _plan(self, burst: int, rounds: int) -> Plan:
         if self._mode.name == SMOKE:
             return Plan(burst=2, warmup=1, rounds=1)
-        # A warm-up as that of launch_overhead.py, where there is time for it.
+        # A warm-up like that in launch_overhead.py, if there is time.
         return Plan(burst, max(2, min(32, burst // 2)), 4 if self._quick else rounds)
 
     def _write(self, kind: str, **found: Any) -> None:

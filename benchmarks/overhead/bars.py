@@ -41,9 +41,9 @@ def medians(trials: list[Trial]) -> Medians:
 
 
 def costs(found: Medians) -> dict[str, float]:
-    """Return what one more argument costs, in nanoseconds; what is not measured is left out.
+    """Return the cost of one more argument, in nanoseconds, for each kind that was measured.
 
-    ``c_*`` is the C loop's, in which the driver copies one more parameter.
+    ``c_*`` is the C loop's cost: the driver copies one more parameter.
     """
     kinds = {"tensor": TENSOR_CASES, "int": INT_CASES, "float": FLOAT_CASES}
     result: dict[str, float] = {}
@@ -59,11 +59,11 @@ def costs(found: Medians) -> dict[str, float]:
 
 
 def breakdown(found: Medians, cost: Mapping[str, float]) -> dict[str, float]:
-    """Return where the time of a launch of the main kernel goes, in nanoseconds.
+    """Return the parts of the time of a launch of the main kernel, in nanoseconds.
 
-    The look-up of the stream is the difference to a launcher that was given it; everything else
-    but culaunch's share was measured by itself, and that share, with the arguments, is the rest.
-    Empty if a part is missing.
+    The look-up of the stream is the difference to a launcher with an explicit stream. The other
+    parts are measured in loops of their own. The rest is culaunch's share, with the arguments. The
+    result is empty if a part is missing.
     """
     whole, floor = found.get((ours.LAUNCHER, MAIN.key)), found.get((ours.C_LOOP, MAIN.key))
     look_up = _difference(found, ours.LAUNCHER, ours.STREAM_GIVEN, MAIN)

@@ -1,4 +1,4 @@
-"""What all contenders share: the driver, the image, the stream, arrays, the check."""
+"""The parts that all contenders share: the driver, the image, the stream, arrays, the check."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Bench:
         self._kept: list[Any] = []
         self.driver = str(build_null_driver()) if host_only else "libcuda.so.1"
         if host_only:
-            # Whatever asks for libcuda.so.1 in this process from here on gets this one: the
-            # loader matches by SONAME. It must come before torch and cuda-bindings.
+            # From here on, the loader gives this library to all who ask for libcuda.so.1, because
+            # it matches by SONAME. It must come before torch and cuda-bindings.
             self.null = ctypes.CDLL(self.driver, mode=ctypes.RTLD_GLOBAL)
             self.null.fake_driver_launches.restype = ctypes.c_uint64
             os.environ["CULAUNCH_DRIVER"] = self.driver

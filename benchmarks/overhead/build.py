@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FAKE_DRIVER = ROOT / "drivers" / "fake"
-# What the driver needs of culaunch: the list of functions, which it is the one of.
+# The only header of culaunch that the driver needs: the list of functions.
 TABLE = ("culaunch/driver_table.h", "culaunch/launch_options.h", "culaunch/version.h")
 
 
@@ -31,10 +31,10 @@ def build_library(
     flags: Sequence[str] = (),
     libraries: Sequence[str] = (),
 ) -> Path:
-    """Compile sources to a shared library, or find it where an earlier run left it.
+    """Compile sources to a shared library, or return the cached one of an earlier run.
 
-    The key is the sources, the flags and the compiler's version, so a cached file is never stale;
-    it is published by rename, so that two runs at once do not see each other's half.
+    The key is the sources, the flags and the compiler's version, so a cached file is never stale.
+    It is published by rename, so concurrent runs never see half a file.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GRID = 1
-BLOCK = 128  # Triton's default of four warps, so that every contender launches the same
+BLOCK = 128  # Triton's default of four warps; every contender launches the same
 ELEMENTS = 1024  # of each array
 
 
@@ -13,8 +13,8 @@ ELEMENTS = 1024  # of each array
 class Case:
     """One kernel: pointers first, then ints, then floats.
 
-    It writes the sum of all its other arguments to its first array, so that a launch whose
-    arguments arrived wrong is found out. Every number is exact in float32.
+    It writes the sum of all its other arguments to its first array. So a wrong argument changes the
+    result. Every number is exact in float32.
     """
 
     key: str
@@ -34,7 +34,7 @@ class Case:
 
     @property
     def int_values(self) -> tuple[int, ...]:
-        """The ints: neither 1 nor a multiple of 16, which Triton would specialise."""
+        """The ints: neither 1 nor a multiple of 16, because Triton specializes these."""
         return tuple(ELEMENTS + 3 + 2 * i for i in range(self.ints))
 
     @property
@@ -44,7 +44,7 @@ class Case:
 
     @property
     def expected(self) -> float:
-        """What the first array's first element is afterwards; array k holds k."""
+        """The first element of the first array after the launch; array k holds k."""
         return float(sum(range(1, self.pointers)) + sum(self.int_values) + sum(self.float_values))
 
     @property
@@ -98,7 +98,7 @@ MAIN = CASES[1]
 #: Those of a smoke run: C++ for many parameters takes a minute to compile.
 QUICK_CASES = CASES[:2]
 COUNTS = (1, 2, 4, 8, 16)
-#: What one more argument costs: kernels that differ in the number of one kind only.
+#: For the cost of one more argument: kernels that differ only in the number of one kind.
 TENSOR_CASES = tuple(Case(f"tensors{n}", n) for n in COUNTS)
 INT_CASES = tuple(Case(f"ints{n}", 1, n) for n in COUNTS)
 FLOAT_CASES = tuple(Case(f"floats{n}", 1, 0, n) for n in COUNTS)

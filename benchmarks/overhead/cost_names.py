@@ -1,6 +1,6 @@
-"""What the costs of one more argument, and of the parts of a launch, are called.
+"""Names of the costs of one more argument, and of the parts of a launch.
 
-By their keys in the report; the documentation's tables take them from here.
+They are stored by their keys in the report. The tables of the documentation use them.
 """
 
 COST_NAMES = {

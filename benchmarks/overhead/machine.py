@@ -39,7 +39,7 @@ def describe(bench: Bench) -> dict[str, Any]:
 
 
 def versions() -> dict[str, Any]:
-    """Return the processor, the system and the versions alone."""
+    """Return only the processor, the system and the versions."""
     return {
         "cpu": _cpu(),
         "cpus": len(os.sched_getaffinity(0)),

@@ -101,7 +101,7 @@ def device_arrays(bench: Bench) -> Callable[[Case], Made]:
     pointers = [array.address for array in arrays]
 
     def make(case: Case) -> Made:
-        # No framework, no current stream: it is given, so that all use the same one.
+        # Without a framework there is no current stream, so the common stream is passed.
         call = module[case.mangled].configure(grid=GRID, block=BLOCK, stream=bench.stream)
         return _burst(call, case, arrays), pointers
 

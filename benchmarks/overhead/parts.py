@@ -25,7 +25,7 @@ WORK_STREAM = "exchange API's current_work_stream (torch)"
 GIL = "the GIL released and taken again"
 LOOP = "Python's for loop"
 PARTS = {"exchange": EXCHANGE, "work_stream": WORK_STREAM, "gil": GIL, "loop": LOOP}
-"""What is measured beside the launches, and is none; by the key in the report's costs."""
+"""Measurements beside the launches, by their keys in the report's costs."""
 
 _CAPSULE = "__dlpack_c_exchange_api__"
 

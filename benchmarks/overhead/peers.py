@@ -45,8 +45,8 @@ def _core(bench: Bench, arrays: list[Any]) -> Callable[[Case], Made]:
     config = LaunchConfig(grid=GRID, block=BLOCK)
 
     def make(case: Case) -> Made:
-        # A Python float would be passed as a double, and ctypes scalars are three times slower;
-        # a Python int is passed in 8 bytes, of which the kernel reads the low 4.
+        # A Python float would be passed as a double, and ctypes scalars are three times slower.
+        # A Python int is passed in 8 bytes, and the kernel reads the low 4.
         floats = [np.float32(value) for value in case.float_values]
         names = ["stream", "config", "kernel", *case.names]
         kernel = code.get_kernel(case.mangled)

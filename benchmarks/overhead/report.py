@@ -18,12 +18,12 @@ SCHEMA = 1
 
 @dataclass
 class Report:
-    """Everything that a run found.
+    """All results of a run.
 
     Attributes
     ----------
     missing : list of dict
-        Contender, case (None: all of them) and the reason, of what was not measured.
+        The contenders that were not measured: contender, case (None: all cases) and reason.
     """
 
     host_only: bool

@@ -22,7 +22,7 @@ NAMES = {
     "places": "torch's exchange function",
     "torch": "torch's tensors asked",
     "dicts": "globals looked up",
-    "forms": "every call bound anew",
+    "forms": "every call bound again",
 }
 
 

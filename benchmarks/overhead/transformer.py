@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from overhead.timing import Burst
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-# What each kernel takes, in bytes; Triton's take two pointers more, or one.
+# The size of each kernel's parameters in bytes; Triton's have one or two pointers more.
 _TRITON = {
     "rms_norm": (8, 8, 8, 4, 4), "rope": (8, 8, 8, 4), "append": (8,) * 6 + (4, 4),
     "swiglu": (8, 8, 4),

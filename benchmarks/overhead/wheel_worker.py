@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--host-only", action="store_true")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    # What libraries print must not be taken for an answer.
+    # The output of libraries must not be read as an answer.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
@@ -45,7 +45,7 @@ def main() -> None:
 
     found = Path(culaunch.__file__).resolve()
     if options.site.resolve() not in found.parents:
-        raise RuntimeError(f"culaunch is that of {found.parent}, not the wheel's")
+        raise RuntimeError(f"culaunch was imported from {found.parent}, not from the wheel")
     rows: dict[str, Burst] = {}
     missing: dict[str, str] = {}
     for name, make in makers(bench, quick=options.quick):
@@ -60,7 +60,7 @@ def main() -> None:
     gc.disable()
     first = {"rows": list(rows), "missing": missing, "machine": describe(bench)}
     print(json.dumps(first), file=answers, flush=True)
-    # Of a GPU's queue of launches, 1024, a burst fills a part.
+    # A burst must fit the GPU's queue of 1,024 launches.
     calls, warmup = (40, 8) if options.quick else (256, 32)
     for line in sys.stdin:
         burst = rows[line.rstrip("\n")]

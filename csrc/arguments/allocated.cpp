@@ -32,7 +32,7 @@ CULAUNCH_RARE void KeepFor(CallKeeper& keeper, Allocated* allocated) {
     delete memory;
   }));
   if (capsule) return keeper.Keep(std::move(capsule));
-  PyErr_Clear();  // it leaks, where it would be given to somebody else
+  PyErr_Clear();  // leaked, because another owner could get it
 }
 
 }  // namespace

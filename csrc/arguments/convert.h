@@ -74,7 +74,7 @@ struct Conversion {
   DLDevice first = {0, 0};    // where it is
   bool stream_known = false;  // given, or found with the first array
   CUstream stream = nullptr;
-  Ref owners;  // what keeps the views of slower arrays, a list; usually none
+  Ref owners;  // a list that keeps the views of slower arrays alive; usually null
   long long detail = 0;
   bool is_read_only = false;  // the last array of kind kArray
   std::unique_ptr<std::vector<NotedMemory>> noted;

@@ -28,7 +28,7 @@ struct Operand {
   int ndim = 0;
   const int64_t* shape = nullptr;
   const int64_t* strides = nullptr;
-  Ref owner;  // what keeps the view of a slower array
+  Ref owner;  // keeps the view of a slower array alive
   TypeEntry scratch;
   int64_t room[2 * kMaxDims];
 

@@ -15,7 +15,7 @@
 
 // Offsets in bytes: of the Python object, of the C++ tensor, of its storage.
 struct TorchLayout {
-  static constexpr int kMostDimensions = 5;  // what a tensor has room for in itself
+  static constexpr int kMostDimensions = 5;  // a tensor stores this many inline
   static constexpr uint16_t kTypes = 64;
   static constexpr uint32_t kWords = 8;
 

@@ -157,7 +157,7 @@ bool IsThere(culaunch::Driver& driver, bool is_there, const Doing& doing) {
   });
 }
 
-// What a call is as a node of a graph; null: it is none.
+// The node of a graph that a call makes; null if it makes none.
 template <auto member>
 struct AsNode {
   template <class... Arguments>

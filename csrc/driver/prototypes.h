@@ -3,8 +3,11 @@
 
 #include "python/python.h"
 
-// prototypes(): the name of each function of the table to its parameters, one word for each. i is
-// an int or an enumeration, u an unsigned, b a byte, h an unsigned short, f a float, z a size_t. q
-// is a device address, s a text, l a launch configuration, p any other pointer or handle. A *
-// before a word means a pointer to it.
+// prototypes(): a dict from the name of each function in the table to its parameters, one letter
+// for each. A * before a letter means a pointer to it.
+//
+//   i  an int or an enumeration   u  an unsigned         b  a byte       h  an unsigned short
+//   f  a float                    z  a size_t            q  a device address
+//   s  a text                     l  a launch configuration
+//   p  any other pointer or handle
 PyObject* Prototypes(PyObject*, PyObject*);

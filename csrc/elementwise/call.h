@@ -50,8 +50,8 @@ struct ElementwiseObject {
   PyObject* parameters;  // owned, a tuple of str
   std::atomic<Specialization*> specializations;
   std::atomic<culaunch::Driver*> driver;  // of the last call
-  // Of a function that reduces: the function that has its host side, owned; and the type of traced
-  // values, which it does not take.
+  // For a function that reduces: the owned function with its host side, and the type of traced
+  // values, which it refuses.
   std::atomic<PyObject*> delegate;
   PyTypeObject* value_type;
   // The entry of the type of array that came last: most calls bring the same one again.

@@ -21,9 +21,9 @@ struct ArrayValue {
   PyObject* object;      // null: none has been made yet
   const Effect* effect;  // what made it; null: an argument
   Allocated allocated;   // owned, until there is an object
-  const char* begin;     // what its memory spans, where that is wanted
+  const char* begin;     // the range of its memory, if it is needed
   size_t bytes;
-  int32_t base;    // the array whose memory it is in: itself, but for views
+  int32_t base;    // the array that owns its memory: itself, unless it is a view
   uint8_t number;  // the element type, of arrays that the program makes
   bool is_owned;   // the object is the call's
 };

@@ -14,7 +14,7 @@ namespace function {
 //   g      a float register, or -1
 //   n      a number     p  a parameter     a  an array argument     x  an axis of it
 //   m      the number of a function of Python's math     t  a text (-1: none)
-//   *      more operands follow, as docs/dev/functions.md has them
+//   *      more operands follow (docs/dev/functions.md)
 #define CULAUNCH_OPCODES(OPCODE)     \
   OPCODE(CONST_I, 1, "In")           \
   OPCODE(CONST_F, 2, "Fn")           \

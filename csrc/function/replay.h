@@ -15,7 +15,7 @@ namespace function {
 // A launch that only lacks the addresses of arrays and the stream.
 struct ReadyLaunch {
   culaunch::KernelState* kernel;  // borrowed from the program's constants
-  CUlaunchConfig config;          // but for the stream
+  CUlaunchConfig config;          // without the stream
   size_t count;                   // of parameters
   // Of each parameter: the array whose address it is, or, as ~offset, where it lies in `bytes`.
   const int32_t* sources;

@@ -1,4 +1,4 @@
-// The capture of a stream, of which a graph is made.
+// Capture a stream into a graph.
 #include "driver/driver_object.h"
 #include "driver/errors.h"
 #include "graph/graph_object.h"

@@ -16,7 +16,7 @@ struct GraphObject {
   culaunch::Graph* graph;          // owned
   PyObject* nodes;                 // owned: a list of _core.GraphNode, in their order
   PyObject* like;                  // owned: an array whose framework says the stream; null: none
-  Recording* recording;            // owned: that of a `with` block; null: there is none
+  Recording* recording;            // owned: the recording of a `with` block, or null
 };
 
 // One call, or a copy and the like: nodes of the driver's in a row, that are updated together.
@@ -41,7 +41,7 @@ NodeObject* AddNode(GraphObject* graph, size_t first, size_t count, PyObject* ca
 // update_all(rows): make the calls of all nodes again, with a tuple of arguments for each.
 PyObject* UpdateAll(PyObject* graph, PyObject* rows);
 
-// What is no launch: added to the graph that this thread records, or put in the place of a node.
+// Work that is not a launch: added to the graph that this thread records, or replacing a node.
 PyObject* TakeCopy(PyObject* self, PyObject* args);
 PyObject* TakeHost(PyObject* self, PyObject* args);
 PyObject* TakeChild(PyObject* self, PyObject* args);

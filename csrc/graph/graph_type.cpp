@@ -7,6 +7,7 @@
 #include "driver/driver_object.h"
 #include "driver/errors.h"
 #include "graph/graph_object.h"
+#include "graph/method_docs.h"
 #include "graph/recording.h"
 #include "python/call_arguments.h"
 #include "python/type_builder.h"
@@ -20,7 +21,8 @@ PyTypeObject* g_graph_type = nullptr;
 
 GraphObject* Self(PyObject* self) { return GraphOf(self); }
 
-// Graph(driver, handle=0, is_own=False): an empty one; a copy of another library's; or that itself.
+// Graph(driver, handle=0, is_own=False): an empty graph, a copy of another library's, or that graph
+// itself.
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* driver = nullptr;
   unsigned long long handle = 0;
@@ -306,12 +308,12 @@ int AddGraphType(PyObject* module) {
           .Method("_call", Call)
           .Method("_set_enabled", SetEnabled)
           .Method("_describe", Describe, METH_O)
-          .Method("launch", Untyped(Launch), kFast)
-          .Method("upload", Untyped(Upload), kFast)
-          .Method("update_all", UpdateAll, METH_O)
-          .Method("instantiate", Instantiate, METH_NOARGS)
+          .Method("launch", Untyped(Launch), kFast, kLaunchDoc)
+          .Method("upload", Untyped(Upload), kFast, kUploadDoc)
+          .Method("update_all", UpdateAll, METH_O, kUpdateAllDoc)
+          .Method("instantiate", Instantiate, METH_NOARGS, kInstantiateDoc)
           .Property("handle", GetHandle, "The CUgraph, with the arguments that its nodes have now.")
-          .Property("executable", GetExecutable, "The CUgraphExec, which is made where it must be.")
+          .Property("executable", GetExecutable, "The CUgraphExec, created when it is needed.")
           .Property("nodes", GetNodes, "The nodes, in the order in which they were added.")
           .Property("device", GetDevice, "The ordinal of the device of the first node.")
           .Property("_size", GetSize)

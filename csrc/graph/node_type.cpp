@@ -1,6 +1,7 @@
 // _core.GraphNode: what one call put into a graph.
 #include "driver/errors.h"
 #include "graph/graph_object.h"
+#include "graph/method_docs.h"
 #include "graph/recording.h"
 #include "python/small_buffer.h"
 #include "python/type_builder.h"
@@ -12,10 +13,8 @@ namespace {
 PyTypeObject* g_node_type = nullptr;
 
 constexpr char kDoc[] =
-    "The part of a graph that one call added: it is updated as a whole.\n\n"
-    ":class:`culaunch.Graph` makes it. ``update(*args)`` makes the call again with other "
-    "arguments,\n"
-    "and lets its launches replace the old ones; it returns the result of the call.\n\n"
+    "The part of a graph that one call added.\n\n"
+    ":class:`culaunch.Graph` makes it. :meth:`update` sets other arguments.\n\n"
     "Examples\n--------\n"
     ">>> graph = cl.Graph()\n"
     ">>> node = graph.call(kernel[1, 256], y, x, 2.0, 256)\n"
@@ -177,7 +176,7 @@ int AddNodeType(PyObject* module) {
           .Slot(Py_tp_dealloc, Dealloc)
           .Collected(Traverse, Clear)
           .Doc(kDoc)
-          .Method("update", update, METH_FASTCALL | METH_KEYWORDS)
+          .Method("update", update, METH_FASTCALL | METH_KEYWORDS, kNodeUpdateDoc)
           .Property("graph", GetGraph, "The graph that it is a part of.")
           .Property("callable", GetCallable, "The callable; None for a node of another library.")
           .Property("args", GetArgs, "The arguments of the last call; those by name come last.")

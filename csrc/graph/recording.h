@@ -17,7 +17,7 @@ class Recording final : private CallKeeper {
   ~Recording() { Leave(before_); }
 
   size_t first() const { return first_; }
-  // What calls inside kept that have no node of their own; a list, or null.
+  // A list of the objects that inner calls without a node of their own keep alive, or null.
   Ref TakeKept() { return std::move(kept_); }
 
  private:

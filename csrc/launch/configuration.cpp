@@ -43,7 +43,7 @@ bool QuickDims(PyObject* object, uint32_t* numbers) {
 bool ReadSlowDims(PyObject* object, uint32_t* numbers, bool* is_too_large) {
   const bool is_sequence = PySequence_Check(object) != 0;
   const Py_ssize_t size = is_sequence ? PySequence_Size(object) : 1;
-  bool good = size >= 1 && size <= 3;  // no iterating: what has no size may have no end
+  bool good = size >= 1 && size <= 3;  // an iterable without a size may have no end
   if (PyBytes_Check(object) != 0 || PyByteArray_Check(object) != 0) good = false;
   *is_too_large = false;
   numbers[0] = numbers[1] = numbers[2] = 1;

@@ -214,20 +214,21 @@ PyObject* GetHandle(PyObject* self, void*) {
 }  // namespace
 
 int AddKernelType(PyObject* module) {
-  g_kernel_type = TypeBuilder("culaunch._core.Kernel", sizeof(KernelObject), Py_TPFLAGS_BASETYPE)
-                      .Slot(Py_tp_new, New)
-                      .Slot(Py_tp_dealloc, Dealloc)
-                      .Slot(Py_mp_subscript, Subscript)
-                      .Collected(Traverse, Clear)
-                      .Method("configure", Configure)
-                      .Method("_attribute", KernelAttribute)
-                      .Method("_make_ready", KernelMakeReady)
-                      .Method("_max_dynamic_shared_memory", KernelMaxDynamicSharedMemory)
-                      .Method("_occupancy", KernelOccupancy)
-                      .Property("_is_configured", IsConfigured)
-                      .Property("_module", GetModule)
-                      .Property("name", GetName)
-                      .Property("handle", GetHandle)
-                      .AddTo(module);
+  g_kernel_type =
+      TypeBuilder("culaunch._core.Kernel", sizeof(KernelObject), Py_TPFLAGS_BASETYPE)
+          .Slot(Py_tp_new, New)
+          .Slot(Py_tp_dealloc, Dealloc)
+          .Slot(Py_mp_subscript, Subscript)
+          .Collected(Traverse, Clear)
+          .Method("configure", Configure)
+          .Method("_attribute", KernelAttribute)
+          .Method("_make_ready", KernelMakeReady)
+          .Method("_max_dynamic_shared_memory", KernelMaxDynamicSharedMemory)
+          .Method("_occupancy", KernelOccupancy)
+          .Property("_is_configured", IsConfigured)
+          .Property("_module", GetModule)
+          .Property("name", GetName, "The name in the image: mangled, unless it is extern \"C\".")
+          .Property("handle", GetHandle, "The CUkernel; 0 once the module is unloaded.")
+          .AddTo(module);
   return g_kernel_type != nullptr ? 0 : -1;
 }

@@ -17,5 +17,5 @@ struct FlatArguments {
   std::vector<PyObject*> values;  // borrowed: of the tuple, and of `kept`
   size_t count = 0;               // of those without a name
   Ref names;                      // null: there are no keywords
-  Ref kept;                       // what the dict has, which Python may change
+  Ref kept;                       // the items of the dict, which Python may change
 };

@@ -1,5 +1,4 @@
-// Who keeps the calls that a thread makes while they are recorded in a graph, and the memory that
-// they take.
+// The keeper of the calls that a thread makes while a graph records them, and of their memory.
 #pragma once
 
 #include <atomic>
@@ -16,7 +15,7 @@ class CallKeeper {
   // One launch was recorded.
   virtual void NoteLaunch(PyObject* callable, PyObject* const* args, size_t count) = 0;
 
-  // That of this thread, or null: one load where no thread records.
+  // The keeper of this thread, or null. It costs one load while no thread records.
   static CallKeeper* Current() {
     return CULAUNCH_UNLIKELY(Count().load(std::memory_order_relaxed) != 0) ? Place() : nullptr;
   }

@@ -6,7 +6,7 @@ bool g_numbers_are_known = false;
 
 namespace {
 
-bool are_as_believed = false;  // what the trial found
+bool are_as_believed = false;  // the result of the trial
 
 // Whether an int is read as the C API reads it, and as small just when it is.
 bool IsReadRight(long long number) {

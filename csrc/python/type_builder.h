@@ -42,8 +42,9 @@ class TypeBuilder {
     return Slot(Py_tp_call, call);
   }
 
-  TypeBuilder& Method(const char* name, PyCFunction function, int flags = METH_VARARGS) {
-    methods_.push_back({name, function, flags, nullptr});
+  TypeBuilder& Method(const char* name, PyCFunction function, int flags = METH_VARARGS,
+                      const char* doc = nullptr) {
+    methods_.push_back({name, function, flags, doc});
     return *this;
   }
 

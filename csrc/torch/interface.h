@@ -1,6 +1,6 @@
-// The part of torch that the native dispatch of operators calls: functions that are found by name
-// in the libraries that the process has loaded: torch's stable C interface, and two functions of
-// its Python half. Building this needs nothing of torch.
+// The part of torch that the native dispatch of operators calls: its stable C interface, and two
+// functions of its Python half. They are found by name in the libraries that the process has
+// loaded, so building this needs nothing of torch.
 #pragma once
 
 #include <cstddef>

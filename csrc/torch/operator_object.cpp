@@ -17,7 +17,7 @@ namespace {
 // How an operator is called. Set as a whole: a call may be in the one before, which is kept.
 struct Way {
   Ref function;           // null: there is no way past the dispatcher
-  Ref dispatcher;         // what is called where the call is not plain
+  Ref dispatcher;         // called if the call is not plain
   std::string arguments;  // a letter for each, as bind_operator has them
   size_t required = 0;
   Written written;

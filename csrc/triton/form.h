@@ -49,7 +49,7 @@ struct CallOutcome {
   VariantObject* variant;
   std::shared_ptr<const TunedChoice> choice;
   int ordinal;       // of the device
-  const Words& key;  // begins with that of the arguments
+  const Words& key;  // begins with the key of the arguments
   const Words& shapes;
 };
 

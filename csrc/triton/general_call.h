@@ -85,9 +85,9 @@ class GeneralCall {
   Specializer specializer_;
   Bound bound_;
   Words tuning_key_;
-  Words shapes_;  // what the choice depends on of them
+  Words shapes_;  // the facts about them that the choice depends on
   bool is_key_known_ = true;
-  bool is_in_order_ = true;  // the keywords are in that of the parameters
+  bool is_in_order_ = true;  // the keywords are in the order of the parameters
   bool is_chosen_ = false;
   bool misses_one_ = false;  // an argument that is passed
   VariantObject* variant_ = nullptr;

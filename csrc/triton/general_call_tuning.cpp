@@ -84,7 +84,7 @@ std::shared_ptr<const TunedChoice> GeneralCall::FindChoice() {
       continue;
     }
     if (part.kind == KeyKind::kNumber && !IsNumber(object)) {
-      is_key_known_ = false;  // what it says may change with more than its value
+      is_key_known_ = false;  // its text may change with more than its value
       return nullptr;
     }
     if (part.kind == KeyKind::kType) object = reinterpret_cast<PyObject*>(Py_TYPE(object));

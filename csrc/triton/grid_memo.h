@@ -62,7 +62,7 @@ class GridMemo {
     const void* type;          // of the function
     bool is_called = false;    // it has to be called every time
     std::vector<int> numbers;  // parameters whose values it reads,
-    std::vector<int> nones;    // and of which it asks whether they are None
+    std::vector<int> nones;    // those that it compares with None
     std::vector<Ref> held;     // what its closed-over variables held, which never changes
     std::vector<Answer> answers;
     size_t next = 0;

@@ -42,7 +42,7 @@ struct alignas(64) State {
   std::vector<size_t> zeroes;  // those that are set to zero before each launch
   Interner interner;
   WordTable<PyObject*> variants;  // owned
-  bool falls_back = false;        // what cannot be launched goes Triton's way
+  bool falls_back = false;        // calls that cannot be launched here go to Triton
   bool is_compiled = false;       // called as what Triton compiled: by position, all arguments
   bool is_tuned = false;
   std::vector<KeyPart> tuning_key;
@@ -54,7 +54,7 @@ struct alignas(64) State {
   WordTable<std::shared_ptr<const TunedChoice>> choices;
   std::shared_ptr<const TunedChoice> last_choice;
   GridMemo grids;
-  bool variants_have_constants = false;  // what a grid function is given depends on the variant
+  bool variants_have_constants = false;  // the arguments of a grid function depend on the variant
   unsigned misses = 0;                   // of the quick path
   std::vector<Form*> retired;            // owned: forms that were dropped while calls used them
   bool is_learning = false;              // a call is, which may run Python

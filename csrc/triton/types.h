@@ -12,7 +12,7 @@ namespace triton {
 enum class SpecKey : uint8_t { kNone, kEmpty, kDivisible, kOne };
 
 enum class WordKind : uint8_t {
-  kMissing = 0,  // a constant that was not given (saved sets alone)
+  kMissing = 0,  // a constant that was not given (only in saved sets)
   kI32,
   kI64,
   kU64,

@@ -8,7 +8,7 @@ namespace triton {
 
 enum class Zeroing {
   kDone,
-  kLeft,    // nothing was done: one of them is none that the driver may fill as a whole
+  kLeft,    // nothing was done: the driver cannot fill one of them as a whole
   kFailed,  // with a Python error set
 };
 

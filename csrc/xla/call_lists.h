@@ -33,7 +33,7 @@ struct CallLists {
   std::vector<Result> results;
   std::vector<Scratch> scratch;
   std::vector<std::pair<Ref, CloseFunction>> open;
-  std::vector<PyObject*> objects;  // what the function is called with; the first is vectorcall's
+  std::vector<PyObject*> objects;  // the arguments of the function; the first is vectorcall's
   std::vector<PyObject*> inputs;   // the arrays among them, one after the other
   std::vector<PyObject*> given;    // the arrays that it returned
   std::vector<const char*> sources;

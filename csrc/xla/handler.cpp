@@ -40,7 +40,7 @@ Error* Handle(const CallFrame* frame, bool is_host) {
     Metadata& metadata = *asked->metadata;
     metadata.version.major = kMajor;
     metadata.version.minor = g_minor.load(std::memory_order_relaxed);
-    metadata.traits = 0;  // what a call allocates is not there when a graph of it runs again
+    metadata.traits = 0;  // memory that a call allocates is freed before a graph of it runs again
     return nullptr;
   }
   if (frame->stage != kExecute) return nullptr;

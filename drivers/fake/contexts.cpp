@@ -24,7 +24,7 @@ CUctx_st primary[kDevices] = {};
 thread_local CUcontext stack[kDepth];
 thread_local int depth = 0;
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-// The handle of a stream that was destroyed is that of the next one, of whatever context.
+// The next stream of any context reuses the handle of a destroyed stream.
 auto& destroyed = *new std::vector<CUstream>;
 
 }  // namespace
@@ -158,7 +158,7 @@ CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) {
   return CUDA_SUCCESS;
 }
 
-// Of a default stream: the context's, or the context's and the thread's.
+// The key of a default stream: the context, or the context and the thread.
 CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
   thread_local char thread;
   const CUcontext context = fake::ContextOf(stream);

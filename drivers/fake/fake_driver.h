@@ -1,10 +1,9 @@
-// A CUDA driver that runs nothing: sm_90 devices, memory of the host's, and launches that are
-// written down or only counted. It is built in two ways.
+// A CUDA driver that runs nothing. It has sm_90 devices and host memory, and logs or only counts
+// launches. It is built in two ways.
 //
-// FAKE_DRIVER_LOG=1, for tests: two devices (one, where FAKE_DRIVER_DEVICES is 1) whose handles are
-// no ordinals, kernels as images have them (PTX, cubin, fatbin), launches checked as a driver
-// checks them. What happens is a line of the log; where the environment variable
-// FAKE_DRIVER_LOG_FILE names a file, it is appended there as well.
+// FAKE_DRIVER_LOG=1, for tests: two devices (or FAKE_DRIVER_DEVICES of them) whose handles are not
+// ordinals. It reads the kernels of images (PTX, cubin, fatbin) and checks launches as a driver
+// does. Each event is a line of the log, and of the file that FAKE_DRIVER_LOG_FILE names:
 //
 //   retain DEVICE                     a primary context
 //   load KERNEL... [jitN=V] [optionN=V] [(relaxed)]  an image; in the relaxed mode of capture
@@ -21,11 +20,10 @@
 //   release DEVICE                    a primary context
 //   call FUNCTION                     any function of the table, where FAKE_DRIVER_CALLS is set
 //
-// FAKE_DRIVER_LOG=0, for benchmarks: one device, kernels by declaration, launches counted and
-// dropped; a call costs as little as it can. It stands for libcuda.so.1 to other libraries, too.
+// FAKE_DRIVER_LOG=0, for benchmarks: one device, and kernels by declaration. Launches are counted
+// and dropped, at the lowest possible cost. Other libraries can load it as libcuda.so.1.
 //
-// Whatever is not implemented resolves to a function that returns CUDA_ERROR_NOT_SUPPORTED, so that
-// nothing is silently faked.
+// All other functions return CUDA_ERROR_NOT_SUPPORTED: nothing is silently faked.
 #pragma once
 
 #include <stddef.h>
@@ -41,8 +39,8 @@ FAKE_EXPORT int fake_driver_declare(const char* name, int count, const size_t* s
 // How often something was launched since the library was loaded.
 FAKE_EXPORT uint64_t fake_driver_launches();
 
-// With the log: what was written since the last fake_driver_clear; and how often a function of the
-// table was called since then, or all of them together where the name is null.
+// With the log: the lines since the last fake_driver_clear, and the number of calls of a function
+// since then. A null name counts the calls of all functions.
 FAKE_EXPORT const char* fake_driver_log();
 FAKE_EXPORT uint64_t fake_driver_calls(const char* function);
 FAKE_EXPORT void fake_driver_clear();

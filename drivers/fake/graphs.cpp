@@ -10,7 +10,7 @@ struct CUgraphNode_st {
   CUgraphNodeType type;
   std::vector<CUgraphNode> dependencies;
   bool is_enabled = true;
-  // Of a kernel: what it is launched with, and the bytes of each parameter.
+  // For a kernel: its launch configuration, and the bytes of each parameter.
   CUlaunchConfig config = {};
   CUfunction function = nullptr;
   CUcontext context = nullptr;
@@ -29,7 +29,7 @@ struct CUgraph_st {
 };
 
 struct CUgraphExec_st {
-  std::map<CUgraphNode, std::unique_ptr<CUgraphNode_st>> nodes;  // by that of its graph
+  std::map<CUgraphNode, std::unique_ptr<CUgraphNode_st>> nodes;  // by the node of its graph
   std::vector<CUgraphNode> order;
   CUcontext context = nullptr;
 };
@@ -46,7 +46,7 @@ CUcontext ContextOfNode(const CUDA_KERNEL_NODE_PARAMS& params) {
   return params.ctx != nullptr ? params.ctx : Current();
 }
 
-// What the driver copies of a kernel node's parameters.
+// Copy a kernel node's parameters, as the driver does.
 CUresult SetKernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params) {
   node->function = params.func != nullptr ? params.func : reinterpret_cast<CUfunction>(params.kern);
   if (node->function == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -180,7 +180,7 @@ CUgraphNode InExec(CUgraphExec exec, CUgraphNode node) {
   return found != exec->nodes.end() ? found->second.get() : nullptr;
 }
 
-// Count what is there, or give as many as there is room for.
+// Return the number of all, or fill the room that is given.
 template <class T>
 CUresult Give(const std::vector<T>& all, T* given, size_t* count) {
   if (given == nullptr) {

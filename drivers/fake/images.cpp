@@ -57,8 +57,8 @@ void ReadPtx(const std::string& text, std::vector<KernelInfo>* kernels) {
   }
 }
 
-// Sections .nv.info.<kernel> hold records (u8 format, u8 attribute, u16 size or value); those of
-// parameters are 0x17 (u32, u16 ordinal, u16 offset, u32 with the size from bit 18) and 0x45.
+// Sections .nv.info.<kernel> hold records (u8 format, u8 attribute, u16 size or value). Parameters
+// have 0x17 (u32, u16 ordinal, u16 offset, u32 with the size from bit 18) and 0x45.
 void ReadCubin(const char* image, std::vector<KernelInfo>* kernels) {
   const char* sections = image + Read<uint64_t>(image + 40);
   const auto count = Read<uint16_t>(image + 60);

@@ -1,4 +1,4 @@
-// What the parts of the fake driver share.
+// Declarations that the parts of the fake driver share.
 #pragma once
 
 #include <cuda.h>
@@ -23,8 +23,8 @@ struct CUctx_st {
 namespace fake {
 
 constexpr bool kLogs = FAKE_DRIVER_LOG != 0;
-// With the log, a handle is not an ordinal, so that a test sees one taken for the other, and the
-// second device stands for one with less shared memory.
+// With the log, a handle is not an ordinal, so a test notices if they are confused. The second
+// device has less shared memory.
 constexpr int kDevices = kLogs ? 2 : 1;
 constexpr int kFirstHandle = kLogs ? 100 : 0;
 constexpr int kStaticShared = kLogs ? 1024 : 0;
@@ -43,7 +43,7 @@ struct KernelInfo {
 
 struct Kernel;
 
-// What a CUkernel and a CUfunction point to. With the log a CUfunction is of one context.
+// A CUkernel and a CUfunction point to one of these. With the log, a CUfunction has one context.
 struct Handle {
   Kernel* kernel;
   CUcontext context;  // null: a CUkernel, of all of them
@@ -77,7 +77,7 @@ bool IsCaptureRelaxed();
 // How many devices there are: kDevices, or fewer where FAKE_DRIVER_DEVICES says so.
 int Devices();
 
-// The calling thread's context, or null; the primary one of a device; that of a stream's handle.
+// The calling thread's context or null, the primary context of a device, and a stream's context.
 CUcontext Current();
 CUcontext Primary(int ordinal);
 CUcontext ContextOf(CUstream stream);

@@ -1,4 +1,4 @@
-// Images, kernels and what is asked of them. CUlibrary and CUmodule are the same.
+// Images, kernels and their attributes. CUlibrary and CUmodule are the same.
 #include <cstring>
 
 #include "internal.h"
@@ -15,7 +15,7 @@ struct Library {
   std::vector<std::unique_ptr<Kernel>> own;
 };
 
-// Neither is ever removed from: whoever has a handle may use it.
+// Nothing is ever removed from these, because a program may use any handle that it has.
 std::vector<std::unique_ptr<Kernel>> declared;
 std::vector<std::unique_ptr<Library>> libraries;
 

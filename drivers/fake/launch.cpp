@@ -44,7 +44,7 @@ std::string Attributes(const CUlaunchConfig& config) {
 
 }  // namespace
 
-// A function is of one context alone.
+// A function belongs to one context only.
 CUresult fake::LaunchIn(CUcontext context, const CUlaunchConfig& config,
                         const fake::Handle& function, void** arguments) {
   if (!kLogs) {

@@ -55,8 +55,8 @@ void* OfTable(const char* name) {
   return nullptr;
 }
 
-// dlsym on this library finds what is exported under the plain name or under one of cuda.h's
-// versioned names; the newest version comes first because cuda.h made us export that one.
+// dlsym on this library finds a function under its plain name or one of cuda.h's versioned names.
+// The newest version comes first because cuda.h made us export that one.
 void* OfSymbol(const char* symbol) {
   static std::atomic<void*> self{nullptr};
   void* handle = self.load();

@@ -26,7 +26,7 @@ x, y = np.ones(n, np.float32), np.zeros(n, np.float32)
 
 def run(source, **options):
     """Launch it, and say what was found."""
-    # line_info=True: errors name lines of the source, not of PTX alone.
+    # line_info=True: errors name lines of the source, not only of PTX.
     kernel = cl.load(cl.compile(source, line_info=True, name="neighbours.cu"))["neighbours"]
     try:
         with testing.emulator_options(**options):
@@ -47,8 +47,8 @@ assert "block (1, 0, 0), thread (63, 0, 0)" in found
 fixed = SOURCE.replace("box[65] = x[i + 1]", "box[65] = i + 1 < n ? x[i + 1] : 0")
 assert "neighbours.cu:9" in run(fixed.replace("SYNC", ""), check_races=True)
 
-# 3. With both put right.
+# 3. With both bugs fixed.
 fixed = fixed.replace("SYNC", "__syncthreads();")
 assert run(fixed, check_races=True) == ""
 assert y.tolist() == [1.0] + [2.0] * (n - 2) + [1.0]
-print("found an access past the end and a race; put right, the result is right")
+print("found an access past the end and a race; without them, the result is right")

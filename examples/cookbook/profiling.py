@@ -21,8 +21,8 @@ __global__ void axpy(T* y, const T* x, T a, int n) {
   if (i < n) y[i] += a * x[i];
 }
 """
-# The profilers show a kernel by its name in the image, so that a template says its types.
-# line_info=True lets ncu show the source beside its samples; it does not change the code.
+# Profilers show a kernel by its name in the image, so an instance of a template shows its types.
+# With line_info=True, ncu shows the source beside its samples. The machine code stays the same.
 image = cl.compile(SOURCE, names=["axpy<float>"], line_info=True, name="axpy.cu")
 axpy = cl.load(image)["axpy<float>"]
 

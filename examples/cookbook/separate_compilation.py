@@ -1,4 +1,4 @@
-"""Compile a kernel and a device function apart, and link them with link-time optimisation.
+"""Compile a kernel and a device function apart, and link them with link-time optimization.
 
 # needs cuda.bindings
 """

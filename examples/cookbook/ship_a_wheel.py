@@ -39,7 +39,7 @@ cl.save([clip], "clip.culib")
 wheel = cl.package("clip.culib", name="clip-kernels", version="1.0")
 print(wheel, *sorted(zipfile.ZipFile(wheel).namelist()), sep="\n  ")
 
-# What who installs it does: `pip install` of the wheel puts this there.
+# On the user's machine, `pip install` of the wheel puts the files here.
 zipfile.ZipFile(wheel).extractall("site")
 USER = """
 import sys

@@ -30,7 +30,7 @@ for part in range(parts):
     buffer.copy_to(host[part], stream)
 streams[0].wait(
     streams[1]
-)  # what comes in the first one waits for the second; the program does not
+)  # later work in the first stream waits for the second; the program does not
 end = streams[0].record()
 
 end.synchronize()

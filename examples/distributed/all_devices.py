@@ -20,7 +20,7 @@ n, count = 10_000, cl.device_count()
 parts = [cl.to_device(np.arange(n, dtype=np.float32), device=device) for device in range(count)]
 streams = [cl.Stream(device=device) for device in range(count)]
 for number, (part, stream) in enumerate(zip(parts, streams, strict=True), 1):
-    # Whatever device is current: all of these run at the same time.
+    # No device has to be made current. All of these run at the same time.
     kernel[cl.ceildiv(n, 256), 256, 0, stream](part, float(number), n)
 for stream in streams:
     stream.synchronize()

@@ -2,7 +2,7 @@
 
     torchrun --nproc-per-node 2 examples/distributed/symmetric_memory.py
 
-Each process reads its neighbour's buffer in its own kernel, through the peers' connection.
+Each process reads its neighbor's buffer in its own kernel, through the peers' connection.
 """
 
 # needs two GPUs
@@ -34,13 +34,13 @@ def main():
     mine = symmetric.empty(n, dtype=torch.float32, device=device)
     handle = symmetric.rendezvous(mine, dist.group.WORLD)
     mine.fill_(rank + 1)
-    handle.barrier()  # everybody has written
-    # A view of the neighbour's memory. It counts as this device's, which has access to it.
+    handle.barrier()  # all processes have written
+    # A view of the neighbor's memory. It counts as this device's, which has access to it.
     neighbour = (rank + 1) % handle.world_size
     theirs = handle.get_buffer(neighbour, (n,), torch.float32)
     y = torch.empty(n, device=device)
     add[cl.ceildiv(n, 256), 256](y, mine, theirs, n)
-    handle.barrier()  # everybody has read
+    handle.barrier()  # all processes have read
     # [end]
     torch.cuda.synchronize()
     assert (y == (rank + 1) + (neighbour + 1)).all()

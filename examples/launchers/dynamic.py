@@ -40,7 +40,7 @@ library.launch("add_one", y, x)
 assert np.array_equal(y.numpy(), np.arange(1000) + 1)
 print("add_one from bytes:", y.numpy()[:4])
 
-# What is no image is an error, and the module that was there stays.
+# An invalid image is an error, and the old module stays.
 try:
     library.load(b"\x7fELF and nothing more")
 except ValueError as error:

@@ -444,7 +444,7 @@ class Graph {
   CUgraphExec executable_ = nullptr;
   int ordinal_ = -1;          // of the first node that has a device
   bool is_complete_ = false;  // the executable graph has all nodes
-  std::vector<size_t> last_;  // what a node that comes after everything waits for
+  std::vector<size_t> last_;  // a node that comes after everything waits for these
   std::vector<std::unique_ptr<GraphNode>> nodes_;
 };
 
@@ -545,7 +545,7 @@ class GraphRecording final : private LaunchRecorder {
   bool has_changed_form_ = false;
   size_t next_ = 0;
   size_t end_ = 0;
-  std::vector<size_t> last_;  // what the next node waits for
+  std::vector<size_t> last_;  // the next node waits for these
   LaunchRecorder* before_;
 };
 

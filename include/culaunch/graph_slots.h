@@ -101,7 +101,7 @@ class GraphSlots {
   std::atomic<bool> is_taken_{false};
   uint32_t now_ = 0;
   Slot slots_[kSlots];
-  Slot none_;  // what comes too often to be remembered
+  Slot none_;  // for kernels that come too often to be remembered
 };
 
 // One round of launches through slots. Nothing is launched before Submit.

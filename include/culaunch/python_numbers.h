@@ -23,7 +23,7 @@ enum class Problem : uint8_t {
   kInfinity,       // is no int
   kDomain,         // what math refuses
   kComplex,        // a negative number to a fractional power
-  kCheck,          // what was to be checked does not hold
+  kCheck,          // a check failed
   kRaised,         // said elsewhere
 };
 

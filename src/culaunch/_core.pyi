@@ -264,15 +264,15 @@ class Graph:
 
 @final
 class GraphNode:
-    """What one call put into a graph: it is updated as a whole.
+    """The part of a graph that one call added.
 
     Attributes
     ----------
     graph : Graph
     callable : object
-        What was called; None for a node of another library's graph.
+        The callable of the call; None for a node of another library's graph.
     args : tuple
-        The arguments of the last call; those by name at the end.
+        The arguments of the last call; keyword arguments come last.
     name : str or None
     """
 

@@ -88,7 +88,7 @@ def test_bars_are_those_of_what_was_measured(results):
     assert bars["launches of them that went Triton's way"] == (1, False)
     assert bars["all launches, median, native / Triton"] == ((10 / 70 + 0.25) / 2, False)
     assert bars["all launches, the slowest, native / Triton"] == (0.25, True)
-    assert bars["jit alone, the slowest, native / C loop"] == (1.25, True)
+    assert bars["plain jit, the slowest, native / C loop"] == (1.25, True)
     assert bars["forward of fla.chunk_kda, host, native / Triton"] == (0.45, False)
     assert bars["forward of fla.chunk_kda, what launching costs, likewise"] == (5 / 60, True)
     assert bars["forward of fla.parallel_attn, host, native / Triton"] == (0.25, True)

@@ -67,10 +67,10 @@ def test_code_and_tables_are_told_from_prose(tool):
         "# What a title\n\n```python\nis none\n```\nFirst `is none`. Second\none.\n\n| a cell |\n"
     )
     assert [tuple(text) for text in markdown(page)] == [
-        (1, "What a title", False, True),
-        (6, "First X.", False, False),
-        (6, "Second one.", False, False),
-        (9, "a cell", True, False),
+        (1, "What a title", False, True, False),
+        (6, "First X.", False, False, False),
+        (6, "Second one.", False, False, False),
+        (9, "a cell", True, False, False),
     ]
     module = '"""Say it."""\n\n\ndef f():\n    """Do.\n\n    >>> is none\n    """\n'
     module += '    raise E(f"{a} must be one of them")\n'
@@ -80,13 +80,31 @@ def test_code_and_tables_are_told_from_prose(tool):
 def test_comments_of_python_are_prose(tool):
     from prose.texts import python
 
-    module = "# One is\n# read.\nx = 1  # The second.\n# The third.\n"
-    module += "y = 2  # noqa: E501 - for a tool\nz = '# no comment'\n"
-    assert [(text.line, text.words) for text in python(module)] == [
-        (1, "One is read."),
-        (3, "The second."),
-        (4, "The third."),
-    ]
+    module = "# One is\n# read.\nx = 1  # of two\n# The third.\n"
+    module += "y = 2  # noqa: E501 - for a tool\nz = '# no comment'\nf('It is a message.')\n"
+    expected = [(1, "One is read.", False), (3, "of two", True), (4, "The third.", False)]
+    found = [(text.line, text.words, text.is_note) for text in python(module, with_strings=False)]
+    assert found == expected
+    assert next(text.words for text in python(module)) == "It is a message."
+
+
+def test_comments_and_strings_of_cpp_are_prose(tool):
+    from prose.texts import cpp
+
+    text = "// One is\n// read.\n//   a  table\nint x;  // of two\n"
+    text += 'Fail("see https://a.b: " "it has refused the image");\n// int old;\nchar c = \'"\'; // Last.\n'
+    expected = [(1, "One is read.", False), (4, "of two", True), (7, "Last.", True)]
+    found = [(text.line, text.words, text.is_note) for text in cpp(text, with_strings=False)]
+    assert found == expected
+    assert "see it has refused the image" in [text.words for text in cpp(text)]
+
+
+def test_a_note_beside_code_continues_it(tool):
+    from prose.rules import check
+
+    assert check("of a view, in bytes")
+    assert check("of a view, in bytes", is_note=True) == []
+    assert check("what a view shows", is_note=True)
 
 
 def test_literal_blocks_and_tables_of_docstrings_are_no_prose(tool):

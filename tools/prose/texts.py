@@ -1,4 +1,4 @@
-"""Find the prose in a file: pages in Markdown, texts and comments in Python, texts in C++."""
+"""Find the prose in a file: pages in Markdown; texts, docstrings and comments in code."""
 
 from __future__ import annotations
 
@@ -20,22 +20,27 @@ class Text(NamedTuple):
     words: str
     is_phrase: bool = False
     is_heading: bool = False
+    is_note: bool = False  # beside code, and continues it
 
 
 _END = re.compile(
     r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<!vs)(?<=[.!?:])[\"')*_]*\s+(?=[\"'(*_]*(?:[A-Z`X\d]|culaunch))"
 )
 _LITERAL = r'"((?:[^"\\\n]|\\.)*)"'
+# Strings are found first, because "//" may stand in one.
 _CPP = re.compile(
-    rf"^[ \t]*///? ?(.*(?:\n[ \t]*///? ?.*)*)|{_LITERAL}(?:\s*{_LITERAL})*", re.MULTILINE
+    rf"(?P<string>{_LITERAL}(?:\s*{_LITERAL})*)"
+    r"|^[ \t]*///?<? ?(?P<comment>.*(?:\n[ \t]*///? ?.*)*)|//<? ?(?P<note>.*)"
+    r"|'(?:[^'\\\n]|\\.)+'|\"(?:[^\"\\\n]|\\.)*\"",
+    re.MULTILINE,
 )
-_IS_CODE = re.compile(r"#include|__global__|\n *(?:def|if) ")
+_IS_CODE = re.compile(r"#include|template <|__global__|\n *(?:def|if) ")
 _IS_FOR_TOOLS = re.compile(r"!|(?:type|mypy|pragma|fmt|ruff|isort|noqa)\b:? ?")
 _SENTENCE_LIKE = re.compile(r"[A-Za-z]+(?: [a-z0-9'{},-]+){3}")
 
 
-def texts(path: Path) -> Iterator[Text]:
-    """Find the texts of a file by its suffix."""
+def texts(path: Path, *, with_strings: bool = True) -> Iterator[Text]:
+    """Find the texts of a file by its suffix; strings only where users see them."""
     content = path.read_text()
     if path.suffix == ".md":
         if path.name == "CHANGELOG.md":  # released versions stay as they were
@@ -43,10 +48,9 @@ def texts(path: Path) -> Iterator[Text]:
             content = head + mark + re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0]
         yield from markdown(content)
     elif path.suffix == ".py":
-        yield from python(content)
+        yield from python(content, with_strings=with_strings)
     else:
-        # The reference of C++ is made of the comments in the headers.
-        yield from cpp(content, with_comments="include" in path.parts)
+        yield from cpp(content, with_strings=with_strings)
 
 
 def sentences(paragraph: str, line: int) -> Iterator[Text]:
@@ -88,7 +92,7 @@ def markdown(content: str) -> Iterator[Text]:
             paragraph.append(re.sub(r"^(?:[-*+]|\d+\.|#+|:) ", "", line))
 
 
-def python(content: str) -> Iterator[Text]:
+def python(content: str, *, with_strings: bool = True) -> Iterator[Text]:
     """Find docstrings, comments, and strings that read as sentences: messages and help."""
     tree = ast.parse(content)
     docstrings = set()
@@ -99,21 +103,32 @@ def python(content: str) -> Iterator[Text]:
                 docstrings.add(id(first.value))
                 if isinstance(first.value.value, str):
                     yield from docstring(first.value.value, first.lineno)
+    if with_strings:
+        yield from strings(tree, docstrings)
+    for line, comment, is_note in comments(content):
+        yield from (text._replace(is_note=is_note) for text in sentences(comment, line))
+
+
+def strings(tree: ast.AST, docstrings: set[int]) -> Iterator[Text]:
+    """Find the strings that read as sentences and are no docstrings."""
+    known = {*docstrings}
+    for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            docstrings |= {id(part) for part in node.values}
+            known |= {id(part) for part in node.values}
             whole = "".join(
                 part.value if isinstance(part, ast.Constant) else "X" for part in node.values
             )
             yield from message(whole, node.lineno)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and id(node) not in docstrings:
+        if isinstance(node, ast.Constant) and id(node) not in known:
             yield from message(str(node.value), node.lineno)
-    for line, comment in comments(content):
-        yield from sentences(comment, line)
 
 
-def comments(content: str) -> Iterator[tuple[int, str]]:
-    """Find the comments of a Python file; those on lines of their own are joined to paragraphs."""
+def comments(content: str) -> Iterator[tuple[int, str, bool]]:
+    """Find the comments of a Python file: line, text, and whether it is beside code.
+
+    Comments on lines of their own are joined to paragraphs.
+    """
     start, column, last, paragraph = 0, 0, 0, ""
     for token in tokenize.generate_tokens(io.StringIO(content).readline):
         words = re.sub(r"^#:? ?", "", token.string)
@@ -125,11 +140,11 @@ def comments(content: str) -> Iterator[tuple[int, str]]:
             paragraph += "\n" + words
         else:
             if paragraph:
-                yield start, paragraph
+                yield start, paragraph, last < 0
             start, column, paragraph = line, own_column, words
         last = line if stands_alone else -1
     if paragraph:
-        yield start, paragraph
+        yield start, paragraph, last < 0
 
 
 def docstring(content: str, line: int) -> Iterator[Text]:
@@ -160,14 +175,18 @@ def message(content: str, line: int) -> Iterator[Text]:
             yield from sentences(block, line)
 
 
-def cpp(content: str, *, with_comments: bool) -> Iterator[Text]:
-    """Find string literals that read as sentences, and comments if they are asked for."""
+def cpp(content: str, *, with_strings: bool = True) -> Iterator[Text]:
+    """Find the comments of C++, and string literals that read as sentences."""
     for match in _CPP.finditer(content):
         line = content.count("\n", 0, match.start()) + 1
-        if match[1] is None:
-            whole = "".join(re.findall(_LITERAL, match[0]))
-            yield from message(whole.replace("\\n", "\n"), line)
-        elif with_comments and not re.search(r"[;{}]$", match[1], re.MULTILINE):
-            plain = re.sub(r"^[ \t]*///? ?", "", match[1], flags=re.MULTILINE)
+        if match["string"] is not None:
+            if with_strings:
+                whole = "".join(re.findall(_LITERAL, match[0]))
+                yield from message(whole.replace("\\n", "\n"), line)
+        elif match["note"] is not None:
+            yield from (text._replace(is_note=True) for text in sentences(match["note"], line))
+        elif match["comment"] and not re.search(r"[;{}]$", match["comment"], re.MULTILINE):
+            plain = re.sub(r"^[ \t]*///? ?", "", match["comment"], flags=re.MULTILINE)
+            plain = re.sub(r"^ {2,}.*", "", plain, flags=re.MULTILINE)  # tables and code
             for block in re.split(r"\n\s*\n", plain):
                 yield from sentences(block, line)

@@ -1,14 +1,14 @@
-"""Run scripts of others by Triton and then with culaunch.triton.install(), and compare to the bit.
+"""Run scripts of others by Triton and then with culaunch.triton.install(), and compare the bits.
 
-FOLDER holds them (TritonBench's ``data/TritonBench_G_v1``, say), and is no part of this repository.
-Each ``*.py`` launches Triton kernels and leaves what they computed in global names; each runs in a
-process of its own. Where the results differ, Triton runs the script once more: results that differ
-between two runs of Triton itself say nothing. Neither do those that are the same where PyTorch
-fills memory before a script has it: nothing had written them. With ``--emulator`` there is no GPU:
-scripts run natively on the host, in such memory, and what they leave is compared with Triton's
+FOLDER holds the scripts (for example TritonBench's ``data/TritonBench_G_v1``). It is not part of
+this repository. Each ``*.py`` launches Triton kernels and leaves the results in global names. Each
+runs in its own process. If the results differ, Triton runs the script once more: results that
+differ between two runs of Triton say nothing. Results that become equal when PyTorch fills new
+memory say nothing either, because no kernel wrote them. With ``--emulator`` no GPU is needed:
+scripts run natively on the host, in filled memory, and the results are compared with Triton's
 interpreter.
 
-``scripts.json`` in the output folder has what became of each; the table is printed.
+``scripts.json`` in the output folder has the outcome of each; the table is printed.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Comparison:
         self._fresh = multiprocessing.get_context("spawn")
 
     def run(self) -> None:
-        """Run them all; ``scripts.json`` is written anew whenever a script is through."""
+        """Run them all; ``scripts.json`` is rewritten after each script."""
         first = self._forked.Process()  # the frameworks' import is not the first script's time
         first.start()
         first.join()

@@ -1,21 +1,20 @@
 """Run test suites of others by Triton and then with culaunch.triton.install(), and compare.
 
-FOLDER holds the suites, which are no part of this repository: ``suites.json`` says for each where
-its files are, which share of each file's tests is run, and what the environment needs:
+FOLDER holds the suites, which are not part of this repository. Its ``suites.json`` names the files
+of each suite, the share of each file's tests to run, and the environment:
 
     {"fla": {"tests": "fla/tests", "path": ["fla"], "environment": {},
              "files": {"ops/test_gla.py": 0.1}}}
 
-Each file is run in two processes, one after the other: by Triton for some half of its time, and
-then natively with the tests that are through. Results are lines of JSON, written as they come, so
-that whatever ends a run leaves what was found. A test that passes by Triton alone is a failure of
-ours.
+Each file runs in two processes, one after the other: by Triton for about half of its time, and then
+natively with the tests that were completed. Results are lines of JSON, written at once, so an
+aborted run keeps them. A test that passes only by Triton is a failure of culaunch.
 
-A suite may also be scripts that leave results, with no tests in them, such as TritonBench's:
+A suite may also be scripts that leave results, without tests, such as TritonBench's:
 
     {"tritonbench": {"scripts": "tritonbench/data/TritonBench_G_v1", "each": 45, "configs": 1}}
 
-See compare_scripts.py for how those are run and compared.
+compare_scripts.py describes how those run and how they are compared.
 """
 
 from __future__ import annotations
@@ -184,7 +183,7 @@ def results_of(output: Path, suite: str, way: str, file: str) -> Path:
 
 
 def outcomes(path: Path) -> dict[str, dict[str, Any]]:
-    """Return what became of each test that was not skipped for want of time."""
+    """Return the outcome of each test that was not skipped because time ran out."""
     found: dict[str, dict[str, Any]] = {}
     for line in path.read_text().splitlines(keepends=True) if path.exists() else []:
         if not line.endswith("\n"):  # the process was ended while it wrote this one
@@ -199,7 +198,7 @@ def outcomes(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def compared(suite: str, output: Path) -> tuple[list[str], int]:
-    """Return lines that say how a suite went, and how many tests passed by Triton alone."""
+    """Return lines with the outcome of a suite, and the number of tests that only Triton passed."""
     found: dict[str, dict[str, dict[str, Any]]] = {way: {} for way in WAYS}
     for way, tests in found.items():
         for path in sorted(output.glob(f"{suite}.{way}.*.jsonl")):

@@ -11,10 +11,9 @@ from torch.overrides import TorchFunctionMode
 
 
 class CudaOnHost(TorchFunctionMode):
-    """While it is entered, what is asked to be on a GPU is on the host, and says it is on a GPU.
+    """In its block, tensors for a GPU are on the host, and claim to be on a GPU.
 
-    What a program asks of the GPU itself is answered as for an A100, from then on: this is for a
-    process of its own.
+    From then on, queries of the GPU get the answers of an A100. Use it in a process of its own.
     """
 
     def __enter__(self) -> CudaOnHost:
@@ -59,7 +58,7 @@ _PROPERTIES = {
 
 
 def _on_host(value: Any) -> Any:
-    """Return a device of the host for one of a GPU; what is no device as it is."""
+    """Return the host's device for a GPU's device; return all other values unchanged."""
     if isinstance(value, str) and value.split(":")[0] == "cuda":
         return "cpu"
     if isinstance(value, torch.device) and value.type == "cuda":

@@ -1,4 +1,4 @@
-"""Run a script that leaves its results in global names, one way, and write down what it left.
+"""Run a script that leaves its results in global names, one way, and record the results.
 
 The ways: ``triton`` as it is, ``native`` with culaunch.triton.install(), ``interpreter`` by
 Triton's interpreter, which is NumPy on the CPU.
@@ -42,7 +42,7 @@ def run(script: Path, way: str, into: Path, *, on_host: bool, configs: int, fill
     fill : bool
         Whether memory is set when it is allocated: to NaN, or the largest integer.
     """
-    os.setsid()  # what it starts ends with it
+    os.setsid()  # its children end with it
     said = os.open(into.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(said, 1)
     os.dup2(said, 2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What became of a script, and whether that is our fault.
+# The outcomes of a script, and whether each is a fault of culaunch.
 OUTCOMES = {
     "same": False,
     "different": True,
@@ -19,7 +19,7 @@ OUTCOMES = {
     "failed by Triton alone": False,
     "failed natively alone": True,
     "failed differently": True,
-    # Of the emulator alone: where a GPU may read on, and what another GPU may have room for.
+    # Only of the emulator: reads that a GPU may allow, and sizes that another GPU may have.
     "stopped at an illegal access": False,
     "refused by Triton's compiler": False,
     "failed both ways": False,

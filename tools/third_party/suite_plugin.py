@@ -1,8 +1,12 @@
-"""Of pytest, in a suite of others: run a sample, end it in time, and write down each outcome.
+"""A plugin of pytest for a suite of others: run a sample, end it in time, record each outcome.
 
-THIRD_INTO is the file of outcomes; THIRD_RATE the share of the tests; THIRD_ONLY a file of outcomes
-whose tests alone are run; THIRD_UNTIL seconds since the epoch; THIRD_CONFIGS how many
-configurations each autotuner tries, where compiling all of them would take all the time.
+It reads these environment variables:
+
+- THIRD_INTO: the file of outcomes
+- THIRD_RATE: the share of the tests
+- THIRD_ONLY: a file of outcomes; only its tests run
+- THIRD_UNTIL: the end, in seconds since the epoch
+- THIRD_CONFIGS: how many configurations each autotuner tries, if compiling all takes too long
 """
 
 from __future__ import annotations

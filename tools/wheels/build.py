@@ -6,8 +6,8 @@ given with ``--target``, from the source distribution that it makes first:
 - manylinux (x86_64, aarch64): with GCC 10 and glibc 2.31 out of Debian 11's packages;
 - musllinux (x86_64): with the clang, libc++ and musl of pip's ``ziglang``.
 
-A release has the wheels of cibuildwheel's containers. These show beforehand that the sources build
-there, and what of a system they need.
+A release has the wheels of cibuildwheel's containers. These wheels show in advance that the sources
+build there, and what they need from a system.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def unpacked_source(tools: str, work: Path, out: Path) -> tuple[Path, Path]:
     run([tools, "-m", "build", "--sdist", "--outdir", str(out), str(ROOT)])
     archive = max(out.glob("culaunch-*.tar.gz"), key=lambda path: path.stat().st_mtime)
     with tarfile.open(archive) as packed:
-        packed.extractall(work)  # what was just made here
+        packed.extractall(work)  # trusted: just written here
     return work / archive.name.removesuffix(".tar.gz"), archive
 
 
@@ -172,7 +172,7 @@ def build(
     audit = {**os.environ, "PATH": f"{Path(tools).parent}:{os.environ['PATH']}"}
     policy = ["--plat", f"manylinux_2_28_{machine}"] if target.startswith("many") else []
     if policy and machine != os.uname().machine:
-        policy = []  # auditwheel knows the policies of its own machine alone, but finds others'
+        policy = []  # auditwheel knows only the policies of its own machine, but finds others'
     run([tools, "-m", "auditwheel", "repair", *policy, "-w", str(work / "named"), str(raw)], audit)
     (named,) = (work / "named").glob("*.whl")
     run([sys.executable, str(TOOLS / "check.py"), str(named)])
@@ -212,7 +212,7 @@ def try_on(python: Interpreter, wheel: Path, target: str, work: Path) -> None:
         command += ["--platform", f"{tag}_{machine}"]
     run(command)
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)  # what was just made here
+        archive.extractall(site)  # trusted: just written here
     run(
         [*shlex.split(python.command), "-W", "error", str(TOOLS / "smoke.py")],
         {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"},

@@ -66,7 +66,7 @@ def problems(files: Mapping[str, bytes], platform: str) -> list[str]:
 
 
 def contents(files: Mapping[str, bytes]) -> list[str]:
-    """List what is there and should not be, or is missing, and what the metadata says wrongly."""
+    """List the files that are missing or do not belong, and the errors of the metadata."""
     found = []
     folder = f"culaunch-{sbom.own_version()}.dist-info"
     for name in files:

@@ -1,4 +1,4 @@
-"""Try an installed wheel: import, inspect, launch on the emulator, embed. Needs NumPy alone.
+"""Try an installed wheel: import, inspect, launch on the emulator, embed. Needs only NumPy.
 
 ``python tools/wheels/smoke.py`` in an environment that has the wheel and NumPy: cibuildwheel runs
 it in its containers, ``build.py`` on other machines' processors. Prints one line for each step; an

@@ -12,7 +12,7 @@ static at::Tensor Scale(const at::Tensor& x, double factor, int64_t stream) {
   if (n == 0) return y;
   const auto grid = static_cast<unsigned>((n + 255) / 256);
   const int device = x.is_cuda() ? x.get_device() : 0;
-  // For the emulated driver, which knows the memory of arrays alone.
+  // For the emulated driver, which knows only the memory of arrays.
   culaunch::NoteArray(x.data_ptr(), x.nbytes());
   culaunch::NoteArray(y.data_ptr(), y.nbytes());
   CULAUNCH_GET_KERNEL(kernels, "scale")

@@ -27,7 +27,7 @@ struct CompileOptions {
   bool lto = false;                             // LTO-IR, for Jit::Link
   std::vector<std::string> extra_options = {};  // anything else, as it is
   bool pch = false;       // keep precompiled headers for the life of the process
-  std::string name = {};  // what messages and __FILE__ call the source; "kernel.cu" by default
+  std::string name = {};  // the source's name in messages and __FILE__; "kernel.cu" by default
 };
 
 CULAUNCH_NAMESPACE_END

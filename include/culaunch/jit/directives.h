@@ -28,7 +28,7 @@ struct Directive {
   bool has_name = false;
   FileName name;     // what is included, where it is said in so many words
   std::string rest;  // the rest of the line, with blanks for comments, where it is not
-  std::vector<FileName> questions;  // what __has_include and the like ask for in so many words
+  std::vector<FileName> questions;  // the literal names in __has_include and the like
 };
 
 // Goes through a text in one mode.

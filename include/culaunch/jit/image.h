@@ -18,7 +18,7 @@ struct Image {
   std::string data;
   std::vector<std::pair<std::string, std::string>> names;  // name expression to lowered name
   std::vector<std::pair<std::string, Signature>> signatures;
-  std::string log;  // what the compiler said
+  std::string log;  // the compiler's output
 
   // The image of a file, with its names and signatures; Save, Python's Image.save and the compilers
   // write such files.

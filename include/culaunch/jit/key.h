@@ -26,7 +26,7 @@ constexpr int64_t kIncludesSchema = 1;
 // The inputs of one image.
 struct KeyParts {
   std::string backend;             // "nvrtc"
-  std::string identity;            // what pins the build of the compiler
+  std::string identity;            // pins the build of the compiler
   std::vector<std::string> archs;  // with their suffixes, in the fixed order
   std::string source_digest;       // of the source as the caller gave it
   std::string name;                // the source's: it is in __FILE__, and in messages

@@ -25,7 +25,7 @@ struct Search {
   // The compiler's own directories; asked only where the others lack something.
   std::function<const std::vector<std::string>&()> system;
   std::unordered_set<std::string> own;  // which of `dirs` are the compiler's own, too
-  std::string identity;                 // what else tells one compiler from another
+  std::string identity;                 // other facts that distinguish compilers
   std::string working = "/";            // the directory in which it takes an in-memory header to be
   std::vector<std::string> forced;      // names that are included before the first line
   std::string defines;                  // lines that define the macros of the command line
@@ -35,12 +35,12 @@ struct Search {
 // The files that a source can pull in.
 struct Includes {
   std::string text;    // the source, with names changed that NVRTC would not find
-  std::string digest;  // of the contents of everything, and of which name leads where
+  std::string digest;  // of all contents, and of the file that each name leads to
   std::vector<std::pair<std::string, std::string>> memory;  // in-memory headers, by name
   std::vector<std::string> missing;  // names not found; they may well sit behind a false #if
   size_t system_files = 0;           // how many of the compiler's own headers there are
   Footprint footprint;
-  std::string unknown;  // what was included that the text alone does not name
+  std::string unknown;  // an include that the text does not name
 };
 
 }  // namespace jit

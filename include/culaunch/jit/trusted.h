@@ -56,7 +56,7 @@ inline void MakePrivate(const std::string& path) {
     if (mkdir(path.c_str(), 0700) == 0) return;
   }
   const FileError error = FileError::Last();
-  if (!IsDirectory(path)) {  // a read-only disk says so of what is there, too
+  if (!IsDirectory(path)) {  // a read-only disk refuses existing directories, too
     throw error.code == EEXIST ? FileError{ENOTDIR, "it is not a directory"} : error;
   }
 }

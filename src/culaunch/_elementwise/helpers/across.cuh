@@ -1,4 +1,4 @@
-// What another lane of the warp has.
+// Read the value of another lane of the warp.
 template <class S>
 __device__ S from_lane(const S& state, int mask) {
   constexpr int WORDS = (sizeof(S) + 3) / 4;
