@@ -92,7 +92,8 @@ def test_comments_and_strings_of_cpp_are_prose(tool):
     from prose.texts import cpp
 
     text = "// One is\n// read.\n//   a  table\nint x;  // of two\n"
-    text += 'Fail("see https://a.b: " "it has refused the image");\n// int old;\nchar c = \'"\'; // Last.\n'
+    text += 'Fail("see https://a.b: " "it has refused the image");\n// int old;\n'
+    text += "char c = '\"'; // Last.\n"
     expected = [(1, "One is read.", False), (4, "of two", True), (7, "Last.", True)]
     found = [(text.line, text.words, text.is_note) for text in cpp(text, with_strings=False)]
     assert found == expected
