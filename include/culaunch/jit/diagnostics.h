@@ -25,7 +25,7 @@ struct FailedCompile {
   std::string compiler;  // "NVRTC 13.5"
   std::vector<std::string> flags;
   std::map<std::string, std::string> sources;  // text by the name that the log uses
-  std::vector<std::string> notes;  // other facts, such as rejected header directories
+  std::vector<std::string> notes;              // other facts, such as rejected header directories
 };
 
 class Diagnosis {
