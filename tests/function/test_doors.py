@@ -196,28 +196,6 @@ def test_views_in_which_numpy_and_torch_differ_are_refused(emulated):
         far(np.zeros((2, 2)))
 
 
-def test_arrays_are_not_compared_by_identity(emulated):
-    @cl.function
-    def same(x, y):
-        return 1 if x is not y else 2
-
-    @cl.function
-    def outer(x):
-        return same(x, x)
-
-    @cl.function
-    def missing(x, y=None):
-        return y is None, x is not None, x.dtype is y
-
-    x = np.zeros(3, np.float32)
-    for call in (lambda: same(x, x.copy()), lambda: same(x, x), lambda: outer(x)):
-        with pytest.raises(TypeError, match=r"test_doors.py:\d+: .*x and y are compared by `is`"):
-            call()
-    with cl.function_debugging(), pytest.raises(TypeError, match="are compared by `is`"):
-        same(x, x)
-    assert missing(x) == (True, True, False)
-
-
 def test_lists_may_be_empty(emulated, tmp_path):
     @cl.function
     def total(xs, n: int):

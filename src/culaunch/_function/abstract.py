@@ -11,9 +11,11 @@ from culaunch._function.annotation_checks import check
 from culaunch._function.arguments import Argument
 from culaunch._function.array import Layout, Root, StandIn
 from culaunch._function.bodies import Body
+from culaunch._function.catchers import boundary
 from culaunch._function.device import BodyDevice
 from culaunch._function.pointers import Pointer
 from culaunch._function.runs import call, inlined, recording
+from culaunch._function.scope import plainly
 from culaunch._function.symbols import foreign_kind
 from culaunch._function.tensor_maps import TensorMapStandIn, checked_box
 from culaunch._launch.driver import current_driver
@@ -92,7 +94,7 @@ class AbstractBody(Body):
             condition = condition.node.expect_true(place.file, place.line)
         super().check(condition, message, exception)
 
-    def allocate(self, shape: tuple[Any, ...], dtype: DType, _: int) -> StandIn:
+    def _allocate(self, shape: tuple[Any, ...], dtype: DType, _: int) -> StandIn:
         """Return the stand-in of what would be allocated."""
         layout = Layout(shape, views.dense_strides(shape), lambda: True)
         root = Root("allocated", f"the array of line {here().line}")
@@ -107,7 +109,7 @@ class AbstractBody(Body):
         """Return what stands for an address."""
         return Pointer(array)
 
-    def enqueue(self, kernel: Any, _: object, __: object, args: tuple[Any, ...]) -> None:
+    def _enqueue(self, kernel: Any, _: object, __: object, args: tuple[Any, ...]) -> None:
         """Check the known facts about a launch, without the launch."""
         place = here()
         for index, value in enumerate(args):
@@ -115,7 +117,7 @@ class AbstractBody(Body):
             if not hasattr(value, "node"):
                 Argument(kernel, index, value, place).given()
 
-    def call(self, *_: Any) -> None:
+    def _call(self, *_: Any) -> None:
         """Leave a call out."""
 
     def tensor_map(
@@ -127,9 +129,12 @@ class AbstractBody(Body):
 
     def inline(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the body of another function as a part of this one."""
-        return inlined(self, function.declaration, function.declaration.body, args, keywords)
+        return inlined(
+            self, function.declaration, plainly(function.declaration.body), args, keywords
+        )
 
 
+@boundary
 def run_abstract(declaration: Declaration, values: tuple[Any, ...]) -> Any:
     """Run a body on shapes.
 
@@ -153,7 +158,7 @@ def run_abstract(declaration: Declaration, values: tuple[Any, ...]) -> Any:
     try:
         with recording(body):
             check(body, declaration.wanted, declaration.names, arguments)
-            value = call(declaration, declaration.body, arguments)
+            value = call(declaration, plainly(declaration.body), arguments)
         body.require_possible()
         return _result(value)
     except Exception:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function.configuration import Configuration, from_keywords
+from culaunch._function.driver_handlers import caught_driver_error
 from culaunch._function.record import escaped
 from culaunch._function.symbols import foreign_kind
 from culaunch._launch.dtype import BY_NAME
@@ -63,6 +64,10 @@ class Body:
 
     def allocate(self, shape: tuple[Any, ...], dtype: DType, fill: int) -> Any:
         """Allocate an array in the framework of the call's first array."""
+        self._require_uncaught("an allocation")
+        return self._allocate(shape, dtype, fill)
+
+    def _allocate(self, shape: tuple[Any, ...], dtype: DType, fill: int) -> Any:
         raise NotImplementedError
 
     def what(self, value: object) -> str | None:
@@ -93,13 +98,36 @@ class Body:
         self, kernel: Any, configuration: Configuration, predicate: Any, args: tuple[Any, ...]
     ) -> None:
         """Launch a kernel where a condition holds, or None."""
+        self._require_uncaught("a launch")
+        self._enqueue(kernel, configuration, predicate, args)
+
+    def _enqueue(
+        self, kernel: Any, configuration: Configuration, predicate: Any, args: tuple[Any, ...]
+    ) -> None:
         raise NotImplementedError
 
     def call(
         self, function: Callable[..., Any], args: Sequence[Any], outputs: Sequence[Any]
     ) -> None:
         """Call something native with arrays and numbers, and ``out=``."""
+        self._require_uncaught("a launch")
+        self._call(function, args, outputs)
+
+    def _call(
+        self, function: Callable[..., Any], args: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
         raise NotImplementedError
+
+    def _require_uncaught(self, what: str) -> None:
+        """Refuse a handler for errors that only the driver raises, when the body has ended."""
+        caught = caught_driver_error()
+        if caught is not None:
+            raise self.refuse(
+                TypeError(
+                    f"at {here().text()}: the body catches {caught.__name__} of {what}, which "
+                    f"happens after the body: catch it around the call of {self.name}"
+                )
+            )
 
     def box_map(
         self, array: Any, shape: Sequence[Any], strides: Sequence[Any], box: Sequence[int],

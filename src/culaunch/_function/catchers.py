@@ -11,7 +11,7 @@ from culaunch._base.places import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import CodeType
+    from types import CodeType, FrameType
     from typing import Any, TypeVar
 
     Body = TypeVar("Body", bound=Callable[..., Any])
@@ -31,12 +31,16 @@ def may_be_caught() -> bool:
 
     True wherever that cannot be excluded: an operation is then a branch, which is never wrong.
     """
+    return any(catches(frame.f_code, frame.f_lasti) for frame in frames_of_body())
+
+
+def frames_of_body() -> Iterator[FrameType]:
+    """Yield the frames between here and the start of the body that are not culaunch's."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code not in _BOUNDARIES:
-        if not is_ours(frame) and catches(frame.f_code, frame.f_lasti):
-            return True
+        if not is_ours(frame):
+            yield frame
         frame = frame.f_back
-    return False
 
 
 @functools.lru_cache(maxsize=4096)
@@ -49,7 +53,7 @@ def catches(code: CodeType, offset: int) -> bool:
     table = getattr(code, "co_exceptiontable", None)
     if table is None:  # before Python 3.11
         return any(one.opname.startswith("SETUP_") for one in dis.get_instructions(code))
-    return _is_handled(code, table, _target(table, offset))
+    return _is_handled(code, table, target_of(table, offset))
 
 
 def _entries(table: bytes) -> Iterator[tuple[int, int, int]]:
@@ -67,7 +71,7 @@ def _entries(table: bytes) -> Iterator[tuple[int, int, int]]:
         yield start, start + size, target
 
 
-def _target(table: bytes, offset: int) -> int | None:
+def target_of(table: bytes, offset: int) -> int | None:
     """Return where an exception goes that is raised at an offset; None: out of the code."""
     for start, end, target in _entries(table):
         if start <= offset < end:
@@ -93,7 +97,7 @@ def _is_handled(code: CodeType, table: bytes, target: int | None) -> bool:
         if name in _CATCHING:
             return True
         if name == "RERAISE":
-            waiting.append(_target(table, offset))
+            waiting.append(target_of(table, offset))
             continue
         if steps[at].opcode in dis.hasjrel or steps[at].opcode in dis.hasjabs:
             waiting.append(steps[at].argval)

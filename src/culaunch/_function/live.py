@@ -9,10 +9,12 @@ from culaunch._base.places import here
 from culaunch._function.annotation_checks import check
 from culaunch._function.array import Layout, Root, StandIn
 from culaunch._function.bodies import Body, running
+from culaunch._function.catchers import boundary
 from culaunch._function.device import BodyDevice
 from culaunch._function.kinds import Kind, first_array, static
 from culaunch._function.pointers import Pointer
 from culaunch._function.runs import call, inlined, recording
+from culaunch._function.scope import plainly
 from culaunch._function.verbs import allocate_as
 from culaunch._launch import TensorMap
 from culaunch._launch.allocate import finish_allocation, view_of
@@ -50,7 +52,7 @@ class LiveBody(Body):
         root.real, root.address = array, info.address
         return StandIn(self, root, dtype, Layout(info.shape, info.strides), is_whole=True)
 
-    def allocate(self, shape: tuple[Any, ...], dtype: DType, fill: int) -> StandIn:
+    def _allocate(self, shape: tuple[Any, ...], dtype: DType, fill: int) -> StandIn:
         """Allocate as the framework of the call's first array does."""
         sizes = tuple(map(int, shape))
         # Here and below, what is done for real would else come back to this body to be recorded.
@@ -66,7 +68,7 @@ class LiveBody(Body):
         """Return the address of an array's first element."""
         return int(array._root.address + array._offset * array.itemsize)
 
-    def enqueue(
+    def _enqueue(
         self, kernel: Any, configuration: Configuration, predicate: Any, args: tuple[Any, ...]
     ) -> None:
         """Launch now."""
@@ -76,7 +78,7 @@ class LiveBody(Body):
         with running(None):
             kernel.configure(**configuration)(*real)
 
-    def call(
+    def _call(
         self, function: Callable[..., Any], args: Sequence[Any], outputs: Sequence[Any]
     ) -> None:
         """Call now."""
@@ -94,7 +96,9 @@ class LiveBody(Body):
 
     def inline(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the body of another function as a part of this one."""
-        return inlined(self, function.declaration, function.declaration.body, args, keywords)
+        return inlined(
+            self, function.declaration, plainly(function.declaration.body), args, keywords
+        )
 
     def real(self, value: Any) -> Any:
         """Return what a stand-in stands for, and anything else as it is."""
@@ -123,6 +127,7 @@ class LiveBody(Body):
         return value
 
 
+@boundary
 def run_live(declaration: Declaration, kind: Kind, values: tuple[Any, ...]) -> Any:
     """Run a body as plain Python on the arguments of a call."""
     like = first_array(kind, values)
@@ -137,7 +142,7 @@ def run_live(declaration: Declaration, kind: Kind, values: tuple[Any, ...]) -> A
     try:
         with recording(body):
             check(body, declaration.wanted, declaration.names, stand_ins)
-            value = call(declaration, declaration.body, stand_ins)
+            value = call(declaration, plainly(declaration.body), stand_ins)
         body.require_possible()
         return body.result(value)
     except Exception:

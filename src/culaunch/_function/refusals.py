@@ -108,7 +108,10 @@ class Refusals:
             _refuse_operator(self, "==")
         return self is other
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        if not self._body.is_open:  # every use of it is refused elsewhere
+            return object.__hash__(self)
+        raise self._refused("is a key, which tells objects apart: use its name or its place")
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

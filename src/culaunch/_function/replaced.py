@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import math
+import operator
 import types
 from typing import TYPE_CHECKING, Any
 
 from culaunch._function.arithmetic import as_float, as_int, to_int
 from culaunch._function.array import StandIn
+from culaunch._function.driver_handlers import Suppress
+from culaunch._function.identity import OTHER, SAME, identity_of, is_instance, is_same
 from culaunch._function.instructions import classify, extreme, math_function
 from culaunch._function.numbers import SymBool, SymFloat, SymInt
 from culaunch._function.opcodes import MATH_FUNCTIONS
@@ -152,19 +156,29 @@ def _of_math() -> dict[str, Any]:
     return table
 
 
-class _Math(types.ModuleType):
-    """``math``, whose functions take symbolic numbers."""
+class _Module(types.ModuleType):
+    """A module with replacements of some functions."""
+
+    def __init__(self, module: types.ModuleType, replaced: dict[str, Any]) -> None:
+        super().__init__(module.__name__, module.__doc__)
+        self._module = module
+        vars(self).update(replaced)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(math, name)
+        return getattr(self._module, name)
 
 
-MATH = _Math("math", math.__doc__)
-vars(MATH).update(_of_math())
+_MODULES = {
+    contextlib: {"suppress": Suppress},
+    math: _of_math(),
+    operator: {"is_": is_same, "is_not": lambda x, y: not is_same(x, y)},
+}
 
 _BUILTINS: dict[str, Any] = {
     "int": Int,
     "float": Float,
+    "id": identity_of,
+    "isinstance": is_instance,
     "min": _extreme("MIN", min),
     "max": _extreme("MAX", max),
     "len": _len,
@@ -173,22 +187,27 @@ _BUILTINS: dict[str, Any] = {
 
 
 def _import(name: str, *args: Any, **keywords: Any) -> Any:
+    # Code of a body asks for `is` here; see `asking`.
+    if name in (SAME, OTHER):
+        right, left = args[2:]
+        return is_same(left, right) == (name == SAME)
     # ``import math`` in a body.
     found = builtins.__import__(name, *args, **keywords)
-    return MATH if found is math else found
+    return _BY_IDENTITY.get(id(found), found)
 
 
 BUILTINS = {**vars(builtins), **_BUILTINS, "__import__": _import}
 # The replacement of an object that a global or a closure holds, by the object's identity.
 _BY_IDENTITY: dict[int, Any] = {
-    id(math): MATH,
     **{id(getattr(builtins, name)): value for name, value in _BUILTINS.items()},
-    **{
-        id(getattr(math, name)): value
-        for name, value in vars(MATH).items()
-        if not name.startswith("_") and hasattr(math, name)
-    },
 }
+for _module, _replaced in _MODULES.items():
+    _BY_IDENTITY[id(_module)] = _Module(_module, _replaced)
+    _BY_IDENTITY.update(
+        (id(getattr(_module, name)), value)
+        for name, value in _replaced.items()
+        if hasattr(_module, name)
+    )
 
 
 def replacement(value: object) -> Any:

@@ -13,7 +13,6 @@ from culaunch._function.bodies import Body, running
 from culaunch._function.body_errors import is_of_body, locate, with_numbers
 from culaunch._function.catchers import boundary
 from culaunch._function.effects import Return
-from culaunch._function.identity import require_no_identity
 from culaunch._function.kinds import Arguments, Kind, arrays_of, first_array
 from culaunch._function.launches import trace_launch
 from culaunch._function.plain_kernels import require_no_plain_kernel
@@ -149,7 +148,7 @@ class FunctionBody(TraceBody):
         self.reads: list[Read] = []
         self._like = like
 
-    def enqueue(
+    def _enqueue(
         self, kernel: Any, configuration: Configuration, predicate: Any, args: tuple[Any, ...]
     ) -> None:
         """Record a launch."""
@@ -197,7 +196,6 @@ def inlined(
 
 def call(declaration: Declaration, function: Any, values: list[Any]) -> Any:
     """Call with one value for each parameter."""
-    require_no_identity(declaration.body.__code__, declaration.names, values)
     positional = sum(kind != 2 for _, kind in declaration.parameters)
     named = dict(zip(declaration.names[positional:], values[positional:], strict=True))
     try:

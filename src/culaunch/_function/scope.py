@@ -10,6 +10,7 @@ import sys
 import types
 from typing import Any
 
+from culaunch._function.identity import asking
 from culaunch._function.replaced import BUILTINS, replacement
 from culaunch._function.structures import shadow
 
@@ -24,10 +25,13 @@ class Scope:
     Attributes
     ----------
     reads : list of (dict, function or cell, name or None, value)
+    only_copies : bool
+        Whether a copy uses ``is`` or ``contextlib.suppress``, which only copies replace.
     """
 
     def __init__(self, body: types.FunctionType) -> None:
         self.reads: list[Read] = []
+        self.only_copies = False
         self._body = body
         self._root = body.__module__
         self._copies: dict[int, types.FunctionType] = {}
@@ -64,7 +68,9 @@ class Scope:
         closure = function.__closure__ or ()
         cells = tuple(types.CellType() for _ in closure)
         scope = self._globals_of(function)
-        copy = types.FunctionType(code, scope, function.__name__, function.__defaults__, cells)
+        asked = asking(code)
+        self.only_copies |= asked is not code or "suppress" in code.co_names
+        copy = types.FunctionType(asked, scope, function.__name__, function.__defaults__, cells)
         copy.__kwdefaults__ = function.__kwdefaults__
         copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
         copy.__dict__.update(function.__dict__)
@@ -122,6 +128,12 @@ class Scope:
         """Tell whether a function is of the body's package: those of others stay as they are."""
         module = function.__module__ or ""
         return module == self._root or module.partition(".")[0] == self._root.partition(".")[0]
+
+
+def plainly(body: types.FunctionType) -> types.FunctionType:
+    """Return what runs where nothing is recorded: the body itself, unless it needs a copy."""
+    scope = Scope(body)
+    return scope.body if scope.only_copies else body
 
 
 @functools.lru_cache(maxsize=1024)

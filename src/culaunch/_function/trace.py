@@ -162,7 +162,7 @@ class TraceBody(Body):
         if root.kind == "argument":
             self.uses.setdefault(root.parameter, set()).add(access)
 
-    def allocate(self, shape: tuple[Any, ...], dtype: DType, fill: int) -> StandIn:
+    def _allocate(self, shape: tuple[Any, ...], dtype: DType, fill: int) -> StandIn:
         """Record an allocation."""
         self.require_open()
         index = self.new_array()
@@ -172,7 +172,7 @@ class TraceBody(Body):
         layout = Layout(shape, views.dense_strides(shape), lambda: True)
         return StandIn(self, root, dtype, layout, is_whole=True)
 
-    def call(
+    def _call(
         self, function: Callable[..., Any], args: Sequence[Any], outputs: Sequence[Any]
     ) -> None:
         """Record a call of something native."""
