@@ -1,4 +1,7 @@
-"""Generate parts of pages when they are built: a line ``<!-- made: NAME ARGUMENT ... -->``."""
+"""Generate parts of pages when they are built.
+
+A line ``<!-- made: NAME ARGUMENT ... -->`` becomes generated text, a block ``rooms`` a picture.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING
 import benchmark_numbers
 from command_reference import command_reference
 from cpp_reference import cpp_reference
-from diagrams import diagram
+from diagrams import diagram, rooms
 from launch_chart import launch_chart
 from launch_options import launch_flags, launch_options
 
@@ -16,10 +19,12 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _LINE = re.compile(r"^<!-- made: (\w+)(.*?) -->$", re.MULTILINE)
+_ROOMS = re.compile(r"^```rooms\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 
 
 def with_generated(text: str) -> str:
-    """Replace each of these lines in a Markdown page by its generated text."""
+    """Replace these lines and blocks in a Markdown page by their generated text."""
+    text = _ROOMS.sub(lambda block: _html(rooms(block[1])), text)
     return _LINE.sub(lambda line: _MAKERS[line[1]](*line[2].split()), text)
 
 

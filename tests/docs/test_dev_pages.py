@@ -1,4 +1,4 @@
-"""What the pages for developers list is what the code has: rooms, files, names."""
+"""The pages for contributors list the rooms, files and names of the code."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ def picture(first):
     """Return the lines of the picture that has a line which begins with `first`."""
     (found,) = (
         block.splitlines()
-        for block in re.findall(r"```text\n(.*?)```", ARCHITECTURE, re.DOTALL)
+        for block in re.findall(r"```rooms\n(.*?)```", ARCHITECTURE, re.DOTALL)
         if re.search(rf"^{first}\b", block, re.MULTILINE)
     )
     return found
