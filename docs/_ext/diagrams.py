@@ -12,7 +12,7 @@ from __future__ import annotations
 import html
 import re
 
-# What each flow shows, for readers who do not see it.
+# A description of each flow, for readers who do not see it.
 SHOWN = {
     "data": "compile makes an image of source, load a module of an image; a module's name is a "
     "kernel, a kernel with grid and block a launcher, and arguments launch it",
