@@ -71,7 +71,7 @@ pythons:
 
 # Of Liger's and fla's own checks `make test` runs a sample: docs/dev/third_party.md.
 suites: export CULAUNCH_WHOLE_SUITES = 1
-suites: TESTS = tests/triton/installed/test_suite_of_liger.py tests/triton/installed/test_suite_of_fla.py tests/test_third_party_suites.py
+suites: TESTS = tests/triton/installed/test_suite_of_liger.py tests/triton/installed/test_suite_of_fla.py tests/test_third_party_suites.py tests/elementwise/reductions/test_opinfo.py
 suites: test
 
 # The extension is built once more, in build/sanitize: see tools/sanitize.py.

@@ -67,6 +67,8 @@ def has(capability: str) -> bool:
         return Path(os.environ.get(capability, "-"), "include", "cute").is_dir()
     if capability == "CULAUNCH_TRITONBENCH":  # a folder of its scripts, which no index has
         return Path(os.environ.get(capability, "-")).is_dir()
+    if capability == "CULAUNCH_WHOLE_SUITES":  # `make suites` sets it
+        return capability in os.environ
     if capability == "installed-wheel":
         return any(importlib.metadata.distributions(name="culaunch"))
     if capability in CUDA_TOOLS:

@@ -110,6 +110,7 @@ from culaunch._elementwise.math_functions import (
     trunc,
 )
 from culaunch._elementwise.reduction_kernel import ReductionKernel
+from culaunch._elementwise.reductions.reduce import reduce
 from culaunch._elementwise.reductions.verbs import (
     all,  # noqa: A004
     any,  # noqa: A004
@@ -121,7 +122,6 @@ from culaunch._elementwise.reductions.verbs import (
     min,  # noqa: A004
     norm,
     prod,
-    reduce,
     std,
     sum,  # noqa: A004
     var,

@@ -10,8 +10,9 @@ from culaunch._base.values import spell
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.apply import convert
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
+from culaunch._elementwise.reductions.axes import not_an_axis, require_elements
 from culaunch._elementwise.reductions.combiner import Combiner
-from culaunch._elementwise.reductions.verbs import not_an_axis, reduced_nodes, require_elements
+from culaunch._elementwise.reductions.reduce import reduced_nodes
 from culaunch._elementwise.template import read_parameters
 from culaunch._elementwise.trace import node_of
 

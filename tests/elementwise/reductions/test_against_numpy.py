@@ -180,3 +180,21 @@ def test_correction_and_type_of_the_sum():
     np.testing.assert_allclose(got, x.var(axis=1, ddof=1), rtol=1e-5)
     small = numbers((4, 9), "int8")
     assert ew.fuse(lambda x: ew.sum(x, axis=1, dtype="int32"))(small).dtype == np.int32
+
+
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_a_sum_and_a_product_in_bool(name):
+    x = np.array([[0, 2, 0], [3, 1, 1]], np.int32)
+    got = ew.fuse(lambda x: getattr(ew, name)(x, axis=1, dtype=bool))(x)
+    wanted = getattr(np, name)(x, axis=1, dtype=bool)
+    np.testing.assert_array_equal(got, wanted, strict=True)
+
+
+def test_an_array_without_dimensions_has_no_axis():
+    with pytest.raises(ValueError, match=r"axis must be None or \(\) for an array without"):
+        reducing("sum", 0, False)(np.zeros((), np.float32))
+
+
+def test_logsumexp_names_itself_when_it_refuses_complex_numbers():
+    with pytest.raises(TypeError, match=r"logsumexp takes integers and real types \(got complex64"):
+        ew.fuse(lambda x: ew.logsumexp(x))(np.zeros(3, np.complex64))

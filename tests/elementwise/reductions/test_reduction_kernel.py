@@ -108,3 +108,9 @@ def test_mistakes_of_a_call_are_told():
         ew.ReductionKernel("float32 x", "T y", "x", "a + b", "y = a", "0", reduce_type="float32")(
             integers(3)
         )
+
+
+@pytest.mark.parametrize("identity", [[0], b"0", 1j, object()])
+def test_an_identity_that_is_neither_text_nor_a_number_is_refused(identity):
+    with pytest.raises(TypeError, match="identity must be a str, int, float or None"):
+        ew.ReductionKernel("T x", "T y", "x", "a + b", "y = a", identity)
