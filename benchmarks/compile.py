@@ -52,7 +52,7 @@ import sys, time
 start = time.perf_counter()
 import culaunch as cl
 loaded = time.perf_counter()
-cl.compile(sys.argv[1], arch=sys.argv[2], names=sys.argv[4:], cache=cl.Cache(sys.argv[3]))
+cl.compile(sys.argv[1], arch=sys.argv[2], names=sys.argv[4:], cache=cl.cache.Cache(sys.argv[3]))
 print(time.perf_counter() - loaded, loaded - start)
 """
 HEADERS = """
@@ -64,7 +64,7 @@ HIT_WITH_HEADERS = """
 import sys, time
 import culaunch as cl
 source, arch, dirs, path, plain = sys.argv[1:]
-cache = cl.Cache(path)
+cache = cl.cache.Cache(path)
 cl.compile(plain, arch=arch, cache=cache)
 start = time.perf_counter()
 cl.compile(source, arch=arch, include_dirs=[dirs], cache=cache)
@@ -78,7 +78,7 @@ nvrtc.supported_archs()  # the library is loaded: the race is about the key
 print("ready", flush=True)
 sys.stdin.readline()
 start = time.perf_counter()
-cl.compile(sys.argv[1], arch=sys.argv[2], cache=cl.Cache(sys.argv[3]))
+cl.compile(sys.argv[1], arch=sys.argv[2], cache=cl.cache.Cache(sys.argv[3]))
 print(time.perf_counter() - start)
 """
 
@@ -157,9 +157,9 @@ class Report:
 def measure_cold_and_warm(report: Report, root: Path, rounds: int) -> None:
     cl.compile(fresh(PLAIN), arch=ARCH, cache=False)  # loads NVRTC
     for name, source, names in (("plain", PLAIN, []), ("18 templates", TEMPLATES, NAMES)):
-        cache = cl.Cache(root / f"cold-{len(names)}")
+        cache = cl.cache.Cache(root / f"cold-{len(names)}")
 
-        def run(text: str, names: list[str] = names, cache: cl.Cache = cache) -> cl.Image:
+        def run(text: str, names: list[str] = names, cache: cl.cache.Cache = cache) -> cl.Image:
             return cl.compile(text, arch=ARCH, names=names, cache=cache)
 
         cold = [timed(lambda: run(fresh(source)))[0] for _ in range(rounds)]  # noqa: B023
@@ -184,7 +184,7 @@ def measure_headers(report: Report, root: Path, rounds: int, count: int) -> None
     include = root / "include"
     write_headers(include / "lib", count)
     time.sleep(2.1)  # until the files count as left alone
-    cache = cl.Cache(root / "headers")
+    cache = cl.cache.Cache(root / "headers")
 
     def run() -> cl.Image:
         return cl.compile(HEADERS, arch=ARCH, include_dirs=[include], cache=cache)
@@ -239,7 +239,9 @@ def measure_many(report: Report, rounds: int) -> None:
             requests = [fresh(TEMPLATES) for _ in range(8)]
 
             def run(requests: list[str] = requests, jobs: int = jobs) -> list[cl.Image]:
-                return cl.compile_many(requests, jobs=jobs, arch=ARCH, names=NAMES, cache=False)
+                return cl.compiling.compile_many(
+                    requests, jobs=jobs, arch=ARCH, names=NAMES, cache=False
+                )
 
             seconds.append(timed(run)[0])
         medians[jobs] = report.add(f"compile_many, 8 sources, jobs={jobs}", seconds)

@@ -94,7 +94,7 @@ def engine(name: str, workers: int, folder: str):
 
         ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
         try:
-            yield cl.RayExecutor(num_cpus=1)
+            yield cl.compiling.RayExecutor(num_cpus=1)
         finally:
             ray.shutdown()
     elif name == "mpi":
@@ -106,13 +106,15 @@ def engine(name: str, workers: int, folder: str):
 
 def compile_all(work, executor, path) -> float:
     start = time.perf_counter()
-    cl.compile_many(work, executor=executor, headers=HEADERS, arch=ARCH, cache=cl.Cache(path))
+    cl.compiling.compile_many(
+        work, executor=executor, headers=HEADERS, arch=ARCH, cache=cl.cache.Cache(path)
+    )
     return time.perf_counter() - start
 
 
 def compile_here(first: int, last: int, path: str) -> None:
     """Compile some of the requests in this process, one after the other."""
-    cache = cl.Cache(path)
+    cache = cl.cache.Cache(path)
     for request in requests(last - first, first):
         cl.compile(**request, headers=HEADERS, arch=ARCH, cache=cache)
 

@@ -89,7 +89,7 @@ def includes() -> list[str]:
         capture_output=True,
         text=True,
     ).stdout.strip()
-    return [f"-I{cl.include_dir()}", "-isystem", cuda, "-isystem", libinfo.find_include_path()]
+    return [f"-I{cl.cpp.include_dir()}", "-isystem", cuda, "-isystem", libinfo.find_include_path()]
 
 
 def seconds_of(command: list[str]) -> float:

@@ -84,7 +84,7 @@ def compiled(output: Path, *sources: Path) -> Path:
         capture_output=True,
         text=True,
     ).stdout.strip()
-    words = ["-std=c++17", "-O2", "-I", str(cl.include_dir()), "-isystem", cuda]
+    words = ["-std=c++17", "-O2", "-I", str(cl.cpp.include_dir()), "-isystem", cuda]
     if output.suffix == ".so":
         words += ["-shared", "-fPIC", "-DFAKE_DRIVER_LOG=0"]  # one that writes nothing down
     words += [*map(str, sources), "-o", str(output), "-ldl", "-pthread"]

@@ -144,7 +144,7 @@ def exported(made: Functions) -> Burst:
     made.allocates(made.bench.tensors[0], made.number)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "liballocates.so")
-        cl.export(made.allocates, path)
+        cl.ship.export(made.allocates, path)
         module = tvm_ffi.load_module(str(path))
     return _of_one_array(module.allocates, made)
 
@@ -166,7 +166,9 @@ def by_hand(made: Functions) -> Burst:
 def torch_op(made: Functions) -> Burst:
     if not hasattr(cl, "torch_op"):
         raise RuntimeError("this culaunch has no torch_op")
-    return _of_one_array(cl.torch_op("culaunch_benchmark::allocates", made.allocates), made)
+    return _of_one_array(
+        cl.frameworks.torch_op("culaunch_benchmark::allocates", made.allocates), made
+    )
 
 
 def custom_op(made: Functions) -> Burst:
@@ -212,7 +214,7 @@ def jax_tvm_ffi(made: Functions) -> Burst:
     made.allocates(made.bench.tensors[0], made.number)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "libtarget.so")
-        cl.export(made.allocates, path)
+        cl.ship.export(made.allocates, path)
         module = tvm_ffi.load_module(str(path))
     platform = "gpu" if jax.default_backend() == "gpu" else "cpu"
     words = ["rets", "args", "attrs.n"]

@@ -325,7 +325,7 @@ def measure(rows: Rows, rounds: int, *, quick: bool) -> tuple[dict[str, Any], li
             missing.append(f"{row}: {type(error).__name__}: {error}")
             continue
         for is_on in (True, False):
-            cl.set_graphs("auto" if is_on and not rows.bench.host_only else is_on)
+            cl.graph.set_graphs("auto" if is_on and not rows.bench.host_only else is_on)
             samples: dict[str, list[float]] = {name: [] for name in bursts}
             for index in range(rounds + 2):
                 for name, burst in bursts.items():
@@ -336,7 +336,7 @@ def measure(rows: Rows, rounds: int, *, quick: bool) -> tuple[dict[str, Any], li
                         samples[name].append(taken)
             for name, times in samples.items():
                 found.setdefault(row, {}).setdefault(name, []).append(median(times))
-    cl.set_graphs("auto")
+    cl.graph.set_graphs("auto")
     return found, missing
 
 
@@ -367,7 +367,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     found, missing = measure(rows, 2 if options.quick else options.rounds, quick=options.quick)
     print(f"{rows.bench.device}, driver for CUDA {rows.bench.driver_version / 1000:g}")
-    print(f"graphs: {cl.graph_status()}")
+    print(f"graphs: {cl.graph.graph_status()}")
     print(report(found))
     for line in missing:
         print(f"not measured: {line}")

@@ -29,7 +29,7 @@ peer, source, place = sys.argv[1:]
 if peer == "culaunch":
     import tvm_ffi.cpp
     import culaunch
-    load = lambda: culaunch.load_inline("add_one", source, functions="add_one",
+    load = lambda: culaunch.cpp.load_inline("add_one", source, functions="add_one",
                                         build_directory=place)
 elif peer == "tvm_ffi":
     import tvm_ffi.cpp
@@ -98,7 +98,11 @@ def preprocessed_lines(peer: str) -> int:
     if peer == "tvm_ffi":
         names = ("container/tensor", "dtype", "error", "extra/c_env_api", "function")
         text = "".join(f"#include <tvm/ffi/{name}.h>\n" for name in names)
-    includes = [str(cl.include_dir()), str(cuda_include_dir()), tvm_ffi.libinfo.find_include_path()]
+    includes = [
+        str(cl.cpp.include_dir()),
+        str(cuda_include_dir()),
+        tvm_ffi.libinfo.find_include_path(),
+    ]
     done = subprocess.run(
         [*find_cxx(), "-std=c++17", "-E", "-P", *(f"-I{one}" for one in includes), "-xc++", "-"],
         check=True,

@@ -170,7 +170,9 @@ class Bench:
 
         known = getattr(self, "_operators", {})
         if name not in known:
-            known[name] = cl.torch_op(f"reductions::{name}", self.fused[name], backward="auto")
+            known[name] = cl.frameworks.torch_op(
+                f"reductions::{name}", self.fused[name], backward="auto"
+            )
         self._operators = known
         return known[name]
 

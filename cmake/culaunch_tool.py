@@ -25,7 +25,7 @@ def embed(arguments: argparse.Namespace) -> None:
     """Write an object with an image."""
     import culaunch as cl
 
-    cl.embed(
+    cl.cpp.embed(
         arguments.image,
         arguments.output,
         arguments.name,

@@ -19,10 +19,10 @@ def layer_norm(x, weight, bias):
     return apart * scale * weight + bias
 
 
-softmax_op = cl.torch_op("norms::softmax", softmax, backward="auto")
-layer_norm_op = cl.torch_op("norms::layer_norm", layer_norm, backward="auto")
+softmax_op = cl.frameworks.torch_op("norms::softmax", softmax, backward="auto")
+layer_norm_op = cl.frameworks.torch_op("norms::layer_norm", layer_norm, backward="auto")
 
-device = "cuda" if cl.driver_name() == "cuda" else "cpu"  # the emulator takes CPU tensors
+device = "cuda" if cl.driver.driver_name() == "cuda" else "cpu"  # the emulator takes CPU tensors
 x = torch.randn(64, 1000, device=device, requires_grad=True)
 weight, bias = (torch.randn(1000, device=device, requires_grad=True) for _ in range(2))
 grad = torch.randn_like(x)

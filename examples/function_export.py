@@ -34,7 +34,7 @@ def scale(x: cl.Array("float32 | float64", "n"), factor: float):
 
 # Both element types that the annotation names, and both sides of every branch.
 scale.specialize()
-cl.export([scale], "libmylib.so")
+cl.ship.export([scale], "libmylib.so")
 
 library = tvm_ffi.load_module("./libmylib.so")
 x = cl.to_device(np.arange(1000, dtype=np.float32))

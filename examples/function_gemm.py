@@ -104,7 +104,7 @@ def make_gemm(kernel):
         cl.check((a.strides[0] % 8 == 0) & (b.strides[0] % 8 == 0), "rows must be 16 bytes apart")
         cl.check(a.is_aligned(16) & b.is_aligned(16), "arrays must begin at multiples of 16 bytes")
         c = cl.empty((m, n), "float32")
-        a_map, b_map = (cl.TensorMap.tiled(one, box=(TILE, 64)) for one in (a, b))
+        a_map, b_map = (cl.arguments.TensorMap.tiled(one, box=(TILE, 64)) for one in (a, b))
         grid = cl.ceildiv(n, TILE), cl.ceildiv(m, TILE)
         kernel[grid, 128](a_map, b_map, c, bias, m, n, k)
         return c

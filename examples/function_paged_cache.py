@@ -25,7 +25,7 @@ template <class T> __global__ void store(
 @cl.function
 def update(
     cache: cl.Array("float32 | float16 | bfloat16", "pages size heads dim"),
-    keys: cl.Array(cl.same("cache"), "tokens heads dim"),
+    keys: cl.Array(cl.dtype_of("cache"), "tokens heads dim"),
     slots: cl.Array("int64", "tokens"),
 ):
     """Write keys into the cache: the tokens' slots count over all pages."""

@@ -29,14 +29,14 @@ def scale(x: cl.Array("float32 | float64", "n"), factor: float):
 
 
 scale.specialize()  # both element types, both sides of n > 0: nothing is launched
-cl.save([scale], "scale.culib")
+cl.ship.save([scale], "scale.culib")
 
 # From here on nothing above is needed.
-lib = cl.load_library("scale.culib")
+lib = cl.ship.load_library("scale.culib")
 print(lib)
 x = cl.to_device(np.arange(1000, dtype=np.float32))
 assert np.array_equal(lib.scale(x, 3.0).numpy(), 3 * np.arange(1000, dtype=np.float32))
 assert lib.scale(cl.empty(0, "float64"), 3.0).size == 0
 
-wheel = cl.package("scale.culib", name="scale-kernels", version="1.0")
+wheel = cl.ship.package("scale.culib", name="scale-kernels", version="1.0")
 print(f"{wheel}: pip installs it, and import scale_kernels has scale(x, factor)")

@@ -15,12 +15,14 @@ template <class T> __global__ void multiply(T* z, const T* x, const T* y, int n)
     names=["multiply<float>", "multiply<double>"],
 )
 kernels = cl.load(image)
-device = "cuda" if cl.driver_name() == "cuda" else "cpu"  # the emulator's memory is the CPU's
+device = (
+    "cuda" if cl.driver.driver_name() == "cuda" else "cpu"
+)  # the emulator's memory is the CPU's
 
 
 # [function]
 @cl.function
-def product(x: cl.Array("float32 | float64", "n"), y: cl.Array(cl.same("x"), "n")):
+def product(x: cl.Array("float32 | float64", "n"), y: cl.Array(cl.dtype_of("x"), "n")):
     """z = x * y."""
     z = cl.empty_like(x)
     kernels[f"multiply<{x.dtype}>"][cl.ceildiv(x.size, 256), 256](z, x, y, x.size)
@@ -33,7 +35,7 @@ def product_backward(grad, x, y):
     return product(grad, y), product(grad, x)
 
 
-op = cl.torch_op("mylib::product", product)
+op = cl.frameworks.torch_op("mylib::product", product)
 print(op.schema)
 print(op.dispatch)
 # [end]

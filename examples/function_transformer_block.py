@@ -243,7 +243,7 @@ def as_triton(cuda: Any = None) -> Any:
 
 def main() -> None:
     """Compare one step with torch."""
-    is_emulated = cl.driver_name() == "emulator"
+    is_emulated = cl.driver.driver_name() == "emulator"
     arguments = make_arguments("cpu" if is_emulated else "cuda", is_small=is_emulated)
     x, keys, values, weights, position = arguments
     block = as_function()
@@ -255,7 +255,7 @@ def main() -> None:
     torch.testing.assert_close(keys, expected_keys, rtol=2e-4, atol=2e-4)
     torch.testing.assert_close(values, expected_values, rtol=2e-4, atol=2e-4)
     launches = sum("[" in line and "](" in line for line in block.explain(*arguments).splitlines())
-    print(f"a transformer block of {launches} launches in one call, on {cl.driver_name()}")
+    print(f"a transformer block of {launches} launches in one call, on {cl.driver.driver_name()}")
 
 
 if __name__ == "__main__":

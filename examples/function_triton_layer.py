@@ -50,7 +50,7 @@ def layer(
     return out
 
 
-device = "cpu" if cl.driver_name() == "emulator" else "cuda"
+device = "cpu" if cl.driver.driver_name() == "emulator" else "cuda"
 for rows, size in ((4, 32), (3, 20), (1, 1), (0, 32), (4, 32)):
     x, weight, bias = (
         torch.randn(shape, device=device) for shape in ((rows, size), (size,), (size,))

@@ -8,7 +8,7 @@ import numpy as np
 import culaunch as cl
 
 # The package next to this file; an installed one, or one in a zip, works the same way.
-HEADERS = cl.Headers.from_package("vector_kernels", "include")
+HEADERS = cl.compiling.Headers.from_package("vector_kernels", "include")
 
 SOURCE = """
 #include <vector_kernels/axpy.cuh>

@@ -31,7 +31,7 @@ kernels.save("scale.culib")
 
 # This does not need Triton either.
 kernels = KernelSet.load("scale.culib")
-device = "cpu" if cl.driver_name() == "emulator" else "cuda"
+device = "cpu" if cl.driver.driver_name() == "emulator" else "cuda"
 for dtype in (torch.float32, torch.float16):
     x = torch.arange(1000, device=device).to(dtype)
     out = torch.empty_like(x)

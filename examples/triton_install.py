@@ -33,7 +33,7 @@ def twice(x, bias=None):
 culaunch.triton.install()
 
 # The emulated device's memory is the CPU's.
-x = torch.arange(1000.0, device="cpu" if cl.driver_name() == "emulator" else "cuda")
+x = torch.arange(1000.0, device="cpu" if cl.driver.driver_name() == "emulator" else "cuda")
 for _ in range(3):
     assert torch.equal(twice(x), 2 * x)
     assert torch.equal(twice(x, x), 3 * x)

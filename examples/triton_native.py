@@ -23,7 +23,7 @@ def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 # The emulated device's memory is the CPU's.
-device = "cpu" if cl.driver_name() == "emulator" else "cuda"
+device = "cpu" if cl.driver.driver_name() == "emulator" else "cuda"
 x = torch.randn(1000, device=device)
 y = torch.randn(1000, device=device)
 out = torch.empty_like(x)
@@ -34,4 +34,4 @@ assert torch.equal(out, x + y)
 out.zero_()
 add[lambda meta: (triton.cdiv(meta["n"], meta["BLOCK"]),)](x, y, out, n=1000, BLOCK=512)
 assert torch.equal(out, x + y)
-print(f"added {len(x)} numbers twice, on the driver {cl.driver_name()}")
+print(f"added {len(x)} numbers twice, on the driver {cl.driver.driver_name()}")

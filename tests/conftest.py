@@ -166,7 +166,7 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
     import culaunch as cl
 
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
-    cl.set_driver("emulator")
+    cl.driver.set_driver("emulator")
 
 
 @pytest.fixture(scope="session")

@@ -41,7 +41,7 @@ def test_a_kernel_between_all_reduces(tmp_path, has):
     emulated = {} if has("multi_gpu") else {"CUDA_VISIBLE_DEVICES": ""}
     said = run(tmp_path, *TORCHRUN, "2", EXAMPLES / "overlap.py", **emulated)
     assert sorted(line[:11] for line in said.splitlines()) == ["rank 0 of 2", "rank 1 of 2"]
-    assert cl.Cache(tmp_path / "c").info().entries == 1
+    assert cl.cache.Cache(tmp_path / "c").info().entries == 1
 
 
 @pytest.mark.gpu

@@ -43,11 +43,11 @@ def test_what_is_missing_is_named_with_the_command(found):
         ("cl.compile", "'culaunch[compile]'"),
         ("cl.empty", "numpy"),
         ("cl.to_device", "numpy"),
-        ("cl.set_driver", "'culaunch[emulator]'"),
-        ("cl.build", "'culaunch[embed]'"),
-        ("cl.build_inline", "'culaunch[embed]'"),
-        ("cl.load_inline", "'culaunch[embed]'"),
-        ("cl.stubs", "'culaunch[embed]'"),
+        ("cl.driver.set_driver", "'culaunch[emulator]'"),
+        ("cl.cpp.build", "'culaunch[embed]'"),
+        ("cl.cpp.build_inline", "'culaunch[embed]'"),
+        ("cl.cpp.load_inline", "'culaunch[embed]'"),
+        ("cl.cpp.stubs", "'culaunch[embed]'"),
         ("testing.assert_allclose", "numpy"),
         ("testing.reset_emulator", "'culaunch[emulator]'"),
         ("testing.use_driver", "'culaunch[emulator]'"),
@@ -64,6 +64,6 @@ def test_loading_on_the_emulator_says_so_too(found):
     error, _ = found["found"]["cl.load"]
     assert error == (
         "MissingDependencyError"
-        if found["found"]["cl.driver_name"][0] == "MissingDependencyError"
+        if found["found"]["cl.driver.driver_name"][0] == "MissingDependencyError"
         else "DriverNotFoundError"
     ) or os.path.exists("/dev/nvidiactl")

@@ -10,6 +10,7 @@ import pytest
 import culaunch as cl
 
 TREE = ast.parse(Path(cl.__file__).read_text())
+MODULES = [name for name, home in cl._HOME.items() if home == name]
 # The commands whose word is not a function of the API, and why.
 CLI_ONLY = {
     "demo": "shows the API",
@@ -70,14 +71,29 @@ def test_an_unknown_name_is_an_attribute_error():
         cl.lunch  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'Kernle': did you mean 'Kernel'\?"):
         cl.Kernle  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'kernle': did you mean 'kernel'\?"):
+        cl.kernle  # noqa: B018
 
 
 def test_what_completion_shows_is_public():
     shown = {name for name in dir(cl) if not name.startswith("_")}
     assert shown == set(cl.__all__)
-    assert {"elementwise", "testing", "triton"} <= shown
-    for face in (cl.elementwise, cl.testing, cl.triton):
-        assert dir(face) == sorted(face.__all__)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_public_module_shows_its_names_alone(module):
+    face = getattr(cl, module)
+    assert face.__doc__
+    assert len(face.__all__) == len(set(face.__all__))
+    assert [name for name in dir(face) if name[0] not in "_@"] == sorted(face.__all__)
+
+
+def test_an_object_has_one_public_place():
+    places = {}
+    for face in (cl, *(getattr(cl, module) for module in MODULES)):
+        for name in face.__all__:
+            places.setdefault(id(getattr(face, name)), set()).add(f"{face.__name__}.{name}")
+    assert [found for found in places.values() if len(found) > 1] == []
 
 
 def test_type_checkers_refuse_an_unknown_name():
@@ -91,7 +107,7 @@ def test_type_checkers_refuse_an_unknown_name():
 def test_the_commands_are_words_of_the_api():
     click = pytest.importorskip("click", reason="needs click")
     group = importlib.import_module("culaunch.cli._group").group
-    public = {*cl.__all__, *(path.stem for path in Path(cl.__file__).parent.glob("[a-z]*.py"))}
+    public = {*cl.__all__, *(name for module in MODULES for name in getattr(cl, module).__all__)}
     words = set(group.list_commands(click.Context(group)))
     assert words - set(CLI_ONLY) <= public
 
@@ -100,10 +116,15 @@ def test_the_options_are_words_of_the_api():
     """Those of every command that is a function of the API, a new one too."""
     click = pytest.importorskip("click", reason="needs click")
     group = importlib.import_module("culaunch.cli._group").group
+    public = {
+        name: getattr(face, name)
+        for face in (*(getattr(cl, module) for module in MODULES), cl)
+        for name in face.__all__
+    }
     functions = {
-        name: getattr(cl, name)
+        name: public[name]
         for name in group.list_commands(click.Context(group))
-        if callable(getattr(cl, name, None))
+        if callable(public.get(name))
     }
     assert functions.keys() >= CLI_OPTIONS.keys()
     for name, function in functions.items():

@@ -10,6 +10,7 @@ import pathlib
 import sys
 import tempfile
 import traceback
+import types
 
 BLOCKED = {
     "click", "cryptography", "cuda", "cupy", "fsspec", "jax", "lz4", "ml_dtypes", "numba", "numpy",
@@ -62,68 +63,72 @@ def enter(manager):
 
 
 CALLS = {
-    "cl.Cache": lambda: cl.Cache().info(),
-    "cl.Device": lambda: cl.Device(0).name,
+    "cl.cache.Cache": lambda: cl.cache.Cache().info(),
+    "cl.driver.Device": lambda: cl.driver.Device(0).name,
     "cl.DeviceArray": lambda: cl.DeviceArray((3,), "float32", None),
-    "cl.Headers": lambda: cl.Headers({"a.h": ""}),
+    "cl.compiling.Headers": lambda: cl.compiling.Headers({"a.h": ""}),
     "cl.Image": lambda: cl.Image(PTX).kernels,
     "cl.Module": lambda: cl.Module(cl.Image(PTX)),
     "cl.Stream": lambda: cl.Stream(),
-    "cl.TensorMap": lambda: cl.TensorMap.tiled(3, box=(1,)),
-    "cl.Progress": lambda: cl.Progress(1, 2, 0, 1.0).remaining,
-    "cl.load_report": lambda: str(cl.load_report()),
-    "cl.peer": lambda: cl.peer([1.0]),
-    "cl.preload": lambda: cl.preload(cl.Image(PTX)),
-    "cl.RayExecutor": lambda: cl.RayExecutor(),
-    "cl.RemoteCache": lambda: cl.Cache(remote=cl.RemoteCache("file:///nowhere")).info(),
-    "cl.RemoteCache keys": lambda: cl.RemoteCache("s3://b", keys="RW" + "A" * 54),
-    "cl.cmake_dir": lambda: cl.cmake_dir(),
+    "cl.arguments.TensorMap": lambda: cl.arguments.TensorMap.tiled(3, box=(1,)),
+    "cl.compiling.Progress": lambda: cl.compiling.Progress(1, 2, 0, 1.0).remaining,
+    "cl.profile.load_report": lambda: str(cl.profile.load_report()),
+    "cl.arguments.peer_array": lambda: cl.arguments.peer_array([1.0]),
+    "cl.ship.preload": lambda: cl.ship.preload(cl.Image(PTX)),
+    "cl.compiling.RayExecutor": lambda: cl.compiling.RayExecutor(),
+    "cl.cache.RemoteCache": lambda: cl.cache.Cache(
+        remote=cl.cache.RemoteCache("file:///nowhere")
+    ).info(),
+    "cl.cache.RemoteCache keys": lambda: cl.cache.RemoteCache("s3://b", keys="RW" + "A" * 54),
+    "cl.cpp.cmake_dir": lambda: cl.cpp.cmake_dir(),
     "cl.compile": lambda: cl.compile(CUDA, arch="sm_80", cache=False),
     "cl.compile nvcc": lambda: cl.compile(CUDA, arch="sm_80", cache=False, backend="nvcc"),
-    "cl.compile_many": lambda: cl.compile_many([CUDA], arch="sm_80"),
-    "cl.compile_many progress": lambda: cl.compile_many([CUDA], arch="sm_80", progress=True),
-    "cl.build": lambda: cl.build("m", __file__),
-    "cl.build_inline": lambda: cl.build_inline("m", "int x;"),
-    "cl.device_count": lambda: cl.device_count(),
-    "cl.devices": lambda: cl.devices(),
-    "cl.driver_name": lambda: cl.driver_name(),
-    "cl.embed": lambda: cl.embed(PTX, FOLDER / "k.o", "k"),
+    "cl.compiling.compile_many": lambda: cl.compiling.compile_many([CUDA], arch="sm_80"),
+    "cl.compiling.compile_many progress": lambda: cl.compiling.compile_many(
+        [CUDA], arch="sm_80", progress=True
+    ),
+    "cl.cpp.build": lambda: cl.cpp.build("m", __file__),
+    "cl.cpp.build_inline": lambda: cl.cpp.build_inline("m", "int x;"),
+    "cl.driver.device_count": lambda: cl.driver.device_count(),
+    "cl.driver.devices": lambda: cl.driver.devices(),
+    "cl.driver.driver_name": lambda: cl.driver.driver_name(),
+    "cl.cpp.embed": lambda: cl.cpp.embed(PTX, FOLDER / "k.o", "k"),
     "cl.empty": lambda: cl.empty(3, "float32"),
-    "cl.fatbin": lambda: cl.fatbin([PTX]),
+    "cl.compiling.fatbin": lambda: cl.compiling.fatbin([PTX]),
     "cl.Graph": lambda: enter(cl.Graph()),
-    "cl.graph_status": lambda: cl.graph_status(),
-    "cl.set_graphs": lambda: cl.set_graphs("auto"),
-    "cl.include_dir": lambda: cl.include_dir(),
+    "cl.graph.graph_status": lambda: cl.graph.graph_status(),
+    "cl.graph.set_graphs": lambda: cl.graph.set_graphs("auto"),
+    "cl.cpp.include_dir": lambda: cl.cpp.include_dir(),
     "cl.inspect": lambda: cl.inspect(PTX),
     "cl.link": lambda: cl.link(PTX, arch="sm_80"),
     "cl.load": lambda: cl.load(PTX),
-    "cl.load_inline": lambda: cl.load_inline("m", "int x;"),
-    "cl.set_driver": lambda: cl.set_driver("emulator"),
-    "cl.stubs": lambda: cl.stubs(__file__),
+    "cl.cpp.load_inline": lambda: cl.cpp.load_inline("m", "int x;"),
+    "cl.driver.set_driver": lambda: cl.driver.set_driver("emulator"),
+    "cl.cpp.stubs": lambda: cl.cpp.stubs(__file__),
     "cl.synchronize": lambda: cl.synchronize(),
     "cl.Event": lambda: cl.Event(),
-    "cl.Surface": lambda: cl.Surface([1.0]),
-    "cl.Texture": lambda: cl.Texture([1.0]),
-    "cl.benchmark": lambda: cl.benchmark(kernel),
-    "cl.tune": lambda: cl.tune(int, [{}]),
-    "cl.TunedConfigs": lambda: cl.TunedConfigs(),
-    "cl.Trial": lambda: cl.Trial({}),
-    "cl.Tuning": lambda: cl.Tuning("k", "d", (), "", []),
+    "cl.arguments.Surface": lambda: cl.arguments.Surface([1.0]),
+    "cl.arguments.Texture": lambda: cl.arguments.Texture([1.0]),
+    "cl.profile.benchmark": lambda: cl.profile.benchmark(kernel),
+    "cl.tuning.tune": lambda: cl.tuning.tune(int, [{}]),
+    "cl.tuning.TunedConfigs": lambda: cl.tuning.TunedConfigs(),
+    "cl.tuning.Trial": lambda: cl.tuning.Trial({}),
+    "cl.tuning.Tuning": lambda: cl.tuning.Tuning("k", "d", (), "", []),
     "cl.ceildiv": lambda: cl.ceildiv(7, 2),
     "cl.check": lambda: cl.check(True, "it is"),
-    "cl.doctor": lambda: cl.doctor(),
+    "cl.machine.doctor": lambda: cl.machine.doctor(),
     "cl.empty_like": lambda: cl.empty_like([1]),
     "cl.function": lambda: cl.function(kernel)(1),
     "cl.function_debugging": lambda: enter(cl.function_debugging()),
     "cl.launch_if": lambda: cl.launch_if(True, kernel),
-    "cl.load_library": lambda: cl.load_library(FOLDER / "none.culib"),
-    "cl.export": lambda: cl.export([], FOLDER / "none.so"),
-    "cl.jax_op": lambda: cl.jax_op(cl.function(kernel)),
-    "cl.torch_op": lambda: cl.torch_op("mylib::k", cl.function(kernel)),
-    "cl.save": lambda: cl.save([], FOLDER / "none.culib"),
+    "cl.ship.load_library": lambda: cl.ship.load_library(FOLDER / "none.culib"),
+    "cl.ship.export": lambda: cl.ship.export([], FOLDER / "none.so"),
+    "cl.frameworks.jax_op": lambda: cl.frameworks.jax_op(cl.function(kernel)),
+    "cl.frameworks.torch_op": lambda: cl.frameworks.torch_op("mylib::k", cl.function(kernel)),
+    "cl.ship.save": lambda: cl.ship.save([], FOLDER / "none.culib"),
     "cl.managed": lambda: cl.managed(3),
     "cl.next_power_of_2": lambda: cl.next_power_of_2(3),
-    "cl.package": lambda: cl.package(FOLDER / "none.culib", name="k", version="1.0"),
+    "cl.ship.package": lambda: cl.ship.package(FOLDER / "none.culib", name="k", version="1.0"),
     "cl.pinned": lambda: cl.pinned(3),
     "cl.zeros": lambda: cl.zeros(3),
     "cl.zeros_like": lambda: cl.zeros_like([1]),
@@ -149,15 +154,19 @@ CALLS = {
     "triton.TensorDescriptor": lambda: triton.TensorDescriptor(Tensor(), [8], [1], [8]),
     "triton.KernelSet": lambda: triton.KernelSet.load(FOLDER / "none.culib"),
 }
-MODULES = {"cl": cl, "testing": testing, "ew": ew, "triton": triton}
+MODULES = {"cl": cl, "ew": ew} | {
+    name if name in ("testing", "triton") else f"cl.{name}": getattr(cl, name)
+    for name in cl.__all__
+    if isinstance(getattr(cl, name), types.ModuleType) and name != "elementwise"
+}
 # Results of other calls, exceptions, and what is used inside a traced function alone.
 NOT_CALLED = {
     "CacheInfo", "GlobalVariable", "ImageInfo", "Inspection", "Kernel", "KernelAttributes",
-    "KernelInfo", "Launcher", "NativeKernel", "Occupancy", "ParamInfo", "Parameter", "Signature",
-    "JaxOperator", "from_compiled", "testing", "elementwise", "triton",
+    "KernelInfo", "Launcher", "NativeKernel", "Occupancy", "ParameterInfo", "Parameter",
+    "Signature", "JaxOperator", "from_compiled", "GraphStatus",
     "Array", "DType", "Library", "LoadReport", "LoadedFunction", "LoadedImage", "Diagnosis",
-    "Finding", "Function", "GraphNode", "Timing",
-    "VariableInfo", "TorchOperator", "same",
+    "Component", "Function", "GraphNode", "Timing",
+    "VariableInfo", "TorchOperator", "dtype_of",
     "Installation", "KernelReport", "Report",
 }  # fmt: skip
 
@@ -180,6 +189,7 @@ def main():
         for name in module.__all__
         if f"{short}.{name}" not in called
         and name not in NOT_CALLED
+        and not isinstance(getattr(module, name), types.ModuleType)
         and not name.endswith(("Error", "Warning"))
         and short != "ew"
     ]

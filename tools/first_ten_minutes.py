@@ -73,7 +73,7 @@ STAGES: dict[str, tuple[Step, ...]] = {
         Step(python(LOAD), r"pip install 'culaunch\[emulator\]'", 1, "emulator"),
         Step(python(LOAD), "did you mean 'emulator'", 1, "emulater"),
         Step(python(COMPILE), r"pip install 'culaunch\[compile\]'", 1),
-        Step(python("import culaunch as cl; cl.kernle"), "did you mean 'Kernel'", 1),
+        Step(python("import culaunch as cl; cl.Kernle"), "did you mean 'Kernel'", 1),
         Step("culaunch --help", r"pip install 'culaunch\[cli\]'", 2),
         Step("culaunch doctor", r"emulator +missing .*pip install numpy"),
         Step("culaunch inspect x", r"pip install 'culaunch\[cli\]'", 2),
@@ -105,13 +105,16 @@ STAGES: dict[str, tuple[Step, ...]] = {
     ),
     "remote": (
         Step(
-            python("import os, culaunch as cl; print(cl.RemoteCache('file://' + os.getcwd()).url)"),
+            python(
+                "import os; from culaunch.cache import RemoteCache; "
+                "print(RemoteCache('file://' + os.getcwd()).url)"
+            ),
             "file://",
         ),
     ),
     "embed": (
         Step(
-            python("import culaunch as cl; cl.load_inline('one', 'int one() { return 1; }', "
+            python("import culaunch as cl; cl.cpp.load_inline('one', 'int one() { return 1; }', "
                    "functions='one'); print('built')"),
             "built",
         ),

@@ -44,7 +44,7 @@ def main() -> int:
     for seed in range(options.first, options.first + options.count):
         text, given = random_ptx.program(seed), random_ptx.inputs(seed)
         with testing.use_driver("cuda"):
-            device = cl.Device(0)
+            device = cl.driver.Device(0)
             real = random_ptx.launch(cl, text, given)
         with testing.use_driver("emulator"):
             try:

@@ -117,9 +117,9 @@ bool SeePlace(const std::string& what, Place* place, const Operand& operand, DLD
   if (!place->driver->IsDeviceMemory(device.device_type)) {
     const std::string& name = place->driver->name();
     const char* const remedy =
-        name == "emulator"
-            ? "copy it to that driver's memory with culaunch.to_device(array)"
-            : "move it to the GPU, or choose the emulator with culaunch.set_driver(\"emulator\")";
+        name == "emulator" ? "copy it to that driver's memory with culaunch.to_device(array)"
+                           : "move it to the GPU, or choose the emulator with "
+                             "culaunch.driver.set_driver(\"emulator\")";
     PyErr_Format(PyExc_TypeError,
                  "%s is in memory of DLPack type %d, which the driver %s does not run on: %s",
                  what.c_str(), device.device_type, name.c_str(), remedy);

@@ -169,7 +169,7 @@ CompiledLayout* ElementwiseCall::FindKernel(const LayoutKey& key) {
   if (&compiled->kernel->state->driver() != place_.driver) {
     PyErr_Format(PyExc_RuntimeError,
                  "%U: the driver in use is no longer %s, whose memory the arrays are in: choose it "
-                 "again with culaunch.set_driver",
+                 "again with culaunch.driver.set_driver",
                  self_->name, place_.driver->name().c_str());
     Py_DECREF(kernel);
     delete compiled;

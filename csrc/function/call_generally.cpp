@@ -196,11 +196,11 @@ bool FunctionCall::GatherOperands(Kind& kind) {
       if (place_.driver == nullptr) return false;
       if (program.driver != place_.driver ||
           !place_.driver->IsDeviceMemory(place_.device.device_type)) {
-        PyErr_Format(PyExc_RuntimeError,
-                     "%U: its kernels are loaded with the driver %s, and the arrays are in memory "
-                     "of the driver %s: choose that with culaunch.set_driver, and load them there",
-                     state_.name.get(), program.driver->name().c_str(),
-                     place_.driver->name().c_str());
+        PyErr_Format(
+            PyExc_RuntimeError,
+            "%U: its kernels are loaded with the driver %s, and the arrays are in memory "
+            "of the driver %s: choose that with culaunch.driver.set_driver, and load them there",
+            state_.name.get(), program.driver->name().c_str(), place_.driver->name().c_str());
         return false;
       }
     }

@@ -19,7 +19,7 @@ extern "C" __global__ void neighbours(float* y, const float* x, int n) {
   if (i < n) y[i] = box[threadIdx.x] + box[threadIdx.x + 2];
 }
 """
-cl.set_driver("emulator")  # whatever is here: only it looks at every access
+cl.driver.set_driver("emulator")  # whatever is here: only it looks at every access
 n = 128
 x, y = np.ones(n, np.float32), np.zeros(n, np.float32)
 

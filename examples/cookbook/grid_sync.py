@@ -25,7 +25,7 @@ kernel = cl.load(cl.compile(SOURCE))["normalise"]
 # All blocks must be resident at once: as many as fit the device, and no more.
 block = 128
 blocks = kernel.occupancy(block).active_blocks
-grid = min(8, blocks * cl.devices()[0].attribute("multiprocessor_count"))
+grid = min(8, blocks * cl.driver.devices()[0].attribute("multiprocessor_count"))
 
 n = 10_000
 x = cl.to_device(np.ones(n, np.float32))

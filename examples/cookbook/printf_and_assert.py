@@ -20,7 +20,9 @@ x = cl.to_device(np.array([3, -1, 4, -1], np.int32))
 module["look"][1, 32](x, 4)
 cl.synchronize()  # a GPU prints when it is waited for
 
-if cl.driver_name() == "emulator":  # on a GPU a fault ends the use of the device in this process
+if (
+    cl.driver.driver_name() == "emulator"
+):  # on a GPU a fault ends the use of the device in this process
     said = ""
     try:
         module["check"][1, 4](x)

@@ -49,6 +49,6 @@ cl.synchronize()
 assert (y.numpy() == 7).all()
 
 # Without a profiler: times by events, and what the kernel uses.
-timing = cl.benchmark(launcher, y, x, 0.0, n, repeat=3, bytes=12 * n, flops=2 * n)
+timing = cl.profile.benchmark(launcher, y, x, 0.0, n, repeat=3, bytes=12 * n, flops=2 * n)
 print(timing)
 print(axpy.attributes())

@@ -20,6 +20,6 @@ print(cl.inspect("which.fatbin"))
 
 out = cl.zeros(1, "int32")
 cl.load("which.fatbin")["which"][1, 1](out)  # the driver takes what fits its device best
-arch = cl.devices()[0].arch
+arch = cl.driver.devices()[0].arch
 print(f"{arch} ran the code for sm_{out.numpy()[0]}")
 assert out.numpy()[0] == (90 if int(arch[3:].rstrip("af")) >= 90 else 80)

@@ -35,8 +35,8 @@ def clip(x: cl.Array("float32 | float64", "n"), low: float, high: float):
 
 
 clip.specialize()  # both element types are recorded: nothing is launched
-cl.save([clip], "clip.culib")
-wheel = cl.package("clip.culib", name="clip-kernels", version="1.0")
+cl.ship.save([clip], "clip.culib")
+wheel = cl.ship.package("clip.culib", name="clip-kernels", version="1.0")
 print(wheel, *sorted(zipfile.ZipFile(wheel).namelist()), sep="\n  ")
 
 # On the user's machine, `pip install` of the wheel puts the files here.

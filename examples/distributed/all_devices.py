@@ -16,7 +16,7 @@ __global__ void scale(float* x, float factor, int n) {
 )["scale"]
 
 # [devices]
-n, count = 10_000, cl.device_count()
+n, count = 10_000, cl.driver.device_count()
 parts = [cl.to_device(np.arange(n, dtype=np.float32), device=device) for device in range(count)]
 streams = [cl.Stream(device=device) for device in range(count)]
 for number, (part, stream) in enumerate(zip(parts, streams, strict=True), 1):

@@ -14,7 +14,7 @@ import torch.distributed as dist
 import culaunch as cl
 
 if not torch.cuda.is_available():
-    cl.set_driver("emulator")
+    cl.driver.set_driver("emulator")
 
 SOURCE = """
 // One step of SGD with the mean of the gradients that all ranks have summed.

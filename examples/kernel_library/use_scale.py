@@ -12,7 +12,7 @@ import tvm_ffi
 
 import culaunch as cl
 
-on_gpu = cl.driver_name() == "cuda"
+on_gpu = cl.driver.driver_name() == "cuda"
 library = tvm_ffi.load_module(sys.argv[1])
 
 if not on_gpu:

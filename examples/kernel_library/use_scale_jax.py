@@ -13,7 +13,7 @@ import tvm_ffi
 
 import culaunch as cl
 
-platform = "gpu" if cl.driver_name() == "cuda" else "cpu"
+platform = "gpu" if cl.driver.driver_name() == "cuda" else "cpu"
 library = tvm_ffi.load_module(sys.argv[1])
 # XLA allocates the result: it comes first, as in scale_into(y, x, factor).
 jax_tvm_ffi.register_ffi_target(

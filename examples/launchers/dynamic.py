@@ -30,7 +30,7 @@ void launch(tvm::ffi::String name, tvm::ffi::TensorView y, tvm::ffi::TensorView 
                           culaunch::ffi::Data(y), culaunch::ffi::Data(x), n);
 }
 """
-library = cl.load_inline("dynamic", CODE, functions=["load", "launch"])
+library = cl.cpp.load_inline("dynamic", CODE, functions=["load", "launch"])
 
 image = cl.compile(Path(__file__).with_name("add_one.cu"))
 library.load(image.data)

@@ -28,7 +28,9 @@ void add_one(tvm::ffi::TensorView y, tvm::ffi::TensorView x) {
   (config, culaunch::ffi::Data(y), culaunch::ffi::Data(x), n);
 }
 """
-library = cl.load_inline("embedded", CODE, functions="add_one", embed_cubin={"my_kernels": image})
+library = cl.cpp.load_inline(
+    "embedded", CODE, functions="add_one", embed_cubin={"my_kernels": image}
+)
 
 x = cl.to_device(np.arange(1000, dtype=np.float32))
 y = cl.empty(1000, np.float32)

@@ -36,7 +36,7 @@ void apply(tvm::ffi::TensorView y, tvm::ffi::TensorView x) {
    culaunch::ffi::Data(x), n);
 }
 """
-library = cl.load_inline("nvrtc", CODE, functions="apply", embed_cubin={"made": image})
+library = cl.cpp.load_inline("nvrtc", CODE, functions="apply", embed_cubin={"made": image})
 y = cl.empty(1000, np.float32)
 library.apply(y, x)
 assert np.allclose(y.numpy(), np.sqrt(np.arange(1000)))

@@ -11,9 +11,9 @@ from triton_kernel import compile_square
 import culaunch as cl
 
 # The cubin is for one architecture; the PTX for that one and later ones, and the emulator.
-compiled = compile_square(int(cl.devices()[0].arch.removeprefix("sm_")))
+compiled = compile_square(int(cl.driver.devices()[0].arch.removeprefix("sm_")))
 metadata = compiled.metadata
-image = compiled.asm["cubin"] if cl.driver_name() == "cuda" else compiled.asm["ptx"].encode()
+image = compiled.asm["cubin"] if cl.driver.driver_name() == "cuda" else compiled.asm["ptx"].encode()
 
 CODE = """
 CULAUNCH_EMBED_CUBIN(triton_kernels);
@@ -39,7 +39,7 @@ void square(tvm::ffi::TensorView y, tvm::ffi::TensorView x) {
   if (code != CUDA_SUCCESS) kernel.Throw(code, config);
 }
 """
-library = cl.load_inline(
+library = cl.cpp.load_inline(
     "triton_embedded",
     CODE,
     functions="square",

@@ -36,7 +36,7 @@ inline bool StartEmulator() {
   const int state = ensure();
   run("exec('''try:\n"
       "    import culaunch\n"
-      "    culaunch.driver_name()\n"
+      "    culaunch.driver.driver_name()\n"
       "except ImportError:\n"
       "    pass\n"
       "''', {})");

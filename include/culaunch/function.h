@@ -1,5 +1,6 @@
-// The building blocks of exported functions (culaunch.export): the arguments of a call, numbers by
-// Python's rules, arrays, launches. Needs the headers of apache-tvm-ffi, like culaunch/tvm_ffi.h.
+// The building blocks of exported functions (culaunch.ship.export): the arguments of a call,
+// numbers by Python's rules, arrays, launches. Needs the headers of apache-tvm-ffi, like
+// culaunch/tvm_ffi.h.
 #pragma once
 
 #include <tvm/ffi/any.h>

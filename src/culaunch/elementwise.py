@@ -13,7 +13,6 @@ array([2., 2., 2.], dtype=float32)
 from __future__ import annotations
 
 from culaunch._elementwise.dtypes import (
-    DType,
     bfloat16,
     complex64,
     complex128,
@@ -130,7 +129,6 @@ from culaunch._elementwise.template import TemplateKernel, kernel
 from culaunch._elementwise.trace import Value, where
 
 __all__ = [
-    "DType",
     "ElementwiseFunction",
     "Fused",
     "Lowered",

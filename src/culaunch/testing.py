@@ -210,7 +210,7 @@ def use_driver(name: str, *, strict: bool | None = None) -> Iterator[None]:
     Parameters
     ----------
     name : str
-        A name for :func:`culaunch.set_driver`.
+        A name for :func:`culaunch.driver.set_driver`.
     strict : bool, optional
         Make the emulator refuse NumPy arrays and CPU tensors, as a GPU does. Kernels then accept
         arrays of :func:`culaunch.empty`, :func:`culaunch.to_device` and
@@ -221,7 +221,7 @@ def use_driver(name: str, *, strict: bool | None = None) -> Iterator[None]:
     --------
     >>> from culaunch import testing
     >>> with testing.use_driver("emulator"):
-    ...     cl.driver_name()
+    ...     cl.driver.driver_name()
     'emulator'
     """
     if strict is not None:

@@ -25,7 +25,7 @@ def save(path):
 
 
 def embed(path):
-    cl.embed(PTX, path, "kernels")
+    cl.cpp.embed(PTX, path, "kernels")
 
 
 def library(path):

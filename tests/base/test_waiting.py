@@ -72,7 +72,7 @@ INLINE = """
 import culaunch as cl
 from culaunch._base import waiting
 waiting.DELAY, waiting._EVERY = 0.01, 0.01
-cl.build_inline("twice", "int64_t twice(int64_t x) { return 2 * x; }", functions=["twice"],
+cl.cpp.build_inline("twice", "int64_t twice(int64_t x) { return 2 * x; }", functions=["twice"],
                 flags=["-O0"], build_directory=FOLDER)
 """
 

@@ -43,8 +43,8 @@ def machine(tmp_path):
         nonlocal count
         count += 1
         if isinstance(remote, str):
-            remote = cl.RemoteCache(remote, **more)
-        return cl.Cache(tmp_path / f"machine{count}", remote=remote)
+            remote = cl.cache.RemoteCache(remote, **more)
+        return cl.cache.Cache(tmp_path / f"machine{count}", remote=remote)
 
     return make
 

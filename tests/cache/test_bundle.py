@@ -31,7 +31,7 @@ def run(*command, code=0, **environment):
 @pytest.mark.needs("cuda.bindings")
 def test_the_second_start_on_a_fresh_machine_compiles_nothing(tmp_path):
     shipped, first, fresh = (str(tmp_path / name) for name in ("shipped", "first", "fresh"))
-    other = cl.Cache(first)
+    other = cl.cache.Cache(first)
     other.store("0" * 64, cl.Image(b".version 8.0\n"))  # of another program
     command = ("-m", "culaunch", "bundle", shipped, "--", sys.executable, "-c", PROGRAM)
     assert run(*command, CULAUNCH_CACHE_DIR=first).stdout == f"packed 5 entries into {shipped}\n"
@@ -41,7 +41,7 @@ def test_the_second_start_on_a_fresh_machine_compiles_nothing(tmp_path):
         assert stat.S_IMODE(mode) == 0o644, "whoever runs the program may read it"
     done = run("-c", PROGRAM, CULAUNCH_CACHE_DIR=fresh, CULAUNCH_CACHE_SHIPPED=shipped)
     assert done.stderr == ""
-    assert cl.Cache(fresh).info().entries == 0, "what is compiled would be kept there"
+    assert cl.cache.Cache(fresh).info().entries == 0, "what is compiled would be kept there"
     # A program that used what was shipped can be packed again.
     command = ("-m", "culaunch", "bundle", f"{shipped}2", "--", sys.executable, "-c", PROGRAM)
     run(*command, CULAUNCH_CACHE_DIR=fresh, CULAUNCH_CACHE_SHIPPED=shipped)
@@ -50,7 +50,7 @@ def test_the_second_start_on_a_fresh_machine_compiles_nothing(tmp_path):
 
 def test_a_record_is_what_was_used(tmp_path, image, key, monkeypatch):
     record = tmp_path / "record"
-    cache = cl.Cache(tmp_path / "cache")
+    cache = cl.cache.Cache(tmp_path / "cache")
     cache.store(key(9), image(9))
     monkeypatch.setenv("CULAUNCH_CACHE_RECORD", str(record))
     for _ in range(3):
@@ -59,12 +59,12 @@ def test_a_record_is_what_was_used(tmp_path, image, key, monkeypatch):
     cache.lookup(key(5))
     assert record.read_text() == f"{key(1)}\n{key(9)}\n"
     assert cache.bundle(tmp_path / "out", record) == 2
-    packed = cl.Cache(tmp_path / "other", shipped=tmp_path / "out")
+    packed = cl.cache.Cache(tmp_path / "other", shipped=tmp_path / "out")
     assert packed.lookup(key(9)) == image(9)
 
 
 def test_what_cannot_be_packed(tmp_path, image, key):
-    cache = cl.Cache(tmp_path / "cache")
+    cache = cl.cache.Cache(tmp_path / "cache")
     cache.store(key(1), image(1))
     record = tmp_path / "record"
     record.write_text(f"{key(1)}\n{key(2)}\n")
@@ -88,7 +88,7 @@ def test_what_cannot_be_packed(tmp_path, image, key):
 
 def test_a_record_that_cannot_be_written_is_a_warning(tmp_path, image, key, monkeypatch):
     monkeypatch.setenv("CULAUNCH_CACHE_RECORD", str(tmp_path / "none" / "record"))
-    cache = cl.Cache(tmp_path / "cache")
+    cache = cl.cache.Cache(tmp_path / "cache")
     with pytest.warns(cl.CacheWarning, match="cannot record the use of the cache"):
         assert cache.get_or_make(key(1), lambda: image(1)) == image(1)
 

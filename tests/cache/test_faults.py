@@ -53,7 +53,7 @@ def test_no_room_here_and_none_on_the_shared_disk(tmp_path):
         """
 import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-cache = cl.Cache(sys.argv[1], remote="file://" + sys.argv[2])
+cache = cl.cache.Cache(sys.argv[1], remote="file://" + sys.argv[2])
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     for n in range(5):
@@ -75,7 +75,7 @@ for one in said:
 
 def test_a_bundle_names_what_the_disk_had_no_room_for(tmp_path, image, key, monkeypatch):
     record = tmp_path / "record"
-    cache = cl.Cache(tmp_path / "cache", remote=False)
+    cache = cl.cache.Cache(tmp_path / "cache", remote=False)
     monkeypatch.setenv("CULAUNCH_CACHE_RECORD", str(record))
     cache.get_or_make(key(1), lambda: image(1))
     with no_file_larger_than(20), pytest.raises(OSError, match="File too large") as caught:
@@ -88,7 +88,7 @@ def test_a_bundle_names_what_the_disk_had_no_room_for(tmp_path, image, key, monk
 def test_a_record_has_whole_lines_on_a_full_disk(tmp_path, image, key, monkeypatch):
     """The start of a line would spoil the one after it, and the whole record."""
     record = tmp_path / "record"
-    cache = cl.Cache(tmp_path / "cache", remote=False)
+    cache = cl.cache.Cache(tmp_path / "cache", remote=False)
     for number in range(5):
         cache.store(key(number), image(number))
     monkeypatch.setenv("CULAUNCH_CACHE_RECORD", str(record))
@@ -119,7 +119,7 @@ def test_a_pull_says_that_there_is_no_room(machine, shared, image, key, tmp_path
 
 def test_a_push_says_that_there_is_no_room(machine, shared, image, key, tmp_path):
     cache = machine(shared)
-    other = cl.Cache(cache.path, remote=False)
+    other = cl.cache.Cache(cache.path, remote=False)
     other.store(key(1), image(1))
     with (
         no_file_larger_than(20),
@@ -149,7 +149,7 @@ def test_a_file_system_without_locks(error, tmp_path, image, key, monkeypatch):
         raise OSError(error, os.strerror(error))
 
     monkeypatch.setattr(lock, "_set", refuse)
-    cache = cl.Cache(tmp_path, remote=False)
+    cache = cl.cache.Cache(tmp_path, remote=False)
     both = threading.Barrier(2, timeout=20)
     found = []
 
@@ -199,7 +199,7 @@ def test_two_users_of_a_shared_folder(machine, image, key, never):
         assert first.remote.flush()
         os.seteuid(12345)
         try:
-            second = cl.Cache(os.path.join(other, "cache"), remote=shared)
+            second = cl.cache.Cache(os.path.join(other, "cache"), remote=shared)
             assert second.get_or_make(one, never) == image(1)
             second.get_or_make(two, lambda: image(2))
             assert second.remote.flush()
@@ -242,7 +242,7 @@ sys.path.insert(0, sys.argv[2])
 import servers
 servers.register()
 servers.GATE["sleep"] = 1000.0
-cache = cl.Cache(sys.argv[1], remote=cl.RemoteCache("bad://slow", timeout=0.3))
+cache = cl.cache.Cache(sys.argv[1], remote=cl.cache.RemoteCache("bad://slow", timeout=0.3))
 print(len(cache.get_or_make("0" * 64, lambda: image(1)).data))
 """,
         tmp_path,
@@ -256,7 +256,7 @@ print(len(cache.get_or_make("0" * 64, lambda: image(1)).data))
 def test_a_home_that_cannot_be_written_to(tmp_path):
     said = run(
         """
-cache = cl.Cache()
+cache = cl.cache.Cache()
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     assert cache.get_or_make("0" * 64, lambda: image(1)) == image(1)

@@ -57,8 +57,8 @@ def test_what_killed_writers_left_in_a_shared_folder(machine, shared, image, key
 
 
 def test_a_table_has_a_lock_beside_it(tmp_path):
-    table = cl.TunedConfigs(tmp_path / "t.json")
+    table = cl.tuning.TunedConfigs(tmp_path / "t.json")
     with cl.testing.use_driver("emulator"):
-        cl.tune(lambda n: None, [{"n": 1}], key=(1,), table=table)
+        cl.tuning.tune(lambda n: None, [{"n": 1}], key=(1,), table=table)
     assert sorted(os.listdir(tmp_path)) == ["t.json", "t.json.lock"]
     assert (tmp_path / "t.json.lock").stat().st_size == 0

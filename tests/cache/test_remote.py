@@ -74,7 +74,7 @@ def test_processes_of_two_machines_compile_each_key_once_a_machine(shared, tmp_p
 def test_a_process_that_ends_writes_what_it_compiled(shared, tmp_path, key):
     program = (
         "import culaunch as cl, sys\n"
-        "cache = cl.Cache(sys.argv[1], remote=sys.argv[2])\n"
+        "cache = cl.cache.Cache(sys.argv[1], remote=sys.argv[2])\n"
         "for n in range(40):\n"
         "    cache.store(f'{n:064x}', cl.Image(b'.version 8.0\\n//' + b'x' * 10000))\n"
     )
@@ -186,7 +186,7 @@ def test_a_slow_server_does_not_hold_up_who_compiles(bad, machine, image, key):
 
 
 def test_push_pull(shared, machine, image, key, tmp_path):
-    alone = cl.Cache(tmp_path / "machine1", remote=False)
+    alone = cl.cache.Cache(tmp_path / "machine1", remote=False)
     for number in range(5):
         alone.store(key(number), image(number))
     with pytest.raises(ValueError, match="has no remote one"):
@@ -209,19 +209,19 @@ def test_push_to_what_fails_says_so(bad, machine, image, key):
 
 
 def test_the_environment_says_which(shared, monkeypatch, tmp_path):
-    assert cl.Cache(tmp_path).remote is None
+    assert cl.cache.Cache(tmp_path).remote is None
     monkeypatch.setenv("CULAUNCH_CACHE_REMOTE", shared)
     monkeypatch.setenv("CULAUNCH_CACHE_REMOTE_TIMEOUT", "2.5")
-    assert cl.Cache(tmp_path).remote == cl.RemoteCache(shared, timeout=2.5)
-    assert cl.Cache(tmp_path, remote=False).remote is None
+    assert cl.cache.Cache(tmp_path).remote == cl.cache.RemoteCache(shared, timeout=2.5)
+    assert cl.cache.Cache(tmp_path, remote=False).remote is None
     monkeypatch.setenv("CULAUNCH_CACHE_REMOTE_TIMEOUT", "soon")
     with pytest.warns(cl.CacheWarning, match=r"no remote cache is used.*'soon'"):
-        assert cl.Cache(tmp_path).remote is None
+        assert cl.cache.Cache(tmp_path).remote is None
     monkeypatch.setenv("CULAUNCH_CACHE_REMOTE_TIMEOUT", "1")
     # What should be signed is not used unsigned because the key is mistyped.
     monkeypatch.setenv("CULAUNCH_CACHE_REMOTE_KEYS", "RWoops")
     with pytest.warns(cl.CacheWarning, match="no remote cache is used"):
-        assert cl.Cache(tmp_path).remote is None
+        assert cl.cache.Cache(tmp_path).remote is None
 
 
 def test_a_kind_of_url_that_nothing_serves(machine, image, key):
@@ -233,7 +233,7 @@ def test_a_kind_of_url_that_nothing_serves(machine, image, key):
 
 
 def test_it_crosses_to_workers(shared, tmp_path):
-    cache = cl.Cache(tmp_path, remote=cl.RemoteCache(shared, timeout=2))
+    cache = cl.cache.Cache(tmp_path, remote=cl.cache.RemoteCache(shared, timeout=2))
     there = pickle.loads(pickle.dumps(cache))
     assert there.remote == cache.remote
     assert pickle.loads(pickle.dumps(cache)) is there, "one object in a process"
@@ -241,28 +241,28 @@ def test_it_crosses_to_workers(shared, tmp_path):
 
 
 def test_a_password_is_not_shown():
-    remote = cl.RemoteCache("https://me:secret@host/path?token=abc")
-    assert repr(remote) == "<culaunch.RemoteCache 'https://host/path'>"
+    remote = cl.cache.RemoteCache("https://me:secret@host/path?token=abc")
+    assert repr(remote) == "<culaunch.cache.RemoteCache 'https://host/path'>"
     assert not remote._server.is_written
 
 
 def test_mistakes(tmp_path):
     for url in (None, 3, b"file:///x"):
         with pytest.raises(TypeError, match="url must be a str"):
-            cl.RemoteCache(url)
+            cl.cache.RemoteCache(url)
     for url in ("", "bucket", "s3:/bucket", "s3://", "s3://a\0b", "/shared"):
         with pytest.raises(ValueError, match="url must be such as"):
-            cl.RemoteCache(url)
+            cl.cache.RemoteCache(url)
     for timeout in (0, -1, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="timeout must be a positive number"):
-            cl.RemoteCache("s3://b", timeout=timeout)
+            cl.cache.RemoteCache("s3://b", timeout=timeout)
     with pytest.raises(TypeError, match="write must be True or False"):
-        cl.RemoteCache("s3://b", write="no")
+        cl.cache.RemoteCache("s3://b", write="no")
     with pytest.raises(TypeError, match="keys must be public keys"):
-        cl.RemoteCache("s3://b", keys=3)
+        cl.cache.RemoteCache("s3://b", keys=3)
     with pytest.raises(ValueError, match="neither a public key of minisign nor a file"):
-        cl.RemoteCache("s3://b", keys="RW" + "A" * 54)
+        cl.cache.RemoteCache("s3://b", keys="RW" + "A" * 54)
     with pytest.raises(FileNotFoundError):
-        cl.RemoteCache("s3://b", signing_key=tmp_path / "none")
+        cl.cache.RemoteCache("s3://b", signing_key=tmp_path / "none")
     with pytest.raises(TypeError, match=r"remote must be a URL, a .*RemoteCache, or False"):
-        cl.Cache(tmp_path, remote=True)
+        cl.cache.Cache(tmp_path, remote=True)

@@ -28,7 +28,7 @@ sys.stdin.read()
 USER = """
 import sys
 import culaunch as cl
-cache = cl.Cache(sys.argv[1])
+cache = cl.cache.Cache(sys.argv[1])
 made = []
 def image(n):
     made.append(n)

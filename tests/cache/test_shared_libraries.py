@@ -188,15 +188,17 @@ def test_another_platform_and_entries_that_mean_nothing(monkeypatch):
 def test_push_and_pull(on, shared, key_pair, tmp_path):
     secret, public = key_pair()
     assert on("one") == (b"ELF", 1)
-    one, two = cl.Cache(tmp_path / "one", remote=False), tmp_path / "two"
+    one, two = cl.cache.Cache(tmp_path / "one", remote=False), tmp_path / "two"
     assert one.path == str(tmp_path / "one")
-    unsigned = cl.Cache(one.path, remote=cl.RemoteCache(shared))
+    unsigned = cl.cache.Cache(one.path, remote=cl.cache.RemoteCache(shared))
     assert unsigned.push() == 0
-    signing = cl.Cache(one.path, remote=cl.RemoteCache(shared, signing_key=secret, keys=public))
+    signing = cl.cache.Cache(
+        one.path, remote=cl.cache.RemoteCache(shared, signing_key=secret, keys=public)
+    )
     assert signing.push() == 1
     assert signing.push() == 0
-    assert cl.Cache(two, remote=cl.RemoteCache(shared)).pull() == 0
-    believing = cl.Cache(two, remote=cl.RemoteCache(shared, keys=public))
+    assert cl.cache.Cache(two, remote=cl.cache.RemoteCache(shared)).pull() == 0
+    believing = cl.cache.Cache(two, remote=cl.cache.RemoteCache(shared, keys=public))
     assert believing.pull() == 1
     assert believing.pull() == 0
     assert believing.info().libraries == 1
@@ -210,14 +212,16 @@ def test_a_bundle_has_libraries(on, tmp_path, monkeypatch):
     assert on("one") == (b"ELF", 1)
     assert record.read_text().startswith(f"inline/lib-{KEY[:32]}/lib-")
     shipped = tmp_path / "shipped"
-    assert cl.Cache(tmp_path / "one").bundle(shipped, record) == 1
+    assert cl.cache.Cache(tmp_path / "one").bundle(shipped, record) == 1
     for at, _, names in os.walk(shipped):
         for name in names:
             assert stat.S_IMODE(os.stat(os.path.join(at, name)).st_mode) == 0o644
     assert on("fresh", shipped=shipped, content=b"other") == (b"ELF", 0)
     assert not (tmp_path / "fresh" / "inline").exists()
     # What was shipped can be packed again by a program that used it.
-    assert cl.Cache(tmp_path / "fresh", shipped=shipped).bundle(tmp_path / "again", record) == 1
+    assert (
+        cl.cache.Cache(tmp_path / "fresh", shipped=shipped).bundle(tmp_path / "again", record) == 1
+    )
     Reads.headers = 2
     assert on("fresh", shipped=shipped, content=b"newer") == (b"newer", 1)
     (library,) = (tmp_path / "again").rglob("*.so")
@@ -236,7 +240,7 @@ def built(*args):
 
 if sys.argv[1] == "compiles nothing":
     inline.build_library = built
-module = cl.load_inline("seven", "int seven() { return 7; }", functions="seven")
+module = cl.cpp.load_inline("seven", "int seven() { return 7; }", functions="seven")
 assert module.seven() == 7
 """
 
@@ -266,7 +270,7 @@ def test_load_inline_on_two_machines(tmp_path, shared, key_pair):
     assert run("two", "compiles nothing", **keys) == ""
     assert "it was compiled" in run("three", "compiles nothing", code=1)
     run("four", "", CULAUNCH_CACHE_RECORD=str(tmp_path / "record"), **keys)
-    four = cl.Cache(tmp_path / "four")
+    four = cl.cache.Cache(tmp_path / "four")
     assert four.bundle(tmp_path / "shipped", tmp_path / "record") == 1
     shipped = {"CULAUNCH_CACHE_SHIPPED": str(tmp_path / "shipped"), "CULAUNCH_CACHE_REMOTE": ""}
     run("five", "compiles nothing", **shipped)

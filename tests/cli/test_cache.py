@@ -16,7 +16,7 @@ from culaunch._cache.note import NOTES, Note
 
 @pytest.fixture
 def cache(tmp_path):
-    cache = cl.Cache(tmp_path / "cache")
+    cache = cl.cache.Cache(tmp_path / "cache")
     for number in range(3):
         cache.store(f"{number:064x}", cl.Image(f".version 8.0\n// {number}\n".encode()))
     return cache

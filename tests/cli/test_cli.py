@@ -142,7 +142,7 @@ def test_the_doctor_needs_no_extra(as_json):
     result = run(code=code)
     assert result.returncode in (0, 1), result.stderr  # 1: something is broken here
     if as_json:
-        assert {one["name"] for one in json.loads(result.stdout)["findings"]} >= {"culaunch"}
+        assert {one["name"] for one in json.loads(result.stdout)["components"]} >= {"culaunch"}
     else:
         assert result.stdout.startswith("this installation\n")
 
@@ -278,8 +278,8 @@ def test_every_architecture_is_completed():
 def test_the_driver_is_an_option(monkeypatch):
     """It is where $CULAUNCH_DRIVER is, for this process and those that it starts."""
     done = run("doctor", "--driver", "emulator", "--json")
-    findings = {one["name"]: one["detail"] for one in json.loads(done.stdout)["findings"]}
-    assert "CULAUNCH_DRIVER=emulator" in findings["environment"]
+    components = {one["name"]: one["detail"] for one in json.loads(done.stdout)["components"]}
+    assert "CULAUNCH_DRIVER=emulator" in components["environment"]
     wrong = run("run", "x.ptx", "--grid", "1", "--block", "1", "--driver", "cpu")
     assert wrong.returncode == 2
     assert wrong.stderr.endswith(

@@ -107,7 +107,7 @@ def test_the_cache_is_used_unless_told_not_to(culaunch, tmp_path):
     culaunch(*command, "--no-cache")
     assert not (tmp_path / "cache").exists()
     culaunch(*command)
-    assert cl.Cache(tmp_path / "cache").info().entries == 1
+    assert cl.cache.Cache(tmp_path / "cache").info().entries == 1
 
 
 @pytest.mark.slow

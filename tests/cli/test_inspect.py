@@ -249,7 +249,7 @@ def test_markup_in_a_path_or_a_name_is_text(tmp_path):
 def test_a_standard_output_that_is_full_is_an_error(ptx, tmp_path, json_too):
     small = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n"
     with cl.testing.use_driver("emulator"):
-        cl.save([], tmp_path / "k.culib", kernels=[cl.load(small)["k"]])
+        cl.ship.save([], tmp_path / "k.culib", kernels=[cl.load(small)["k"]])
     for path in (ptx, tmp_path / "k.culib"):
         with open("/dev/full", "wb") as full:
             done = subprocess.run(

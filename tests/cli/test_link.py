@@ -58,12 +58,12 @@ def test_standard_output(parts, monkeypatch):
 
 
 def test_the_doctor_prints_what_the_api_finds(monkeypatch):
-    finding = cl.Finding("launching", "driver", "missing", "none", "install one")
-    monkeypatch.setattr(cl, "doctor", lambda: cl.Diagnosis((finding,)), raising=False)
+    finding = cl.machine.Component("launching", "driver", "missing", "none", "install one")
+    monkeypatch.setattr(cl.machine, "doctor", lambda: cl.machine.Diagnosis((finding,)))
     assert run(doctor.command) == "launching\n  driver  missing  none: install one\n"
     assert '"remedy": "install one"' in run(doctor.command, "--json")
-    broken = cl.Finding("launching", "driver", "broken", "it fails")
-    monkeypatch.setattr(cl, "doctor", lambda: cl.Diagnosis((finding, broken)))
+    broken = cl.machine.Component("launching", "driver", "broken", "it fails")
+    monkeypatch.setattr(cl.machine, "doctor", lambda: cl.machine.Diagnosis((finding, broken)))
     result = CliRunner().invoke(doctor.command, [], standalone_mode=False)
     assert result.return_value == 1
     assert "  driver  BROKEN   it fails" in result.output

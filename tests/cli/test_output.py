@@ -50,7 +50,7 @@ def test_a_failed_compile_writes_nothing_to_standard_output(culaunch, tmp_path):
 def test_embed_writes_an_object_to_standard_output(culaunch, tmp_path):
     culaunch("compile", "kernel.cu", "-o", "k.cubin", "--arch", "sm_80")
     written, _ = culaunch("embed", "--cubin", "k.cubin", "--name", "kern", "-o", "-")
-    cl.embed(tmp_path / "k.cubin", tmp_path / "k.o", "kern")
+    cl.cpp.embed(tmp_path / "k.cubin", tmp_path / "k.o", "kern")
     assert written == (tmp_path / "k.o").read_bytes()
 
 

@@ -1,4 +1,4 @@
-"""``culaunch tune``: the answers of ``culaunch.tune``, from the shell."""
+"""``culaunch tune``: the answers of ``culaunch.tuning.tune``, from the shell."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def test_a_table_is_not_measured_again(tune):
     assert first["key"] == [100]
     assert "t.json has it" in tune(*words).stderr
     assert json.loads(tune(*words, "--again", "--json").stdout)["measured"]
-    kept = cl.TunedConfigs("t.json").find(100, device=first["device"])
+    kept = cl.tuning.TunedConfigs("t.json").find(100, device=first["device"])
     assert json.loads(json.dumps(kept)) == first["best"]
 
 

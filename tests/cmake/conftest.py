@@ -47,7 +47,7 @@ def configure(cmake):
     def run(source: Path, build: Path, *words: str, generator: str = "Ninja", **options) -> str:
         if generator == "Ninja" and not shutil.which("ninja"):
             pytest.skip("needs ninja")
-        own = [f"-Dculaunch_DIR={cl.cmake_dir()}", f"-DCULAUNCH_PYTHON={sys.executable}"]
+        own = [f"-Dculaunch_DIR={cl.cpp.cmake_dir()}", f"-DCULAUNCH_PYTHON={sys.executable}"]
         return cmake("-S", source, "-B", build, "-G", generator, *own, *words, **options)
 
     return run

@@ -104,7 +104,7 @@ def test_with_nvrtc_makefiles_and_a_subdirectory(cmake, configure, project, run_
 def test_the_tree_of_a_wheel(cmake, tmp_path):
     package = tmp_path / "lib" / "python3" / "site-packages" / "culaunch"
     shutil.copytree(Path(cl.__file__).parent, package, ignore=shutil.ignore_patterns("*.so"))
-    for name, place in (("include", cl.include_dir()), ("cmake", cl.cmake_dir())):
+    for name, place in (("include", cl.cpp.include_dir()), ("cmake", cl.cpp.cmake_dir())):
         if not (package / name).exists():
             shutil.copytree(place, package / name)
     image = tmp_path / "k.ptx"

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.needs("cmake", "ninja", "g++")
 def launchers(cmake, configure, tmp_path_factory, has):
     build = tmp_path_factory.mktemp("launchers")
     triton = "ON" if has("triton") else "OFF"
-    cubin = cl.devices()[0].arch.removeprefix("sm_") if has("gpu") else "80"
+    cubin = cl.driver.devices()[0].arch.removeprefix("sm_") if has("gpu") else "80"
     configure(
         EXAMPLES / "launchers",
         build,
@@ -111,7 +111,7 @@ def test_an_exported_function_from_a_program_that_was_not_built_for_it(
     kernel_library, run_recorded, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
-    cl.set_driver("emulator")
+    cl.driver.set_driver("emulator")
     image = cl.compile(
         """
 extern "C" __global__ void scale_f32(float* y, const float* x, float factor, long long n) {
@@ -131,7 +131,7 @@ extern "C" __global__ void scale_f32(float* y, const float* x, float factor, lon
 
     scale.specialize()
     library = tmp_path / "libscale.so"
-    cl.export(scale, library)
+    cl.ship.export(scale, library)
     (found,) = launches(run_recorded(kernel_library / "use_scale", library))
     assert "launch scale_f32 device=0 grid=8,1,1 block=128,1,1" in found
     assert found.endswith(" 00000040 e803000000000000")

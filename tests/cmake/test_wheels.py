@@ -77,7 +77,7 @@ def test_scikit_build_core(use_wheel, tmp_path, has):
     assert "-py3-none-" in wheel.name
     assert said.startswith("x must be in memory of the driver" if has("gpu") else "2497.5")
     (library,) = (tmp_path / "site" / "scale_kernels").glob("*.so")
-    assert "def scale(y: Array, x: Array, factor: float, /) -> None:" in cl.stubs(library)
+    assert "def scale(y: Array, x: Array, factor: float, /) -> None:" in cl.cpp.stubs(library)
 
 
 USE_SCALE_TORCH = """

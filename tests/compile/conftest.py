@@ -33,7 +33,7 @@ def scale():
 @pytest.fixture
 def cache(tmp_path):
     """An empty cache."""
-    return cl.Cache(tmp_path / "cache")
+    return cl.cache.Cache(tmp_path / "cache")
 
 
 @pytest.fixture

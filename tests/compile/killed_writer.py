@@ -24,7 +24,7 @@ def write_forever(cache, first):
 def main(path, kills):
     warnings.simplefilter("error")
     random.seed(1)
-    cache = cl.Cache(path)
+    cache = cl.cache.Cache(path)
     cache.store("f" * 64, make(-1))
     wrong, seen = [], 0
     for kill in range(kills):
@@ -32,7 +32,7 @@ def main(path, kills):
         first = max((int(name[:64], 16) for name in entries(path) if name[0] != "f"), default=0)
         child = os.fork()
         if child == 0:
-            write_forever(cl.Cache(path), first)
+            write_forever(cl.cache.Cache(path), first)
             os._exit(0)
         time.sleep(random.uniform(0.0005, 0.02))
         os.kill(child, signal.SIGKILL)

@@ -13,7 +13,7 @@ def image(number):
 
 
 def main(path, log, start, keys):
-    cache = cl.Cache(path)
+    cache = cl.cache.Cache(path)
     order = list(range(keys))
     random.seed(os.getpid())
     random.shuffle(order)

@@ -95,7 +95,7 @@ def test_verify_names_and_drops_bad_entries(cache, fake, key):
 
 def test_least_recently_used_go_first(tmp_path, fake, key):
     size = 1000
-    cache = cl.Cache(tmp_path / "cache", max_bytes=10 * size)
+    cache = cl.cache.Cache(tmp_path / "cache", max_bytes=10 * size)
     for number in range(9):
         cache.store(key(number), fake(number, size - 300))
         os.utime(f"{cache.path}/{key(number)}.entry", (0, 1000 + number))
@@ -110,10 +110,10 @@ def test_least_recently_used_go_first(tmp_path, fake, key):
 
 
 def test_shipped_directory_is_read_and_never_written(tmp_path, fake, key):
-    shipped = cl.Cache(tmp_path / "shipped")
+    shipped = cl.cache.Cache(tmp_path / "shipped")
     shipped.store(key(1), fake(1))
     before = os.listdir(shipped.path)
-    cache = cl.Cache(tmp_path / "cache", shipped=[shipped.path])
+    cache = cl.cache.Cache(tmp_path / "cache", shipped=[shipped.path])
     assert cache.get_or_make(key(1), pytest.fail) == fake(1)
     assert cache.get_or_make(key(2), lambda: fake(2)) == fake(2)
     assert os.listdir(shipped.path) == before
@@ -121,11 +121,11 @@ def test_shipped_directory_is_read_and_never_written(tmp_path, fake, key):
 
 
 def test_bad_shipped_entry_is_left_alone(tmp_path, fake, key):
-    shipped = cl.Cache(tmp_path / "shipped")
+    shipped = cl.cache.Cache(tmp_path / "shipped")
     shipped.store(key(1), fake(1))
     path = f"{shipped.path}/{key(1)}.entry"
     os.truncate(path, 60)
-    cache = cl.Cache(tmp_path / "cache", shipped=[shipped.path])
+    cache = cl.cache.Cache(tmp_path / "cache", shipped=[shipped.path])
     with pytest.warns(cl.CacheWarning, match="compiling again"):
         assert cache.get_or_make(key(1), lambda: fake(2)) == fake(2)
     assert os.path.getsize(path) == 60
@@ -145,7 +145,7 @@ def test_threads_make_a_key_once(cache, fake, key):
 
 
 def test_a_holder_that_hangs_is_waited_for_and_then_ignored(tmp_path, fake, key):
-    cache = cl.Cache(tmp_path / "cache", lock_timeout=0.1)
+    cache = cl.cache.Cache(tmp_path / "cache", lock_timeout=0.1)
     release = threading.Event()
     holding = threading.Event()
 
@@ -199,13 +199,13 @@ def test_default_directory(monkeypatch, variables, expected):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert cl.Cache().path == expected
+    assert cl.cache.Cache().path == expected
 
 
 def test_environment_sets_the_cap_and_the_shipped_directories(monkeypatch, tmp_path):
     monkeypatch.setenv("CULAUNCH_CACHE_MAX_SIZE", "512M")
     monkeypatch.setenv("CULAUNCH_CACHE_SHIPPED", f"{tmp_path}/a:{tmp_path}/b")
-    cache = cl.Cache(tmp_path / "cache")
+    cache = cl.cache.Cache(tmp_path / "cache")
     assert cache.max_bytes == 512 << 20
     assert cache.shipped == (f"{tmp_path}/a", f"{tmp_path}/b")
 
@@ -214,8 +214,8 @@ def test_environment_sets_the_cap_and_the_shipped_directories(monkeypatch, tmp_p
 def test_a_size_that_is_none_fails_no_compile_and_is_told_once(monkeypatch, tmp_path, size):
     monkeypatch.setenv("CULAUNCH_CACHE_MAX_SIZE", size + " ")
     with pytest.warns(cl.CacheWarning, match="CULAUNCH_CACHE_MAX_SIZE must be a size such as 512M"):
-        assert cl.Cache(tmp_path / "cache").max_bytes == 2 << 30
-    assert cl.Cache(tmp_path / "cache").max_bytes == 2 << 30
+        assert cl.cache.Cache(tmp_path / "cache").max_bytes == 2 << 30
+    assert cl.cache.Cache(tmp_path / "cache").max_bytes == 2 << 30
 
 
 @pytest.mark.parametrize(
@@ -240,12 +240,12 @@ def test_a_size_that_is_none_fails_no_compile_and_is_told_once(monkeypatch, tmp_
 )
 def test_an_argument_that_is_no_such_thing_is_named(tmp_path, error, argument, value):
     with pytest.raises(error, match=f"^{argument} must"):
-        cl.Cache(**{"path": tmp_path, argument: value})
+        cl.cache.Cache(**{"path": tmp_path, argument: value})
 
 
 @pytest.mark.parametrize("form", [str, Path])
 def test_one_shipped_directory_is_one_directory(tmp_path, form):
-    assert cl.Cache(tmp_path, shipped=form("/dir")).shipped == ("/dir",)
+    assert cl.cache.Cache(tmp_path, shipped=form("/dir")).shipped == ("/dir",)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_one_shipped_directory_is_one_directory(tmp_path, form):
     ],
 )
 def test_a_key_that_is_none_never_becomes_a_path(tmp_path, fake, error, bad):
-    cache = cl.Cache(tmp_path / "cache")
+    cache = cl.cache.Cache(tmp_path / "cache")
     outside = tmp_path / "evil.entry"
     outside.write_bytes(b"")
     for call in (
@@ -308,7 +308,7 @@ def test_a_right_digest_over_wrong_metadata_is_a_bad_entry(cache, fake, key, mon
 
 
 def test_use_decides_what_is_removed_even_within_a_minute(tmp_path, fake, key):
-    cache = cl.Cache(tmp_path / "cache", max_bytes=3000)
+    cache = cl.cache.Cache(tmp_path / "cache", max_bytes=3000)
     now = time.time()
     for number in range(3):
         cache.store(key(number), fake(number, 600))
@@ -359,7 +359,7 @@ def test_what_an_older_version_left_is_not_read_and_is_cleared(cache, fake, key)
 def test_what_is_said_of_a_cache_is_said_once(tmp_path, fake, key):
     (tmp_path / "cache").mkdir(mode=0o700)
     (tmp_path / "cache").chmod(0o770)
-    cache = cl.Cache(tmp_path / "cache")
+    cache = cl.cache.Cache(tmp_path / "cache")
     with pytest.warns(cl.CacheWarning, match="others may write to it"):
         cache.get_or_make(key(0), fake)
     # Any warning from here on would be an error.
@@ -374,7 +374,7 @@ def test_a_directory_outside_of_the_cache_goes_with_the_process(tmp_path):
     import os, warnings
     import culaunch as cl
     warnings.simplefilter("ignore")
-    found = cl.Cache(os.environ["TMPDIR"] + "/cache").private_directory("headers")
+    found = cl.cache.Cache(os.environ["TMPDIR"] + "/cache").private_directory("headers")
     child = os.fork()
     if child == 0:
         raise SystemExit

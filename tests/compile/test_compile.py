@@ -232,7 +232,8 @@ def test_the_emulator_gets_ptx(compiled, monkeypatch):
 def test_nothing_is_loaded_for_a_hit(tmp_path, scale):
     program = """
         import sys, culaunch as cl
-        cl.compile(sys.argv[1], arch="sm_80", names=["scale<float>"], cache=cl.Cache(sys.argv[2]))
+        cache = cl.cache.Cache(sys.argv[2])
+        cl.compile(sys.argv[1], arch="sm_80", names=["scale<float>"], cache=cache)
         print([name for name in ("cuda.bindings.nvrtc", "numpy", "torch") if name in sys.modules])
     """
     lines = [line.strip() for line in program.strip().splitlines()]
@@ -244,16 +245,16 @@ def test_nothing_is_loaded_for_a_hit(tmp_path, scale):
 def test_fatbin_of_images(scale, tmp_path):
     one = cl.compile(scale, arch="sm_80", names=["scale<int>"])
     two = cl.compile(PLAIN, arch="sm_90")
-    both = cl.fatbin([one, two])
+    both = cl.compiling.fatbin([one, two])
     assert both.arch == ("sm_80", "sm_90")
     assert both.names == one.names
     assert both.signatures == two.signatures
     with pytest.raises(ValueError, match="two for sm_80"):
-        cl.fatbin([one, one])
+        cl.compiling.fatbin([one, one])
     with pytest.raises(ValueError, match="not put into another"):
-        cl.fatbin([both])
+        cl.compiling.fatbin([both])
     with pytest.raises(ValueError, match="images is empty"):
-        cl.fatbin([])
+        cl.compiling.fatbin([])
 
 
 def test_a_warm_hit_takes_at_most_half_a_millisecond(compiled, scale, processor_time):

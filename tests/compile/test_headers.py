@@ -46,14 +46,14 @@ def test_from_a_directory(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"// {name}")
-    headers = cl.Headers.from_directory(tmp_path)
+    headers = cl.compiling.Headers.from_directory(tmp_path)
     assert sorted(headers) == ["my/a.h", "my/b.cuh", "my/noextension"]
     assert headers["my/b.cuh"] == "// my/b.cuh"
     with pytest.raises(NotADirectoryError):
-        cl.Headers.from_directory(tmp_path / "nothing")
+        cl.compiling.Headers.from_directory(tmp_path / "nothing")
     (tmp_path / "my/a.h").write_bytes(b"\xff")
     with pytest.raises(ValueError, match=r"my/a.h.* is not UTF-8"):
-        cl.Headers.from_directory(tmp_path)
+        cl.compiling.Headers.from_directory(tmp_path)
 
 
 def test_from_a_package_also_in_a_zip(tmp_path, monkeypatch):
@@ -65,15 +65,15 @@ def test_from_a_package_also_in_a_zip(tmp_path, monkeypatch):
         file.writestr("zipped_kernels/include/my/a.h", '#include "b.h"\n')
         file.writestr("zipped_kernels/include/my/b.h", "#define VALUE 12\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(archive)])
-    headers = cl.Headers.from_package("zipped_kernels", "include")
+    headers = cl.compiling.Headers.from_package("zipped_kernels", "include")
     assert sorted(headers) == ["my/a.h", "my/b.h"]
     assert value("#include <my/a.h>\n" + USE, headers=headers) == 12
     with pytest.raises(NotADirectoryError, match="zipped_kernels"):
-        cl.Headers.from_package("zipped_kernels", "nothing")
+        cl.compiling.Headers.from_package("zipped_kernels", "nothing")
 
 
 def test_joining():
-    joined = cl.Headers({"a.h": "1", "b.h": "2"}) | {"b.h": "3"}
+    joined = cl.compiling.Headers({"a.h": "1", "b.h": "2"}) | {"b.h": "3"}
     assert dict(joined) == {"a.h": "1", "b.h": "3"}
 
 

@@ -11,7 +11,7 @@ def driver(request, monkeypatch):
     """Launch on each driver."""
     monkeypatch.setenv("CULAUNCH_DRIVER", request.param)
     try:
-        return cl.driver_name()
+        return cl.driver.driver_name()
     except cl.DriverNotFoundError:
         if request.param == "cuda":
             raise
@@ -110,5 +110,5 @@ def test_nvcc(scale, cache):
 
 def test_many(scale, cache):
     requests = [{"source": scale, "names": [name]} for name in ("scale<float>", "scale<double>")]
-    first, _ = cl.compile_many(requests, cache=cache)
+    first, _ = cl.compiling.compile_many(requests, cache=cache)
     assert scaled(cl.load(first))

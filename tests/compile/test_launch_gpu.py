@@ -52,5 +52,5 @@ def test_ptx_to_cubin(scale, cache):
 
 def test_the_default_architecture_is_the_gpus(scale, cache):
     image = cl.compile(scale, names=["scale<float>"], cache=cache)
-    assert image.arch == (cl.devices()[0].arch,)
+    assert image.arch == (cl.driver.devices()[0].arch,)
     assert scaled(cl.load(image))

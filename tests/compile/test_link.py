@@ -213,4 +213,4 @@ def test_a_mistake_in_an_argument_of_link_is_named(error, keywords):
 @pytest.mark.parametrize("images", [None, 3, b".version 8.0", "k.cubin"])
 def test_a_fatbin_is_made_of_a_list(images):
     with pytest.raises(TypeError, match="images must be a list of images"):
-        cl.fatbin(images)
+        cl.compiling.fatbin(images)

@@ -25,9 +25,9 @@ def names(images):
 
 
 def test_order_is_that_of_the_requests(cache):
-    images = cl.compile_many(sources(6), jobs=3, arch="sm_80", cache=cache)
+    images = cl.compiling.compile_many(sources(6), jobs=3, arch="sm_80", cache=cache)
     assert names(images) == [f"k{number}()" for number in range(6)]
-    assert cl.compile_many([], arch="sm_80") == []
+    assert cl.compiling.compile_many([], arch="sm_80") == []
 
 
 def test_a_requests_own_arguments_win(cache, tmp_path):
@@ -37,14 +37,14 @@ def test_a_requests_own_arguments_win(cache, tmp_path):
         tmp_path / "two.cu",
         {"source": "__global__ void three() {}", "arch": "sm_90"},
     ]
-    one, two, three = cl.compile_many(requests, arch="sm_80", cache=cache)
+    one, two, three = cl.compiling.compile_many(requests, arch="sm_80", cache=cache)
     assert one.names == {"one<int>": "_Z3oneIiEvv"}
     assert names([two]) == ["two()"]
     assert (two.arch, three.arch) == (("sm_80",), ("sm_90",))
 
 
 def test_the_same_request_is_compiled_once(cache):
-    images = cl.compile_many(sources(1) * 8, jobs=4, arch="sm_80", cache=cache)
+    images = cl.compiling.compile_many(sources(1) * 8, jobs=4, arch="sm_80", cache=cache)
     assert len(set(map(id, images))) == 8
     assert len({image.data for image in images}) == 1
     assert cache.info().entries == 1
@@ -52,21 +52,21 @@ def test_the_same_request_is_compiled_once(cache):
 
 def test_progress(cache):
     seen = []
-    cl.compile_many(
+    cl.compiling.compile_many(
         sources(4), jobs=2, arch="sm_80", cache=cache, progress=lambda *a: seen.append(a)
     )
     assert [(now.done, now.total, now.failed) for (now,) in seen] == [
         (number, 4, 0) for number in (1, 2, 3, 4)
     ]
     assert seen[3][0].remaining == 0 < seen[3][0].elapsed
-    assert math.isnan(cl.Progress(0, 4, 0, 0.0).remaining)
-    assert cl.Progress(1, 4, 0, 2.0).remaining == 6.0
+    assert math.isnan(cl.compiling.Progress(0, 4, 0, 0.0).remaining)
+    assert cl.compiling.Progress(1, 4, 0, 2.0).remaining == 6.0
 
 
 def test_progress_counts_failures(cache):
     seen = []
     requests = ["oops;", *sources(1)]
-    cl.compile_many(
+    cl.compiling.compile_many(
         requests, jobs=1, arch="sm_80", cache=cache, progress=seen.append, return_exceptions=True
     )
     assert [(now.done, now.failed) for now in seen] == [(1, 1), (2, 1)]
@@ -77,8 +77,8 @@ import culaunch as cl
 from culaunch._base import waiting
 waiting._EVERY = 0.001
 sources = [f"__global__ void k{i}() {{}}" for i in range(3)]
-print(len(cl.compile_many([*sources, "oops;"], jobs=1, arch="sm_80", cache=False, progress=True,
-                          return_exceptions=True)))
+print(len(cl.compiling.compile_many([*sources, "oops;"], jobs=1, arch="sm_80", cache=False,
+                                    progress=True, return_exceptions=True)))
 """
 
 
@@ -97,7 +97,7 @@ def test_progress_is_nothing_elsewhere():
 def test_the_first_failure_is_raised(cache):
     requests = [*sources(2), "__global__ void k() { oops }"]
     with pytest.raises(cl.CompileError, match=r"request 2 of compile_many .a text.: .*oops"):
-        cl.compile_many(requests, jobs=2, arch="sm_80", cache=cache)
+        cl.compiling.compile_many(requests, jobs=2, arch="sm_80", cache=cache)
 
 
 def test_a_failure_says_which_request_it_was(cache, tmp_path):
@@ -106,20 +106,20 @@ def test_a_failure_says_which_request_it_was(cache, tmp_path):
     for index, shown in enumerate(["a text", tmp_path / "bad.cu", "mine.cu"]):
         chosen = [requests[index] if n == index else sources(3)[n] for n in range(3)]
         with pytest.raises(cl.CompileError) as info:
-            cl.compile_many(chosen, arch="sm_80", cache=cache)
+            cl.compiling.compile_many(chosen, arch="sm_80", cache=cache)
         assert str(info.value).startswith(f"request {index} of compile_many ({shown}): ")
         assert "oops" in info.value.log
     with pytest.raises(ValueError, match=r"request 1 of compile_many \(a text\): std must|arch"):
-        cl.compile_many([sources(1)[0], {"source": "x;", "arch": "sm_1"}], arch="sm_80")
+        cl.compiling.compile_many([sources(1)[0], {"source": "x;", "arch": "sm_1"}], arch="sm_80")
     if sys.version_info >= (3, 11):  # which has notes
         with pytest.raises(FileNotFoundError) as missing:
-            cl.compile_many(["nowhere.cu"], arch="sm_80", cache=cache)
+            cl.compiling.compile_many(["nowhere.cu"], arch="sm_80", cache=cache)
         assert missing.value.__notes__ == ["in request 0 of compile_many (nowhere.cu)"]
 
 
 def test_the_others_are_not_lost_to_a_failure(cache):
     requests = [*sources(2), "oops;", *sources(4)[3:], "oops again;"]
-    found = cl.compile_many(requests, arch="sm_80", cache=cache, return_exceptions=True)
+    found = cl.compiling.compile_many(requests, arch="sm_80", cache=cache, return_exceptions=True)
     assert [isinstance(one, cl.Image) for one in found] == [True, True, False, True, False]
     assert str(found[2]).startswith("request 2 of compile_many (a text), and 1 more failed: ")
     assert cache.info().entries == 3, "and another call finds them"
@@ -151,7 +151,7 @@ def test_paths_mean_the_same_on_every_worker(cache, tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
     executor = Elsewhere(tmp_path / "elsewhere")
-    found = cl.compile_many(
+    found = cl.compiling.compile_many(
         [pathlib.Path("k.cu")], executor=executor, include_dirs=["include"], arch="sm_80",
         cache=cache,
     )  # fmt: skip
@@ -167,7 +167,9 @@ def test_what_is_large_crosses_once(cache, tmp_path, size):
     source += f"// {os.urandom(size).hex()}"[: size - len(source)]
     executor = Elsewhere(tmp_path)
     requests = [{"source": source, "defines": {"N": n}} for n in range(20)]
-    cl.compile_many(requests, executor=executor, headers=headers, arch="sm_80", cache=cache)
+    cl.compiling.compile_many(
+        requests, executor=executor, headers=headers, arch="sm_80", cache=cache
+    )
     with_headers = [one for one in executor.bytes if one > 100_000]
     without = [one for one in executor.bytes if one < 100_000]
     assert len(with_headers) == 1
@@ -180,27 +182,27 @@ def test_a_process_pool(cache):
     # Images and requests cross to other processes and back.
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
-        images = cl.compile_many(sources(3), executor=pool, arch="sm_80", cache=cache)
+        images = cl.compiling.compile_many(sources(3), executor=pool, arch="sm_80", cache=cache)
     assert names(images) == ["k0()", "k1()", "k2()"]
     assert cache.info().entries == 3
 
 
 def test_mistakes(cache):
     with pytest.raises(ValueError, match="jobs must be a positive int"):
-        cl.compile_many(sources(1), jobs=0)
+        cl.compiling.compile_many(sources(1), jobs=0)
     for requests in (None, "text;", {"source": "text;"}, 3, [3], [None]):
         with pytest.raises(TypeError, match=r"requests must (be a list of|hold) sources"):
-            cl.compile_many(requests)
+            cl.compiling.compile_many(requests)
     for keyword in ("progress", "return_exceptions"):
         with pytest.raises(TypeError, match=f"{keyword} must be True or False"):
-            cl.compile_many([], **{keyword: "no"})
+            cl.compiling.compile_many([], **{keyword: "no"})
     with pytest.raises(ValueError, match="must have 'source'"):
-        cl.compile_many([{"arch": "sm_80"}])
+        cl.compiling.compile_many([{"arch": "sm_80"}])
     with (
         concurrent.futures.ThreadPoolExecutor(1) as pool,
         pytest.raises(ValueError, match="not both"),
     ):
-        cl.compile_many(sources(1), jobs=1, executor=pool)
+        cl.compiling.compile_many(sources(1), jobs=1, executor=pool)
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def test_eight_processes_race_for_fifty_keys(tmp_path):
         _, errors = racer.communicate(timeout=300)
         assert racer.returncode == 0, errors
     assert sorted(map(int, log.read_text().split())) == list(range(50))
-    assert cl.Cache(tmp_path / "cache").verify() == []
+    assert cl.cache.Cache(tmp_path / "cache").verify() == []
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_a_full_or_read_only_disk(tmp_path, state):
             return cl.Image(b".version 8.0\\n//" + b"x" * 30000)
         root = {str(tmp_path)!r}
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", root], check=True)
-        cache = cl.Cache(root + "/cache", lock_timeout=1)
+        cache = cl.cache.Cache(root + "/cache", lock_timeout=1)
         if {state!r} == "ro":
             cache.store("f" * 64, make(0))
             subprocess.run(["mount", "-o", "remount,ro", root], check=True)
@@ -108,7 +108,7 @@ def test_a_full_or_read_only_disk(tmp_path, state):
 def test_a_directory_that_cannot_be_written(tmp_path, fake, key):
     directory = tmp_path / "cache"
     directory.mkdir(mode=0o500)
-    cache = cl.Cache(directory)
+    cache = cl.cache.Cache(directory)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert cache.get_or_make(key(1), lambda: fake(1)) == fake(1)
@@ -120,7 +120,7 @@ def test_a_directory_of_another_user(tmp_path, fake, key, root):
     directory = tmp_path / "cache"
     directory.mkdir()
     os.chown(directory, 12345, 12345)
-    cache = cl.Cache(directory)
+    cache = cl.cache.Cache(directory)
     with pytest.warns(cl.CacheWarning, match="it belongs to user 12345, not 0"):
         assert cache.get_or_make(key(1), lambda: fake(1)) == fake(1)
     assert os.listdir(directory) == []
@@ -133,7 +133,7 @@ def test_a_directory_that_others_may_write_to(tmp_path, fake, key, mode):
     directory.mkdir()
     directory.chmod(mode)
     with pytest.warns(cl.CacheWarning, match=f"mode {mode:04o}; chmod go-w"):
-        assert cl.Cache(directory).get_or_make(key(1), lambda: fake(1)) == fake(1)
+        assert cl.cache.Cache(directory).get_or_make(key(1), lambda: fake(1)) == fake(1)
     assert os.listdir(directory) == []
 
 
@@ -143,14 +143,14 @@ def test_a_symbolic_link_of_another_user(tmp_path, fake, key, root):
     link.symlink_to(tmp_path / "mine")
     os.lchown(link, 12345, 12345)
     with pytest.warns(cl.CacheWarning, match="symbolic link that belongs to user 12345"):
-        assert cl.Cache(link).get_or_make(key(1), lambda: fake(1)) == fake(1)
+        assert cl.cache.Cache(link).get_or_make(key(1), lambda: fake(1)) == fake(1)
     assert os.listdir(tmp_path / "mine") == []
 
 
 def test_a_symbolic_link_of_ones_own(tmp_path, fake, key):
     (tmp_path / "disk").mkdir(mode=0o700)
     (tmp_path / "cache").symlink_to(tmp_path / "disk")
-    cache = cl.Cache(tmp_path / "cache")
+    cache = cl.cache.Cache(tmp_path / "cache")
     cache.get_or_make(key(1), lambda: fake(1))
     assert cache.lookup(key(1)) == fake(1)
 
@@ -159,15 +159,15 @@ def test_a_symbolic_link_of_ones_own(tmp_path, fake, key):
 def test_something_else_in_place_of_the_directory(tmp_path, fake, key, make):
     make(tmp_path / "cache")
     with pytest.warns(cl.CacheWarning, match="not used"):
-        assert cl.Cache(tmp_path / "cache").get_or_make(key(1), lambda: fake(1)) == fake(1)
+        assert cl.cache.Cache(tmp_path / "cache").get_or_make(key(1), lambda: fake(1)) == fake(1)
 
 
 def test_a_directory_that_another_user_puts_in_its_place_is_noticed(tmp_path, fake, key, root):
     # Where a directory above is writable by others, one can be moved away while a program runs.
-    cache = cl.Cache(tmp_path / "cache")
+    cache = cl.cache.Cache(tmp_path / "cache")
     cache.store(key(1), fake(1))
     os.rename(cache.path, tmp_path / "away")
-    theirs = cl.Cache(tmp_path / "theirs")
+    theirs = cl.cache.Cache(tmp_path / "theirs")
     theirs.store(key(1), fake(666))
     os.chown(theirs.path, 12345, 12345)
     os.rename(theirs.path, cache.path)
@@ -177,10 +177,10 @@ def test_a_directory_that_another_user_puts_in_its_place_is_noticed(tmp_path, fa
 
 @pytest.mark.parametrize("mode", [0o777, 0o775])
 def test_a_shipped_directory_that_others_may_write_to_is_not_read(tmp_path, fake, key, mode):
-    shipped = cl.Cache(tmp_path / "shipped")
+    shipped = cl.cache.Cache(tmp_path / "shipped")
     shipped.store(key(1), fake(666))
     Path(shipped.path).chmod(mode)
-    cache = cl.Cache(tmp_path / "cache", shipped=[shipped.path])
+    cache = cl.cache.Cache(tmp_path / "cache", shipped=[shipped.path])
     with pytest.warns(cl.CacheWarning, match="the shipped directory .* others may write to it"):
         assert cache.lookup(key(1)) is None
     Path(shipped.path).chmod(0o555)
@@ -188,9 +188,9 @@ def test_a_shipped_directory_that_others_may_write_to_is_not_read(tmp_path, fake
 
 
 def test_a_shipped_directory_of_another_user_is_not_read(tmp_path, fake, key, root):
-    shipped = cl.Cache(tmp_path / "shipped")
+    shipped = cl.cache.Cache(tmp_path / "shipped")
     shipped.store(key(1), fake(666))
-    cache = cl.Cache(tmp_path / "cache", shipped=[shipped.path])
+    cache = cl.cache.Cache(tmp_path / "cache", shipped=[shipped.path])
     os.chown(shipped.path, 12345, 12345)
     with pytest.warns(cl.CacheWarning, match="shipped directory .* belongs to user 12345"):
         assert cache.get_or_make(key(1), lambda: fake(1)) == fake(1)
@@ -199,7 +199,7 @@ def test_a_shipped_directory_of_another_user_is_not_read(tmp_path, fake, key, ro
 def test_the_directories_above_the_cache_are_private_whatever_the_umask(tmp_path, fake, key):
     before = os.umask(0)
     try:
-        cl.Cache(tmp_path / "home" / ".cache" / "culaunch").store(key(1), fake())
+        cl.cache.Cache(tmp_path / "home" / ".cache" / "culaunch").store(key(1), fake())
     finally:
         os.umask(before)
     for path in ("home", "home/.cache", "home/.cache/culaunch"):
@@ -247,7 +247,7 @@ def test_a_child_that_was_forked_meanwhile_does_not_hold_the_lock(tmp_path, key)
 
 
 def test_the_cap_covers_libraries_of_load_inline_and_leftovers(tmp_path, fake, key):
-    cache = cl.Cache(tmp_path / "cache", max_bytes=3000)
+    cache = cl.cache.Cache(tmp_path / "cache", max_bytes=3000)
     folder = Path(cache.path, "inline", "m-1")
     cache.store(key(0), fake())
     folder.mkdir(parents=True, mode=0o700)
@@ -255,18 +255,18 @@ def test_the_cap_covers_libraries_of_load_inline_and_leftovers(tmp_path, fake, k
     (folder / "m-1.so").write_bytes(b"x" * 5000)
     (folder / "m-1.json").write_text("{}")
     os.utime(folder / "m-1.so", (1, 1))
-    cache = cl.Cache(cache.path, max_bytes=3000)
+    cache = cl.cache.Cache(cache.path, max_bytes=3000)
     cache.store(key(1), fake(1))
     assert not folder.exists()
     assert cache.lookup(key(0)) is not None
     (Path(cache.path) / ".tmp-1-alive").write_bytes(b"x" * 2900)
-    cl.Cache(cache.path, max_bytes=3000).store(key(2), fake(2))
+    cl.cache.Cache(cache.path, max_bytes=3000).store(key(2), fake(2))
     assert cache.info().leftovers == 1
     assert cache.info().entries < 3, "what is being written counts"
 
 
 def test_sources_of_libraries_count_and_go_with_the_last_one(tmp_path, fake, key):
-    cache = cl.Cache(tmp_path / "cache", max_bytes=3000)
+    cache = cl.cache.Cache(tmp_path / "cache", max_bytes=3000)
     cache.store(key(0), fake())
     folder = Path(cache.path, "inline", "m-1")
     folder.mkdir(parents=True, mode=0o700)
@@ -277,14 +277,14 @@ def test_sources_of_libraries_count_and_go_with_the_last_one(tmp_path, fake, key
         os.utime(folder / f"m-{number}.so", (number, number))
     before = cache.info().size
     assert before > 2700
-    cache = cl.Cache(cache.path, max_bytes=3000)
+    cache = cl.cache.Cache(cache.path, max_bytes=3000)
     cache.store(key(1), fake(1))
     assert not folder.exists()
     assert cache.info().size < 1000
 
 
 def test_sources_whose_writer_died_before_the_library_go(tmp_path, fake, key):
-    cache = cl.Cache(tmp_path / "cache")
+    cache = cl.cache.Cache(tmp_path / "cache")
     cache.store(key(0), fake())
     for name, age in (("old-1", 7200), ("new-1", 0)):
         folder = Path(cache.path, "inline", name)
@@ -292,7 +292,7 @@ def test_sources_whose_writer_died_before_the_library_go(tmp_path, fake, key):
         folder.parent.chmod(0o700)
         (folder / "m.cpp").write_text("x")
         os.utime(folder / "m.cpp", (time.time() - age,) * 2)
-    cl.Cache(cache.path).store(key(1), fake(1))
+    cl.cache.Cache(cache.path).store(key(1), fake(1))
     assert os.listdir(f"{cache.path}/inline") == ["new-1"], "somebody may be at work there"
 
 
@@ -300,7 +300,7 @@ def test_two_processes_with_different_caps(tmp_path, fake, key, monkeypatch):
     """The smaller one removes what the other keeps, and both go on."""
     monkeypatch.setattr("culaunch._cache.store._RECOUNT_SECONDS", 0.0)
     path = tmp_path / "cache"
-    large, small = cl.Cache(path, max_bytes=1 << 20), cl.Cache(path, max_bytes=4000)
+    large, small = cl.cache.Cache(path, max_bytes=1 << 20), cl.cache.Cache(path, max_bytes=4000)
     for number in range(40):
         large.store(key(number), fake(number, 500))
         if number % 10 == 9:
@@ -327,7 +327,7 @@ def test_the_directory_is_removed_while_it_is_used(cache, fake, key):
 @pytest.mark.parametrize("years", [-40, 40])
 def test_a_clock_that_is_wrong(tmp_path, fake, key, years):
     # Entries and another process's temporary file seem to come from the past or the future.
-    cache = cl.Cache(tmp_path / "cache", max_bytes=3000)
+    cache = cl.cache.Cache(tmp_path / "cache", max_bytes=3000)
     then = time.time() + years * 365 * 86400
     for number in range(2):
         cache.store(key(number), fake(number, 800))
@@ -342,7 +342,7 @@ def test_a_clock_that_is_wrong(tmp_path, fake, key, years):
 
 
 def test_temporaries_of_dead_writers_are_removed(tmp_path, fake, key):
-    cache = cl.Cache(tmp_path / "cache", max_bytes=1000)
+    cache = cl.cache.Cache(tmp_path / "cache", max_bytes=1000)
     cache.store(key(1), fake(1))
     stale, live = (Path(cache.path, f".tmp-{name}") for name in ("1-dead", "2-alive"))
     for path in (stale, live):

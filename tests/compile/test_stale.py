@@ -223,7 +223,7 @@ def test_a_note_of_another_process_is_used_and_checked(tmp_path, cache, monkeypa
     (tmp_path / "k.cu").write_text(f"{text}#define V V1{KERNEL}")
     program = (
         "import sys, culaunch as cl; "
-        "cl.compile(sys.argv[1], arch='compute_80', cache=cl.Cache(sys.argv[2]))"
+        "cl.compile(sys.argv[1], arch='compute_80', cache=cl.cache.Cache(sys.argv[2]))"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "k.cu"), cache.path]
     subprocess.run(command, check=True)

@@ -55,7 +55,7 @@ def build(tmp_path_factory):
     folder = folder_of_the_run(tmp_path_factory) / "cpp"
 
     def run(compiler: str, output: str, *words: str | Path) -> Path:
-        command = [compiler, "-std=c++17", "-O1", "-g1", f"-I{cl.include_dir()}"]
+        command = [compiler, "-std=c++17", "-O1", "-g1", f"-I{cl.cpp.include_dir()}"]
         command += ["-isystem", cuda_include(), *map(str, words), "-pthread"]
         key = hashlib.sha256("\0".join(command).encode()).hexdigest()[:16]
         with alone_in(folder / key) as place:
@@ -77,7 +77,7 @@ def build_thin(build):
 
     def run(compiler: str, output: str, *words: str | Path) -> Path:
         flags = ("-DCULAUNCH_HEADER_ONLY=0", *(word for word in words if str(word)[0] == "-"))
-        source = Path(cl.cmake_dir()) / "culaunch.cpp"
+        source = Path(cl.cpp.cmake_dir()) / "culaunch.cpp"
         ours = (word for word in flags if word not in ("-shared", "-c"))
         part = build(compiler, "culaunch.o", "-c", "-fPIC", *ours, source)
         return build(compiler, output, "-DCULAUNCH_HEADER_ONLY=0", *words, part)
@@ -91,7 +91,7 @@ def jit_part(build):
     built: dict[tuple[str, ...], Path] = {}
 
     def run(compiler: str, *flags: str) -> Path:
-        source = Path(cl.cmake_dir()) / "culaunch_jit.cpp"
+        source = Path(cl.cpp.cmake_dir()) / "culaunch_jit.cpp"
         key = (compiler, *flags)
         if key not in built:
             built[key] = build(compiler, "jit_part.o", "-c", "-fPIC", *flags, source)

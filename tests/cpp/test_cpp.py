@@ -54,7 +54,7 @@ def test_files_of_both_ways_are_one_program(build, build_thin, gxx, run_cpp, tmp
         "void* ThinModule(); void* FullModule(); void* ThinDriver(); void* FullDriver();\n"
         "int main() { return ThinModule() != FullModule() || ThinDriver() != FullDriver(); }\n"
     )
-    cl.embed(PTX.format(name="of_both").encode(), tmp_path / "shared.o", "shared")
+    cl.cpp.embed(PTX.format(name="of_both").encode(), tmp_path / "shared.o", "shared")
     for level in ("-O0", "-O2"):
         names = ("-DPART=FullModule", "-DPART_DRIVER=FullDriver", tmp_path / "part.cpp")
         full = build(gxx, "full.o", level, "-c", *names)
@@ -114,7 +114,7 @@ def test_what_is_no_argument_does_not_compile_and_says_what_is(
 ):
     source = tmp_path / "arguments.cpp"
     command = [request.getfixturevalue(compiler), "-std=c++17", "-fsyntax-only"]
-    command += [f"-I{cl.include_dir()}", "-isystem", cuda_headers, str(source)]
+    command += [f"-I{cl.cpp.include_dir()}", "-isystem", cuda_headers, str(source)]
     source.write_text(NO_ARGUMENTS)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
@@ -141,9 +141,9 @@ def test_embedded_images(build, gxx, run_cpp, tmp_path):
         compiled = build(gxx, f"{name}.o", *flags, HERE / f"{name}.cpp")
         first, *others = (PTX.format(name=kernel) for kernel in kernels)
         image = first + "".join(text.split("64\n", 1)[1] for text in others)
-        cl.embed(image.encode(), tmp_path / f"{name}.o", "kernels", merge_with=compiled)
+        cl.cpp.embed(image.encode(), tmp_path / f"{name}.o", "kernels", merge_with=compiled)
         objects.append(tmp_path / f"{name}.o")
-    cl.embed(PTX.format(name="of_both").encode(), tmp_path / "shared.o", "shared")
+    cl.cpp.embed(PTX.format(name="of_both").encode(), tmp_path / "shared.o", "shared")
     program = build(gxx, "embed", *SANITIZERS, *objects, tmp_path / "shared.o")
     assert run_cpp(program) == ""
 
@@ -177,13 +177,13 @@ def test_kernel_libraries_have_no_warnings(request, build, compiler):
 
 def headers(*, of_tvm_ffi):
     """Return the public headers that need TVM-FFI's, or those that do not."""
-    found = sorted((Path(cl.include_dir()) / "culaunch").rglob("*.h"))
+    found = sorted((Path(cl.cpp.include_dir()) / "culaunch").rglob("*.h"))
     # function.h and its kin are what exported functions are written with.
     return [one for one in found if one.stem.startswith(("tvm_ffi", "function")) == of_tvm_ffi]
 
 
 def spelled(header):
-    return header.relative_to(cl.include_dir()).as_posix()
+    return header.relative_to(cl.cpp.include_dir()).as_posix()
 
 
 def test_no_header_depends_on_another_one_being_included_first(build, gxx, tmp_path):
@@ -304,7 +304,7 @@ def test_what_a_file_pays_for_the_headers_has_a_bound(gxx, cuda_headers):
                 "-std=c++17",
                 "-E",
                 "-P",
-                f"-I{cl.include_dir()}",
+                f"-I{cl.cpp.include_dir()}",
                 f"-I{cuda_headers}",
                 "-xc++",
                 "-",

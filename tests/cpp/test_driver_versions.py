@@ -13,7 +13,7 @@ import culaunch as cl
 def test_versions_are_those_of_the_declarations(build, gxx, cuda_headers, tmp_path):
     if not (Path(cuda_headers) / "cudaTypedefs.h").exists():
         pytest.skip("needs cuda.h")
-    table = (Path(cl.include_dir()) / "culaunch" / "driver_table.h").read_text()
+    table = (Path(cl.cpp.include_dir()) / "culaunch" / "driver_table.h").read_text()
     functions = re.findall(r"X\((\w+), (\d+), \w+\)", table)
     assert len(functions) > 100
     lines = [

@@ -69,7 +69,7 @@ def exported(tmp_path_factory):
         either(0)
         either(1.5)
         functions = [scale, fill, double, parts, either]
-        cl.export(functions, folder / "libmylib.so", header=folder / "mylib.h", flags=["-O0"])
+        cl.ship.export(functions, folder / "libmylib.so", header=folder / "mylib.h", flags=["-O0"])
     return folder
 
 
@@ -265,7 +265,7 @@ def test_a_launch_of_a_library_is_one_call_of_the_driver(exported, fake_driver, 
         words = [exported / "libmylib.so", "scale_into", "2.5"]
     else:
         image = cl.compile(KERNELS, arch="sm_90", names=["scale<float>"])
-        built = cl.build_inline(
+        built = cl.cpp.build_inline(
             "door",
             DOOR,
             functions="scale",

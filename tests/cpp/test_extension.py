@@ -65,7 +65,14 @@ def command(gxx, cuda_headers, limited_api, tmp_path_factory) -> list[str]:
     cmake = (CSRC.parent / "CMakeLists.txt").read_text()
     (defined,) = re.findall(r"definitions\(_core PRIVATE ([^)]*)\)", cmake)
     command += [f"-D{one}" for one in defined.split()]
-    command += ["-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", "-I", str(cl.include_dir())]
+    command += [
+        "-fvisibility=hidden",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-I",
+        str(cl.cpp.include_dir()),
+    ]
     command += ["-I", str(CSRC), "-isystem", cuda_headers, "-isystem", str(PYTHON)]
     if clang is None:
         return command

@@ -52,12 +52,12 @@ class Fake:
 def fake(fake_driver, monkeypatch):
     monkeypatch.setenv("CULAUNCH_DRIVER", str(fake_driver))
     monkeypatch.setenv("CULAUNCH_GRAPHS", "auto")
-    cl.set_graphs(True, limit=256)
+    cl.graph.set_graphs(True, limit=256)
     driver = _core.current_driver()
     driver.push_device(0)  # a default stream is that of the current context
     yield Fake(fake_driver)
     driver.pop_device()
-    cl.set_graphs("auto", limit=256)
+    cl.graph.set_graphs("auto", limit=256)
 
 
 @pytest.fixture
@@ -68,13 +68,13 @@ def module(fake):
 
 
 def test_a_driver_that_is_no_gpus_keeps_plain_launches(fake, module):
-    cl.set_graphs("auto")
+    cl.graph.set_graphs("auto")
     launcher = module["one"][2, 32]
     for i in range(3 * USUAL):
         launcher(0, i)
     assert fake.calls("cuLaunchKernelEx") == 3 * USUAL
     assert fake.calls("cuStreamIsCapturing") == 0
-    assert not cl.graph_status().is_on
+    assert not cl.graph.graph_status().is_on
 
 
 def test_a_launcher_is_a_graph_of_one_node(fake, module):
@@ -86,7 +86,7 @@ def test_a_launcher_is_a_graph_of_one_node(fake, module):
     assert (fake.calls("cuGraphInstantiateWithFlags"), fake.calls("cuGraphLaunch")) == (1, 4)
     assert fake.values() == [0, 1, 2, 3, 4]
     assert len({line.rsplit(" ", 1)[0] for line in fake.lines()}) == 1
-    assert cl.graph_status().count == 1
+    assert cl.graph.graph_status().count == 1
 
 
 def test_only_what_changed_is_set(fake, module):
@@ -101,8 +101,8 @@ def test_off(fake, module):
     launcher = module["one"][2, 32]
     for i in range(5):
         launcher(7, i)
-    cl.set_graphs(False)
-    assert str(cl.graph_status()) == "off: switched off"
+    cl.graph.set_graphs(False)
+    assert str(cl.graph.graph_status()) == "off: switched off"
     assert fake.calls("cuGraphExecDestroy") == fake.calls("cuGraphInstantiateWithFlags") == 1
     launcher(7, 9)
     assert fake.calls("cuGraphLaunch") == 4
@@ -210,40 +210,40 @@ def test_no_graph_outlives_its_module(fake):
         for i in range(3):
             module["one"][1, 32](7, i)
             module["two"][1, 32](7, i)
-        assert cl.graph_status().count == 2
+        assert cl.graph.graph_status().count == 2
         fake.clear()
     assert fake.calls("cuGraphExecDestroy") == 2
-    assert cl.graph_status().count == 0
+    assert cl.graph.graph_status().count == 0
     with pytest.raises(ValueError, match="unloaded"):
         module["one"][1, 32](7, 1)
 
 
 def test_the_number_of_graphs_is_bounded(fake, module):
-    cl.set_graphs(True, limit=3)
+    cl.graph.set_graphs(True, limit=3)
     kernels = [module["one"][grid, 32] for grid in range(1, 6)]
     for launcher in kernels:
         launcher(7, 0)
         launcher(7, 0)
-    assert cl.graph_status().count == 3
+    assert cl.graph.graph_status().count == 3
     # Those that are used are not taken by others that come in turn.
     fake.clear()
     for i in range(100):
         for launcher in kernels:
             launcher(7, i)
-    assert cl.graph_status().count == 3
+    assert cl.graph.graph_status().count == 3
     assert fake.calls("cuGraphInstantiateWithFlags") <= 2
     assert fake.values() == [i for i in range(100) for _ in kernels]
 
 
 def test_one_that_is_used_no_more_gives_way(fake, module):
-    cl.set_graphs(True, limit=1)
+    cl.graph.set_graphs(True, limit=1)
     other, launcher = module["two"][1, 32], module["one"][1, 32]
     for _ in range(3):
         other(7, 0)
     for i in range(50):
         launcher(7, i)
     assert fake.calls("cuGraphExecDestroy") == 1
-    assert cl.graph_status().count == 1
+    assert cl.graph.graph_status().count == 1
     fake.clear()
     launcher(7, 1)
     other(7, 2)
@@ -350,9 +350,9 @@ def test_a_functions_graph_goes_with_either_module(fake):
     x = torch.zeros(8)
     for _ in range(3):
         both(x)
-    assert cl.graph_status().count == 1
+    assert cl.graph.graph_status().count == 1
     second.unload()
-    assert cl.graph_status().count == 0
+    assert cl.graph.graph_status().count == 0
     first.unload()
 
 
@@ -361,7 +361,7 @@ def test_calls_without_number_hold_no_memory(fake, module):
     for i in range(100):
         launcher(7, i)
     made = fake.calls("cuGraphCreate")
-    cl.set_graphs(True)
+    cl.graph.set_graphs(True)
     for i in range(1000):
         launcher(7, i)
     assert fake.calls("cuGraphCreate") == made + 1
@@ -370,6 +370,6 @@ def test_calls_without_number_hold_no_memory(fake, module):
 
 def test_a_choice_that_is_none():
     with pytest.raises(ValueError, match=r'mode must be True, False, "1", "0" or "auto" \(got 2\)'):
-        cl.set_graphs(2)
+        cl.graph.set_graphs(2)
     with pytest.raises(ValueError, match="limit must be at least 0"):
-        cl.set_graphs(True, limit=-1)
+        cl.graph.set_graphs(True, limit=-1)

@@ -121,11 +121,11 @@ def by_configure(fake, options):
 
 def by_a_graph(fake, options):
     """Where each launch goes as a graph that can."""
-    cl.set_graphs(True)
+    cl.graph.set_graphs(True)
     launcher = fake.kernel.configure(**options)
     for _ in range(12):
         launcher(fake.x, 1)
-    cl.set_graphs("auto")
+    cl.graph.set_graphs("auto")
 
 
 def by_an_explicit_graph(fake, options):
@@ -202,7 +202,7 @@ _numbers = itertools.count()
 
 def by_a_torch_operator(fake, options):
     torch = pytest.importorskip("torch", reason="needs torch")
-    op = cl.torch_op(f"culaunch_options::op{next(_numbers)}", in_a_body(fake, options))
+    op = cl.frameworks.torch_op(f"culaunch_options::op{next(_numbers)}", in_a_body(fake, options))
     for _ in range(3):
         op(torch.zeros(4))
 
@@ -210,8 +210,8 @@ def by_a_torch_operator(fake, options):
 def saved(fake, options, tmp_path):
     f = in_a_body(fake, options)
     f.specialize(x=cl.Array("float32", "n"))
-    cl.save([f], tmp_path / "saved.culib")
-    return cl.load_library(tmp_path / "saved.culib")
+    cl.ship.save([f], tmp_path / "saved.culib")
+    return cl.ship.load_library(tmp_path / "saved.culib")
 
 
 def by_a_saved_function(fake, options, tmp_path):
@@ -221,8 +221,8 @@ def by_a_saved_function(fake, options, tmp_path):
 
 
 def by_one_that_is_saved_again(fake, options, tmp_path):
-    cl.save(list(saved(fake, options, tmp_path)), tmp_path / "again.culib")
-    cl.load_library(tmp_path / "again.culib")["f"](fake.x)
+    cl.ship.save(list(saved(fake, options, tmp_path)), tmp_path / "again.culib")
+    cl.ship.load_library(tmp_path / "again.culib")["f"](fake.x)
 
 
 def by_the_command_line(fake, options, tmp_path):
@@ -298,7 +298,7 @@ def test_an_exported_library_has_every_option(fake, tmp_path):
         functions.append(f)
         wants.append(wanted(case))
     path = tmp_path / "liboptions.so"
-    cl.export(functions, path, flags=["-O0", "-Wall", "-Wextra", "-Werror"])
+    cl.ship.export(functions, path, flags=["-O0", "-Wall", "-Wextra", "-Werror"])
     library = tvm_ffi.load_module(str(path))
     fake.clear()
     for number in range(len(functions)):

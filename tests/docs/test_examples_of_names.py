@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 import culaunch as cl
-from culaunch import elementwise, testing, triton
 
 ROOT = Path(__file__).parents[2]
-MODULES = {"elementwise": elementwise, "testing": testing, "triton": triton}
+MODULES = {name: getattr(cl, name) for name in cl.__all__ if inspect.ismodule(getattr(cl, name))}
 
 
 def has_examples(value):
@@ -27,17 +26,18 @@ def has_examples(value):
     )
 
 
-NAMES = [name for name in cl.__all__ if has_examples(getattr(cl, name))] + [
+NAMES = [name for name in cl.__all__ if name not in MODULES and has_examples(getattr(cl, name))] + [
     f"{module}.{name}"
     for module, values in MODULES.items()
     for name in values.__all__
     if has_examples(getattr(values, name))
 ]
 NEEDS = {
-    **dict.fromkeys(["build", "build_inline", "export", "load_inline", "stubs"], "tvm_ffi"),
-    **dict.fromkeys(["JaxOperator", "jax_op"], "jax"),
-    **dict.fromkeys(["TorchOperator", "torch_op"], "torch"),
-    "RemoteCache": "fsspec",
+    **dict.fromkeys(["cpp.build", "cpp.build_inline", "cpp.load_inline", "cpp.stubs"], "tvm_ffi"),
+    "ship.export": "tvm_ffi",
+    **dict.fromkeys(["frameworks.JaxOperator", "frameworks.jax_op"], "jax"),
+    **dict.fromkeys(["frameworks.TorchOperator", "frameworks.torch_op"], "torch"),
+    "cache.RemoteCache": "fsspec",
     **dict.fromkeys([name for name in NAMES if name.startswith("triton.")], "triton"),
     "testing.c_driver": "g++",
 }

@@ -19,51 +19,51 @@ from culaunch._doctor.drivers import check_drivers
 from culaunch._doctor.packages import check_frameworks
 
 
-def by_name(findings):
-    return {finding.name: finding for finding in findings}
+def by_name(components):
+    return {component.name: component for component in components}
 
 
 @pytest.fixture(scope="module")
 def found():
-    return cl.doctor()
+    return cl.machine.doctor()
 
 
 def test_every_finding_is_whole(found):
-    assert {one.state for one in found.findings} <= {"ok", "missing", "broken"}
-    for one in found.findings:
+    assert {one.state for one in found.components} <= {"ok", "missing", "broken"}
+    for one in found.components:
         assert one.topic, one
         assert one.name, one
         assert one.detail or one.remedy, one
         if one.state == "missing":
             assert one.remedy or one.detail, one
-    assert len({(one.topic, one.name) for one in found.findings}) == len(found.findings)
+    assert len({(one.topic, one.name) for one in found.components}) == len(found.components)
 
 
 def test_what_is_here(found):
-    here = by_name(found.findings)
+    here = by_name(found.components)
     assert here["culaunch"].detail == cl.__version__
     assert here["Python"].detail.endswith(sys.version.split()[0])
     assert here["numpy"].state == "ok"
     assert here["emulator"].state == "ok"
-    assert here["cache"].detail.startswith(cl.Cache().path)
+    assert here["cache"].detail.startswith(cl.cache.Cache().path)
 
 
 @pytest.mark.needs("cuda.bindings")
 def test_the_compiler_is_here(found):
-    here = by_name(found.findings)
+    here = by_name(found.components)
     assert "it knows sm_" in here["NVRTC"].detail
     assert here["cuda_fp16.h"].detail.endswith("cuda_fp16.h")
 
 
 def test_the_report_is_for_reading_and_for_programs(found):
     text = str(found)
-    for one in found.findings:
+    for one in found.components:
         assert one.name in text
         assert one.detail in text
     assert not any(line != line.rstrip() for line in text.splitlines())
-    assert json.loads(json.dumps(found.to_dict()))["findings"][0]["name"] == "culaunch"
+    assert json.loads(json.dumps(found.to_dict()))["components"][0]["name"] == "culaunch"
     assert found._repr_html_().startswith("<pre>this installation")
-    assert found.broken == tuple(one for one in found.findings if one.state == "broken")
+    assert found.broken == tuple(one for one in found.components if one.state == "broken")
 
 
 def test_a_machine_with_nothing(monkeypatch):
@@ -137,10 +137,10 @@ def test_a_machine_with_a_gpu(has):
         for words in ((), ("--json",))
     )  # fmt: skip
     assert "BROKEN" not in text
-    here = {one["name"]: one for one in json.loads(as_json)["findings"]}
+    here = {one["name"]: one for one in json.loads(as_json)["components"]}
     assert here["chosen driver"]["detail"] == "cuda (by default)"
     assert re.match(r"for CUDA 1[2-9]\.\d", here["CUDA driver"]["detail"])
-    for device in cl.devices():
+    for device in cl.driver.devices():
         told = here[f"device {device.ordinal}"]
         assert told["state"] == "ok"
         what = f"{device.name}, {device.arch}, "

@@ -18,7 +18,7 @@ def driver(request, monkeypatch):
     """Choose the emulator for the tests that are not for a GPU."""
     if request.node.get_closest_marker("gpu") is None:
         monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
-        cl.set_driver("emulator")
+        cl.driver.set_driver("emulator")
         # Small arrays take the kernels of large ones, unless a test says otherwise.
         _core.Elementwise._set_busy_threads(0)
     yield

@@ -81,7 +81,7 @@ def check(name, got, args):
         np.testing.assert_array_equal(got, wanted)
     elif got.dtype.kind == "c":
         limit = COMPLEX_ERROR[got.dtype.name]
-        if name in APPROXIMATE and cl.driver_name() == "emulator":
+        if name in APPROXIMATE and cl.driver.driver_name() == "emulator":
             limit = max(limit, 3e-6)
         np.testing.assert_allclose(got, wanted, rtol=limit, atol=limit)
     else:

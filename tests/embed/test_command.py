@@ -1,4 +1,4 @@
-"""The command ``culaunch embed``: the same words and results as culaunch.embed."""
+"""The command ``culaunch embed``: the same words and results as culaunch.cpp.embed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(capsys, *words):
 def test_an_object_alone(tmp_path, cubin, capsys):
     code, out, err = run(capsys, "--cubin", cubin, "--name", "k", "-o", tmp_path / "k.o")
     assert (code, out, err) == (0, "", "")
-    cl.embed(cubin, tmp_path / "same.o", "k")
+    cl.cpp.embed(cubin, tmp_path / "same.o", "k")
     assert (tmp_path / "k.o").read_bytes() == (tmp_path / "same.o").read_bytes()
 
 

@@ -1,4 +1,4 @@
-"""culaunch.embed: the object with an image alone, and what it refuses."""
+"""culaunch.cpp.embed: the object with an image alone, and what it refuses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_library_finds_every_byte(
     tmp_path, cxx, compile_object, link_library, stand_in_cubin, size
 ):
     image = stand_in_cubin(size)
-    cl.embed(image, tmp_path / "k.o", "k")
+    cl.cpp.embed(image, tmp_path / "k.o", "k")
     code = compile_object(cxx, USE, tmp_path / "code.o")
     library = link_library(cxx, tmp_path / "lib.so", code, tmp_path / "k.o")
     address, found = image_in(library)
@@ -42,7 +42,7 @@ def test_a_library_finds_every_byte(
 
 
 def test_the_object_is_read_only_aligned_and_hidden(tmp_path, cubin, readelf, symbols_of):
-    cl.embed(cubin, tmp_path / "k.o", "k")
+    cl.cpp.embed(cubin, tmp_path / "k.o", "k")
     symbols = symbols_of(tmp_path / "k.o")
     size = cubin.stat().st_size
     assert symbols == {
@@ -60,7 +60,7 @@ def test_the_object_is_read_only_aligned_and_hidden(tmp_path, cubin, readelf, sy
 def test_the_linked_library_keeps_its_protections(
     tmp_path, cubin, cxx, compile_object, link_library, readelf
 ):
-    cl.embed(cubin, tmp_path / "k.o", "k")
+    cl.cpp.embed(cubin, tmp_path / "k.o", "k")
     code = compile_object(cxx, USE, tmp_path / "code.o")
     library = link_library(cxx, tmp_path / "lib.so", code, tmp_path / "k.o")
     segments = readelf(library, "--segments")
@@ -75,7 +75,7 @@ def test_the_linked_library_keeps_its_protections(
 
 def test_an_object_for_arm_differs_in_machine_and_property_only(tmp_path, cubin, readelf):
     for machine in ("x86_64", "aarch64"):
-        cl.embed(cubin, tmp_path / f"{machine}.o", "k", machine=machine)
+        cl.cpp.embed(cubin, tmp_path / f"{machine}.o", "k", machine=machine)
     header = readelf(tmp_path / "aarch64.o", "--file-header")
     assert "AArch64" in header
     assert "REL (Relocatable file)" in header
@@ -89,7 +89,7 @@ def test_an_object_for_arm_differs_in_machine_and_property_only(tmp_path, cubin,
 
 
 def test_the_style_of_tvm_ffi(tmp_path, cubin, symbols_of):
-    cl.embed(cubin, tmp_path / "k.o", "k", symbol_style="tvm-ffi")
+    cl.cpp.embed(cubin, tmp_path / "k.o", "k", symbol_style="tvm-ffi")
     size = cubin.stat().st_size
     assert symbols_of(tmp_path / "k.o") == {
         "__tvm_ffi__cubin_k": (64, size, "OBJECT", "GLOBAL", "HIDDEN", "1"),
@@ -98,14 +98,14 @@ def test_the_style_of_tvm_ffi(tmp_path, cubin, symbols_of):
 
 
 def test_the_same_call_writes_the_same_bytes(tmp_path, cubin):
-    cl.embed(cubin, tmp_path / "a.o", "k")
-    cl.embed(cubin.read_bytes(), tmp_path / "b.o", "k")
-    cl.embed(cl.Image.open(cubin), tmp_path / "c.o", "k")
+    cl.cpp.embed(cubin, tmp_path / "a.o", "k")
+    cl.cpp.embed(cubin.read_bytes(), tmp_path / "b.o", "k")
+    cl.cpp.embed(cl.Image.open(cubin), tmp_path / "c.o", "k")
     assert len({(tmp_path / f"{n}.o").read_bytes() for n in "abc"}) == 1
 
 
 def test_the_object_has_the_rights_of_any_new_file(tmp_path, cubin):
-    cl.embed(cubin, tmp_path / "k.o", "k")
+    cl.cpp.embed(cubin, tmp_path / "k.o", "k")
     (tmp_path / "other").touch()
     assert (tmp_path / "k.o").stat().st_mode == (tmp_path / "other").stat().st_mode
 
@@ -113,21 +113,21 @@ def test_the_object_has_the_rights_of_any_new_file(tmp_path, cubin):
 @pytest.mark.parametrize("name", ["", "1k", "my-kernels", "a b", "k\n", "ä", "a.b", "a::b"])
 def test_a_name_that_no_macro_could_take(tmp_path, cubin, name):
     with pytest.raises(ValueError, match="name must be a C identifier"):
-        cl.embed(cubin, tmp_path / "k.o", name)
+        cl.cpp.embed(cubin, tmp_path / "k.o", name)
     assert not (tmp_path / "k.o").exists()
 
 
 def test_wrong_arguments(tmp_path, cubin):
     with pytest.raises(TypeError, match="name must be a str"):
-        cl.embed(cubin, tmp_path / "k.o", 3)
+        cl.cpp.embed(cubin, tmp_path / "k.o", 3)
     with pytest.raises(ValueError, match="symbol_style must be one of 'culaunch', 'tvm-ffi'"):
-        cl.embed(cubin, tmp_path / "k.o", "k", symbol_style="c")
+        cl.cpp.embed(cubin, tmp_path / "k.o", "k", symbol_style="c")
     with pytest.raises(ValueError, match="machine must be one of 'x86_64', 'aarch64'"):
-        cl.embed(cubin, tmp_path / "k.o", "k", machine="riscv64")
+        cl.cpp.embed(cubin, tmp_path / "k.o", "k", machine="riscv64")
     with pytest.raises(TypeError, match="image must be a path, bytes or an Image"):
-        cl.embed(17, tmp_path / "k.o", "k")
+        cl.cpp.embed(17, tmp_path / "k.o", "k")
     with pytest.raises(ValueError, match="output_object is the image itself"):
-        cl.embed(cubin, cubin, "k")
+        cl.cpp.embed(cubin, cubin, "k")
 
 
 def test_an_image_that_is_none(tmp_path):
@@ -136,21 +136,21 @@ def test_an_image_that_is_none(tmp_path):
     output = tmp_path / "k.o"
     output.write_bytes(b"before")
     with pytest.raises(FileNotFoundError, match=r"missing\.cubin"):
-        cl.embed(tmp_path / "missing.cubin", output, "k")
+        cl.cpp.embed(tmp_path / "missing.cubin", output, "k")
     with pytest.raises(cl.ImageError, match=r"text\.cubin: .*not a cubin"):
-        cl.embed(tmp_path / "text.cubin", output, "k")
+        cl.cpp.embed(tmp_path / "text.cubin", output, "k")
     with pytest.raises(cl.ImageError, match=r"empty\.cubin: is empty"):
-        cl.embed(tmp_path / "empty.cubin", output, "k")
+        cl.cpp.embed(tmp_path / "empty.cubin", output, "k")
     with pytest.raises(cl.ImageError, match="is a directory"):
-        cl.embed(tmp_path, output, "k")
+        cl.cpp.embed(tmp_path, output, "k")
     assert output.read_bytes() == b"before"
 
 
 def test_an_output_that_cannot_be(tmp_path, cubin):
     with pytest.raises(FileNotFoundError, match="directory of the output does not exist"):
-        cl.embed(cubin, tmp_path / "no" / "k.o", "k")
+        cl.cpp.embed(cubin, tmp_path / "no" / "k.o", "k")
     with pytest.raises(IsADirectoryError, match="the output is a directory"):
-        cl.embed(cubin, tmp_path, "k")
+        cl.cpp.embed(cubin, tmp_path, "k")
 
 
 def test_nothing_is_left_when_the_disk_fills_up(tmp_path, cubin):
@@ -160,7 +160,7 @@ def test_nothing_is_left_when_the_disk_fills_up(tmp_path, cubin):
         "import resource, signal, sys, culaunch as cl\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
-        "try: cl.embed(sys.argv[1], sys.argv[2], 'k')\n"
+        "try: cl.cpp.embed(sys.argv[1], sys.argv[2], 'k')\n"
         "except OSError as error: print(error.strerror)\n"
     )
     # -B: modules that it imports then would get bytecode files of 512 bytes, too, and every process
@@ -185,11 +185,11 @@ def test_a_hundred_megabytes(tmp_path, stand_in_cubin):
             file.write(piece)
     program = (
         "import re, sys, time, culaunch as cl\n"
-        "cl.embed\n"
+        "cl.cpp.embed\n"
         "times = []\n"
         "for _ in range(5):\n"
         "    start = time.process_time()\n"
-        "    cl.embed(sys.argv[1], sys.argv[2], 'big')\n"
+        "    cl.cpp.embed(sys.argv[1], sys.argv[2], 'big')\n"
         "    times.append(time.process_time() - start)\n"
         # Not getrusage: its peak includes what this process was before exec, a copy of pytest.
         "peak = re.search(r'VmHWM:\\s+(\\d+) kB', open('/proc/self/status').read())[1]\n"

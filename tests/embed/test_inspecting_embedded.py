@@ -38,11 +38,11 @@ def objects(tmp_path, cxx, compile_object):
     for name, size in (("first", 64), ("second", 3000), (long_name, 1)):
         text = ptx(name) + b"//" + b"x" * size + b"\n"
         image = cl.Image(text, signatures={name: ("float*",)})
-        cl.embed(image, tmp_path / f"{name}.o", name)
+        cl.cpp.embed(image, tmp_path / f"{name}.o", name)
     code = "".join(USE.format(name=name) for name in ("first", long_name, "merged"))
     flags = ("-fvisibility=hidden", "-ffunction-sections")
     compiled = compile_object(cxx, code, tmp_path / "code.o", *flags)
-    cl.embed(ptx("merged"), tmp_path / "merged.o", "merged", merge_with=compiled)
+    cl.cpp.embed(ptx("merged"), tmp_path / "merged.o", "merged", merge_with=compiled)
     return [tmp_path / f"{name}.o" for name in ("merged", "first", "second", long_name)], long_name
 
 

@@ -1,4 +1,4 @@
-"""culaunch.embed(merge_with=...): an image inside a compiler's object, under local symbols."""
+"""culaunch.cpp.embed(merge_with=...): an image inside a compiler's object, under local symbols."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_code_works_as_before_and_finds_its_image(
     tmp_path, cubin, cxx, compile_object, link_library, symbols_of, flags
 ):
     compiled = compile_object(cxx, code(), tmp_path / "code.o", *flags)
-    cl.embed(cubin, tmp_path / "merged.o", "k", merge_with=compiled)
+    cl.cpp.embed(cubin, tmp_path / "merged.o", "k", merge_with=compiled)
     symbols = symbols_of(tmp_path / "merged.o")
     for symbol in ("culaunch_image_k", "culaunch_size_k"):
         assert symbols[symbol][2:5] == ("OBJECT", "LOCAL", "DEFAULT")
@@ -90,7 +90,7 @@ def test_two_objects_of_one_library_use_one_name(
     for tag in "AB":
         compiled = compile_object(cxx, code(tag=tag), tmp_path / f"{tag}.o")
         merged.append(tmp_path / f"merged{tag}.o")
-        cl.embed(stand_in_cubin(500, tag.encode()), merged[-1], "k", merge_with=compiled)
+        cl.cpp.embed(stand_in_cubin(500, tag.encode()), merged[-1], "k", merge_with=compiled)
     library = link_library(cxx, tmp_path / "lib.so", *merged)
     for tag in "AB":
         assert image_in(library, tag) == stand_in_cubin(500, tag.encode())
@@ -108,12 +108,12 @@ def test_one_object_takes_two_images(tmp_path, cxx, compile_object, link_library
     )
     obj = compile_object(cxx, source, tmp_path / "code.o")
     for name in ("second", "first"):  # in place: the output of one call is the input of the next
-        cl.embed(stand_in_cubin(500, name.encode()), obj, name, merge_with=obj)
+        cl.cpp.embed(stand_in_cubin(500, name.encode()), obj, name, merge_with=obj)
     library = link_library(cxx, tmp_path / "lib.so", obj)
     assert image_in(library, "A") == stand_in_cubin(500, b"first")
     assert image_in(library, "B") == stand_in_cubin(500, b"second")
     with pytest.raises(cl.ImageError, match="has an image named 'first' already"):
-        cl.embed(stand_in_cubin(), tmp_path / "again.o", "first", merge_with=obj)
+        cl.cpp.embed(stand_in_cubin(), tmp_path / "again.o", "first", merge_with=obj)
 
 
 @pytest.mark.needs("g++")
@@ -129,7 +129,7 @@ def test_code_written_for_tvm_ffi(tmp_path, cubin, cxx, compile_object, link_lib
     )
     compiled = compile_object(cxx, source, tmp_path / "code.o")
     merged = tmp_path / "merged.o"
-    cl.embed(cubin, merged, "k", merge_with=compiled, symbol_style="tvm-ffi")
+    cl.cpp.embed(cubin, merged, "k", merge_with=compiled, symbol_style="tvm-ffi")
     assert image_in(link_library(cxx, tmp_path / "lib.so", merged)) == cubin.read_bytes()
 
 
@@ -155,7 +155,7 @@ def test_the_macro_of_tvm_ffi_itself(tmp_path, cubin, cxx, compile_object, symbo
     flags = ("-std=c++17", "-O0", "-isystem", libinfo.find_include_path(), "-isystem", headers)
     compiled = compile_object(cxx, source, tmp_path / "code.o", *flags)
     merged = tmp_path / "merged.o"
-    cl.embed(cubin, merged, "my_kernels", merge_with=compiled, symbol_style="tvm-ffi")
+    cl.cpp.embed(cubin, merged, "my_kernels", merge_with=compiled, symbol_style="tvm-ffi")
     # The macro's own reference; nothing else of the object has changed.
     was, now = symbols_of(compiled), symbols_of(merged)
     assert now.pop("__tvm_ffi__cubin_my_kernels")[1:4] == (1000, "OBJECT", "LOCAL")
@@ -170,7 +170,7 @@ def test_every_relocation_keeps_its_symbol(
 ):
     flags = ("-target", target, "-fno-exceptions", "-faddrsig", "-ffunction-sections")
     compiled = compile_object(clang, FREESTANDING, tmp_path / "code.o", *flags)
-    cl.embed(cubin, tmp_path / "merged.o", "k", merge_with=compiled)
+    cl.cpp.embed(cubin, tmp_path / "merged.o", "k", merge_with=compiled)
     before, after = (readelf(tmp_path / n, "--relocs") for n in ("code.o", "merged.o"))
 
     def lines(text):
@@ -198,11 +198,11 @@ def test_what_cannot_be_merged(tmp_path, cubin, cxx, compile_object):
 
     def refused(match, path, **options):
         with pytest.raises(cl.ImageError, match=match):
-            cl.embed(cubin, output, options.pop("name", "k"), merge_with=path, **options)
+            cl.cpp.embed(cubin, output, options.pop("name", "k"), merge_with=path, **options)
         assert output.read_bytes() == b"before"
 
     with pytest.raises(FileNotFoundError, match=r"none\.o"):
-        cl.embed(cubin, output, "k", merge_with=tmp_path / "none.o")
+        cl.cpp.embed(cubin, output, "k", merge_with=tmp_path / "none.o")
     (tmp_path / "text.o").write_text("no object")
     refused(r"text\.o: is not an ELF object file", tmp_path / "text.o")
     refused("is for ELF machine 190", cubin_object(tmp_path))
@@ -218,7 +218,7 @@ def test_what_cannot_be_merged(tmp_path, cubin, cxx, compile_object):
     refused("is not a relocatable object", library)
     refused("is truncated|has no section table", cut(asks, 200))
     with pytest.raises(FileNotFoundError):
-        cl.embed(tmp_path / "no.cubin", output, "mine", merge_with=asks)
+        cl.cpp.embed(tmp_path / "no.cubin", output, "mine", merge_with=asks)
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
 
 
@@ -259,6 +259,6 @@ def test_a_damaged_object_is_refused_or_merged_but_never_a_crash(hostile, data):
         del bad[data.draw(st.integers(0, len(bad))) :]
     (folder / "bad.o").write_bytes(bad)
     try:
-        cl.embed(image, folder / "out.o", "k", merge_with=folder / "bad.o")
+        cl.cpp.embed(image, folder / "out.o", "k", merge_with=folder / "bad.o")
     except cl.ImageError as error:
         assert str(folder / "bad.o") in str(error)  # noqa: PT017

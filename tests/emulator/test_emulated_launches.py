@@ -154,7 +154,7 @@ def test_options_from_the_environment():
 def test_the_architecture_from_the_environment():
     code = (
         f"m = cl.load(cl.Image({NEWER.encode()!r})); m['nothing'][1, 1]()\n"
-        "print(cl.Device().arch, m['add'].occupancy(64).max_cluster)"
+        "print(cl.driver.Device().arch, m['add'].occupancy(64).max_cluster)"
     )
     assert in_child(code, CULAUNCH_EMULATOR_ARCH="sm_90").stdout == "sm_90 8\n"
     done = in_child(code)
@@ -175,7 +175,7 @@ def test_the_newest_ptx_that_fits_is_taken():
     pytest.importorskip("cuda.bindings")
     source = 'extern "C" __global__ void f(int* x) { *x = __CUDA_ARCH__; }__device__ int dummy;'
     arches = ("compute_75", "compute_80", "compute_90")
-    both = cl.fatbin([cl.compile(source, arch=arch) for arch in arches])
+    both = cl.compiling.fatbin([cl.compile(source, arch=arch) for arch in arches])
     x = np.zeros(1, np.int32)
     cl.load(both)["f"][1, 1](x)
     assert x[0] == 800
@@ -285,7 +285,7 @@ def library(tmp_path_factory):
     from culaunch._inline.cuda_header import cuda_include_dir
 
     command = ["g++", "-std=c++17", "-shared", "-fPIC", "-O0", "-Wall", str(source)]
-    command += [f"-I{cl.include_dir()}", f"-I{cuda_include_dir()}", "-ldl", "-o", str(target)]
+    command += [f"-I{cl.cpp.include_dir()}", f"-I{cuda_include_dir()}", "-ldl", "-o", str(target)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return ctypes.CDLL(str(target))
@@ -328,7 +328,7 @@ int main() {
     from culaunch._inline.cuda_header import cuda_include_dir
 
     (tmp_path / "main.cpp").write_text(source)
-    command = ["g++", "-std=c++17", "-O0", "main.cpp", f"-I{cl.include_dir()}"]
+    command = ["g++", "-std=c++17", "-O0", "main.cpp", f"-I{cl.cpp.include_dir()}"]
     command += [f"-I{cuda_include_dir()}", "-ldl", "-o", "program"]
     subprocess.run(command, cwd=tmp_path, check=True)
     environment = {**os.environ, "CULAUNCH_DRIVER": "emulator"}

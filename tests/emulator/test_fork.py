@@ -85,7 +85,7 @@ def test_a_child_beside_a_thread_that_launches():
 
 
 def test_the_driver_is_published_in_the_child_too():
-    cl.driver_name()
+    cl.driver.driver_name()
     published = os.environ["CULAUNCH_DRIVER_TABLE"]
 
     def body():

@@ -133,7 +133,7 @@ def test_the_choice_is_the_environments_at_any_time(monkeypatch):
     for _ in range(2):
         monkeypatch.setenv("CULAUNCH_EMULATOR_STRICT", "1")
         strict = cl.load(PTX)["set"]
-        assert cl.driver_name() == "emulator"
+        assert cl.driver.driver_name() == "emulator"
         with pytest.raises(ValueError, match=WORDS):
             strict[1, 1](x)
         assert cl.zeros(1).__dlpack_device__() != (1, 0)

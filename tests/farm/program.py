@@ -46,7 +46,7 @@ def engine(name, folder):
 
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
         try:
-            yield cl.RayExecutor(num_cpus=1)
+            yield cl.compiling.RayExecutor(num_cpus=1)
         finally:
             ray.shutdown()
     elif name == "mpi":
@@ -70,21 +70,21 @@ def main(name, path, folder):
     seen = []
     requests = REQUESTS if name != "submitit" else REQUESTS[6:9]  # a Python for each job
     with engine(name, folder) as pool:
-        found = cl.compile_many(
+        found = cl.compiling.compile_many(
             requests,
             executor=pool,
             headers=HEADERS,
             arch="sm_80",
-            cache=cl.Cache(path),
+            cache=cl.cache.Cache(path),
             progress=seen.append,
             return_exceptions=True,
         )
-        again = cl.compile_many(
+        again = cl.compiling.compile_many(
             [one for one in requests if "oops" not in one],
             executor=pool,
             headers=HEADERS,
             arch="sm_80",
-            cache=cl.Cache(path),
+            cache=cl.cache.Cache(path),
         )
     good = [one for one in found if isinstance(one, cl.Image)]
     (bad,) = (one for one in found if not isinstance(one, cl.Image))
@@ -92,7 +92,7 @@ def main(name, path, folder):
         "names": [one.kernels[0].demangled for one in good],
         "same": again == good,
         "error": [type(bad).__name__, str(bad), bad.log],
-        "entries": cl.Cache(path).info().entries,
+        "entries": cl.cache.Cache(path).info().entries,
         "progress": [(now.done, now.total, now.failed) for now in seen][-1],
     }
     print("ANSWER", json.dumps(answer), flush=True)

@@ -236,15 +236,15 @@ def test_an_executor_that_was_shut_down():
 def test_mistakes():
     for executor in (3, "pool", object()):
         with pytest.raises(TypeError, match="executor must have submit"):
-            cl.compile_many(["__global__ void k() {}"], executor=executor)
+            cl.compiling.compile_many(["__global__ void k() {}"], executor=executor)
     for progress in (3, "yes", None):
         with pytest.raises(TypeError, match="progress must be True or False, or a callable"):
-            cl.compile_many([], progress=progress)
+            cl.compiling.compile_many([], progress=progress)
 
 
 @pytest.mark.needs("ray")
 def test_ray_takes_no_task_after_shutdown():
-    executor = cl.RayExecutor()
+    executor = cl.compiling.RayExecutor()
     with pytest.raises(TypeError, match="fn must be callable"):
         executor.submit(3)
     executor.shutdown()

@@ -22,7 +22,7 @@ def cases(fill=None, other=None):
     """
     kept = []
 
-    def like(seen, x: vector, y: cl.Array(cl.same("x"), "n") | None = None):
+    def like(seen, x: vector, y: cl.Array(cl.dtype_of("x"), "n") | None = None):
         fill[1, 32](seen, 1.0, 4)
         return x.shape[0]
 

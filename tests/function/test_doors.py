@@ -204,8 +204,8 @@ def test_lists_may_be_empty(emulated, tmp_path):
     x = np.zeros(3)
     calls = [([], 2), ([x], 2), ([], 5), ([x, x], 1), ([x], 0)]
     assert [total(*one) for one in calls] == [2, 5, 5, 7, 3]
-    cl.save([total], tmp_path / "t.culib")
-    saved = cl.load_library(tmp_path / "t.culib").total
+    cl.ship.save([total], tmp_path / "t.culib")
+    saved = cl.ship.load_library(tmp_path / "t.culib").total
     assert [saved(*one) for one in calls] == [2, 5, 5, 7, 3]
 
 

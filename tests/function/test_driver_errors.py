@@ -128,8 +128,8 @@ def test_a_broad_handler_has_what_numbers_tell(kernels, order, tmp_path):
 
     assert [outcome(function, i) for i in order] == [wanted[i] for i in order]
     function.__name__ = function.declaration.name = "saved"
-    cl.save([function], tmp_path / "a.culib")
-    saved = cl.load_library(tmp_path / "a.culib").functions["saved"]
+    cl.ship.save([function], tmp_path / "a.culib")
+    saved = cl.ship.load_library(tmp_path / "a.culib").functions["saved"]
     assert [outcome(saved, i) for i in order] == [wanted[i] for i in order]
     with cl.function_debugging():
         assert [outcome(function, i) for i in order] == [wanted[i] for i in order]
@@ -185,6 +185,6 @@ def test_an_int_past_64_bits_ends_the_call_in_any_order(emulated, order, tmp_pat
     wanted = [9 if n == 3 else True for n in order]
     assert [outcome(function, n) for n in order] == wanted
     assert [outcome(function, n) for n in order] == wanted
-    cl.save([function], tmp_path / "a.culib")
-    saved = cl.load_library(tmp_path / "a.culib").large
+    cl.ship.save([function], tmp_path / "a.culib")
+    saved = cl.ship.load_library(tmp_path / "a.culib").large
     assert [outcome(saved, n) for n in order] == wanted

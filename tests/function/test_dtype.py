@@ -17,7 +17,6 @@ pytestmark = pytest.mark.usefixtures("emulated")
 def test_there_is_one_table_with_the_extensions_numbers():
     assert {dtype.name: dtype.number for dtype in DTYPES} == _core.program_format()["dtypes"]
     assert [dtype.number for dtype in DTYPES] == list(range(len(DTYPES)))
-    assert ew.DType is cl.DType
     assert ew.bfloat16 is BY_NAME["bfloat16"]
 
 

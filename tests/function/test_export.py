@@ -78,7 +78,7 @@ def functions(module):
 @pytest.fixture(scope="module")
 def library(functions, tmp_path_factory):
     path = tmp_path_factory.mktemp("exported") / "libexported.so"
-    cl.export(list(functions.values()), path, flags=["-O0"])
+    cl.ship.export(list(functions.values()), path, flags=["-O0"])
     return tvm_ffi.load_module(str(path))
 
 
@@ -169,7 +169,7 @@ def test_a_path_that_was_not_traced(module, tmp_path):
     x = np.arange(10, dtype=np.float32)
     function(x, 2.0)
     path = tmp_path / "libone.so"
-    cl.export(function, path, flags=["-O0"])
+    cl.ship.export(function, path, flags=["-O0"])
     library = tvm_ffi.load_module(str(path))
     assert np.array_equal(np.from_dlpack(library.scale(x, 2.0)), x * 2)
     with pytest.raises(
@@ -189,7 +189,7 @@ def test_what_the_driver_would_refuse_is_known_before(module, tmp_path):
 
     y, z = np.zeros(4, np.float32), np.zeros(4, np.float32)
     twice(y, z, 32, 0)
-    cl.export(twice, tmp_path / "libtwice.so", flags=["-O0"])
+    cl.ship.export(twice, tmp_path / "libtwice.so", flags=["-O0"])
     library = tvm_ffi.load_module(str(tmp_path / "libtwice.so"))
     y[:] = 0
     for wrong, message in (((32, 200_000), "dynamic shared memory"), ((1025, 0), "1025")):
@@ -254,7 +254,7 @@ extern "C" __global__ void mapped(Map map, unsigned short* h, float* y, int n) {
 
     @cl.function
     def mapped(x, rows: int):
-        tensor_map = cl.TensorMap.tiled(x, (rows, 64), swizzle="128B")
+        tensor_map = cl.arguments.TensorMap.tiled(x, (rows, 64), swizzle="128B")
         own = kernel.configure(
             grid=2, block=32, cluster=2, cooperative=True, programmatic=True, priority=-1
         )
@@ -266,7 +266,7 @@ extern "C" __global__ void mapped(Map map, unsigned short* h, float* y, int n) {
     options.specialize(x=f4, half=float)
     x = cl.to_device(np.zeros(12, np.float32))
     path = tmp_path / "liboptions.so"
-    cl.export([options, mapped], path, flags=["-O0", "-Wall", "-Wextra", "-Werror"])
+    cl.ship.export([options, mapped], path, flags=["-O0", "-Wall", "-Wextra", "-Werror"])
     found = tvm_ffi.load_module(str(path)).options(x, 0.5)
     for one, direct in zip(found, options(x, 0.5), strict=True):
         assert np.from_dlpack(one).tolist() == direct.numpy().tolist()
@@ -287,11 +287,11 @@ extern "C" __global__ void mapped(Map map, int* y, int n) {}
         target = cl.empty_like(x) if of == "new" else x
         target = target[1:] if of == "view" else target
         kernels["fill<int>"][1, 32](y, 7, y.shape[0])
-        kernel[1, 32](cl.TensorMap.tiled(target, (2, 64)), y, 3)
+        kernel[1, 32](cl.arguments.TensorMap.tiled(target, (2, 64)), y, 3)
 
     two.specialize(x=cl.Array("float32", "a b"), y=cl.Array("int32", "n"))
     path = tmp_path / "libtwo.so"
-    cl.export(two, path, flags=["-O0", "-Wall", "-Wextra", "-Werror"])
+    cl.ship.export(two, path, flags=["-O0", "-Wall", "-Wextra", "-Werror"])
     y = np.zeros(4, np.int32)
     for call in (tvm_ffi.load_module(str(path)).two, two):
         x = np.zeros((8, 64), np.float32)
@@ -320,7 +320,7 @@ def test_what_cannot_be_exported_is_named(module, tmp_path):
         function = cl.function(body)
         function(*args)
         with pytest.raises(TypeError, match=f"{body.__name__} cannot be exported: {text}"):
-            cl.export(function, path)
+            cl.ship.export(function, path)
 
     def same_back(x):
         return x
@@ -354,14 +354,14 @@ def test_what_cannot_be_exported_is_named(module, tmp_path):
         return x.size
 
     with pytest.raises(ValueError, match="never was neither called nor specialized"):
-        cl.export(never, path)
+        cl.ship.export(never, path)
     never(x)
     with pytest.raises(ValueError, match="two exports would be named never"):
-        cl.export([never, never], path)
+        cl.ship.export([never, never], path)
     with pytest.raises(TypeError, match=r"functions must hold functions of culaunch \(got 3\)"):
-        cl.export([3], path)
+        cl.ship.export([3], path)
     with pytest.raises(ValueError, match="functions must have at least one function"):
-        cl.export([], path)
+        cl.ship.export([], path)
 
 
 @pytest.mark.needs("jax", "jax_tvm_ffi")

@@ -83,7 +83,7 @@ def test_arithmetic_and_branches(tmp_path):
     exported = {name: f for name, f in functions.items() if f._programs()}
     assert len(exported) > 40
     path = tmp_path / "libarithmetic.so"
-    cl.export(list(exported.values()), path, flags=["-O0"])
+    cl.ship.export(list(exported.values()), path, flags=["-O0"])
     library = tvm_ffi.load_module(str(path))
     for kind in (OverflowError, ZeroDivisionError, NotImplementedError):
         tvm_ffi.register_error(kind.__name__, kind)

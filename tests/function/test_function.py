@@ -294,7 +294,7 @@ def test_annotations_check_and_bind(kernels):
     @cl.function
     def dense(
         x: cl.Array("float32 | float64", "b n"),
-        w: cl.Array(cl.same("x"), "n"),
+        w: cl.Array(cl.dtype_of("x"), "n"),
         bias: cl.Array | None = None,
         n: int = 3,
         out: Annotated[Any, cl.Array(dims="... 4")] = None,
@@ -319,5 +319,5 @@ def test_annotations_check_and_bind(kernels):
             dense(*arguments)
     assert dense(x, w, out=np.zeros((2, 2, 4))) == 2
     assert str(dense).startswith(
-        "dense(x: Array('float32 | float64', 'b n'), w: Array(same('x'), 'n')"
+        "dense(x: Array('float32 | float64', 'b n'), w: Array(dtype_of('x'), 'n')"
     )

@@ -144,8 +144,8 @@ class Check:
     def saved(self, seed, function, source, calls, wanted):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "body.culib"
-            cl.save([function], path)
-            saved = cl.load_library(path).functions["body"]
+            cl.ship.save([function], path)
+            saved = cl.ship.load_library(path).functions["body"]
             for call, known in zip(calls, wanted, strict=True):
                 if known[0] == "gave":
                     found = outcome(saved, *call)
@@ -192,7 +192,7 @@ def test_bodies_by_chance_are_exported(emulated, tmp_path):
             continue
         functions[seed] = function, source, wanted
     path = tmp_path / "libbodies.so"
-    cl.export([one for one, _, _ in functions.values()], path, flags=["-O0"])
+    cl.ship.export([one for one, _, _ in functions.values()], path, flags=["-O0"])
     for kind in (IndexError, OverflowError, ZeroDivisionError, NotImplementedError):
         tvm_ffi.register_error(kind.__name__, kind)
     library, compared = tvm_ffi.load_module(str(path)), 0

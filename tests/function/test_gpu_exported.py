@@ -49,7 +49,7 @@ def functions():
 @pytest.fixture(scope="module")
 def module(functions, tmp_path_factory):
     path = tmp_path_factory.mktemp("exported") / "libexported.so"
-    cl.export(list(functions), path)
+    cl.ship.export(list(functions), path)
     return tvm_ffi.load_module(str(path))
 
 
@@ -80,12 +80,12 @@ extern "C" __global__ void mapped(Map map, int n) {}
     @cl.function
     def two(x, y, rows: int):
         kernels["fill"][1, 32](y, y.shape[0])
-        kernels["mapped"][1, 32](cl.TensorMap.tiled(x, (rows, 32)), 3)
+        kernels["mapped"][1, 32](cl.arguments.TensorMap.tiled(x, (rows, 32)), 3)
 
     x, y = torch.zeros(1024, 32, device="cuda"), torch.zeros(4, dtype=torch.int32, device="cuda")
     two(x, y.clone(), 8)
     path = tmp_path / "libtwo.so"
-    cl.export(two, path)
+    cl.ship.export(two, path)
     exported = tvm_ffi.load_module(str(path)).two
     for call in (exported, two):
         with pytest.raises((RuntimeError, cl.CulaunchError), match="encoding a tensor map"):
@@ -103,8 +103,8 @@ def test_fused_functions_in_a_library(functions, module, tmp_path):
     x, y = torch.rand(64, 33, device="cuda"), torch.rand(64, 33, device="cuda")
     fused(x, y, 2.0)
     fused(x[:, ::2], y[:, ::2], 2.0)
-    cl.save([fused], tmp_path / "fused.culib")
-    lib = cl.load_library(tmp_path / "fused.culib")
+    cl.ship.save([fused], tmp_path / "fused.culib")
+    lib = cl.ship.load_library(tmp_path / "fused.culib")
     for a, b in ((x, y), (x[:, ::2], y[:, ::2]), (x[1:], y[1:])):
         assert torch.equal(lib.fused(a, b, 2.0), fused(a, b, 2.0))
     assert torch.equal(module.fused(x, y, 2.0), fused(x, y, 2.0))

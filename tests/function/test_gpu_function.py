@@ -168,7 +168,7 @@ def test_more_shared_memory_than_the_default(torch, gpu):
 
 
 def test_clusters(torch, gpu):
-    if cl.Device(0).attribute("compute_capability_major") < 9:
+    if cl.driver.Device(0).attribute("compute_capability_major") < 9:
         pytest.skip("needs sm_90")
 
     @cl.function
@@ -182,13 +182,13 @@ def test_clusters(torch, gpu):
 
 
 def test_tensor_maps(torch, gpu):
-    if cl.Device(0).attribute("compute_capability_major") < 9:
+    if cl.driver.Device(0).attribute("compute_capability_major") < 9:
         pytest.skip("needs sm_90")
 
     @cl.function
     def tile(x, row: int):
         y = cl.empty((4, 8), x.dtype)
-        gpu["tile"][1, 32](y, cl.TensorMap.tiled(x, (4, 8)), row)
+        gpu["tile"][1, 32](y, cl.arguments.TensorMap.tiled(x, (4, 8)), row)
         return y
 
     for rows in (16, 40):
@@ -210,7 +210,7 @@ def test_what_the_driver_would_refuse_is_known_before(torch, gpu):
 
     y = torch.ones(32, device="cuda")
     z = torch.zeros(64, dtype=torch.int32, device="cuda")
-    device = cl.Device(0)
+    device = cl.driver.Device(0)
     shared = device.attribute("max_shared_memory_per_block_optin")
     count = device.attribute("multiprocessor_count")
     most = kernel.occupancy(64, shared_memory=1024).active_blocks * count
@@ -229,7 +229,7 @@ def test_what_the_driver_would_refuse_is_known_before(torch, gpu):
 
 
 def test_clusters_that_are_too_large_are_known_before(torch, gpu):
-    if cl.Device(0).attribute("compute_capability_major") < 9:
+    if cl.driver.Device(0).attribute("compute_capability_major") < 9:
         pytest.skip("needs sm_90")
 
     @cl.function

@@ -221,7 +221,7 @@ def test_a_function_is_called_where_jax_traces(jax, jnp, scale, total):
 
 @pytest.mark.parametrize("way", ["sequential", "sequential_unrolled", "broadcast_all"])
 def test_batches(jax, jnp, scale, way):
-    operator = cl.jax_op(scale, vmap=way)
+    operator = cl.frameworks.jax_op(scale, vmap=way)
     rows = jnp.arange(6000, dtype=jnp.float32).reshape(6, 1000)
     assert jnp.array_equal(jax.jit(jax.vmap(lambda x: operator(x, 3.0)))(rows), rows * 3)
 

@@ -123,8 +123,8 @@ def test_comparisons_are_bools_also_for_is_and_match(emulated, flag, tmp_path):
         for _ in range(2):
             for call in order:
                 assert function(*call, flag) == wanted[calls.index(call)]
-        cl.save([function], tmp_path / "a.culib")
-        saved = cl.load_library(tmp_path / "a.culib").of_bools
+        cl.ship.save([function], tmp_path / "a.culib")
+        saved = cl.ship.load_library(tmp_path / "a.culib").of_bools
         assert [saved(*one, flag) for one in calls] == wanted
     with cl.function_debugging():
         assert [function(*one, flag) for one in calls] == wanted

@@ -393,14 +393,16 @@ def test_tensor_maps_are_described(kernels):
 
     @cl.function
     def mapped(x, rows: int):
-        tensor_map = cl.TensorMap.tiled(x[1:], (rows, 64), swizzle="128B")
+        tensor_map = cl.arguments.TensorMap.tiled(x[1:], (rows, 64), swizzle="128B")
         seen.append(tensor_map)
         return x
 
     with pytest.raises(ValueError, match="one entry for each of the array's 2 dimensions"):
-        cl.function(lambda x: cl.TensorMap.tiled(x, (1,)))(np.zeros((2, 2), np.float16))
+        cl.function(lambda x: cl.arguments.TensorMap.tiled(x, (1,)))(np.zeros((2, 2), np.float16))
     with pytest.raises(ValueError, match="swizzle must be one of"):
-        cl.function(lambda x: cl.TensorMap.tiled(x, (1, 1), swizzle="7B"))(np.zeros((2, 2)))
+        cl.function(lambda x: cl.arguments.TensorMap.tiled(x, (1, 1), swizzle="7B"))(
+            np.zeros((2, 2))
+        )
     mapped(np.zeros((4, 64), np.float16), 2)
     assert seen[0].numbers == (6, 0, 3, 0, 0)
 

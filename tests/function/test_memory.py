@@ -331,7 +331,7 @@ def test_what_is_read_of_strides(host_driver):
     a.give("tuple", [*[("int", one) for one in numbers], ("bool", dense)])
     f = Traced("x", a.program())
     x = torch.zeros(64, 4)
-    count = cl.Device(0).attribute("multiprocessor_count")
+    count = cl.driver.Device(0).attribute("multiprocessor_count")
     for y in (x, x[:, 1:], x.T, x[::2], x[:1, :], x[1:, 1:], torch.zeros(0, 4)[:, ::2]):
         assert f(y) == (*y.stride(), y.data_ptr() % 256, 0, count, y.is_contiguous())
     assert len(f.traces) == 1

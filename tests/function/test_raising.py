@@ -143,8 +143,8 @@ def test_a_body_that_catches_takes_both_sides(emulated, body, tmp_path):
         assert [function(n) for n in calls] == wanted
     for _, program in function._programs():
         assert [Interpreter(program).run((n,)) for n in calls] == wanted
-    cl.save([function], tmp_path / "a.culib")
-    library = cl.load_library(tmp_path / "a.culib")
+    cl.ship.save([function], tmp_path / "a.culib")
+    library = cl.ship.load_library(tmp_path / "a.culib")
     assert [library.functions[body.__name__](n) for n in calls] == wanted
 
 
@@ -308,8 +308,8 @@ def test_both_sides_are_explored_without_a_call(emulated, tmp_path):
             return -2.0
 
     two.specialize(n=int, f=float)
-    cl.save([two], tmp_path / "two.culib")
-    saved = cl.load_library(tmp_path / "two.culib").two
+    cl.ship.save([two], tmp_path / "two.culib")
+    saved = cl.ship.load_library(tmp_path / "two.culib").two
     calls = ((0, 4.0), (5, 4.0), (5, -4.0), (0, -4.0))
     assert [saved(*one) for one in calls] == [-1.0, 4.0, -2.0, -1.0]
 
@@ -346,7 +346,7 @@ def test_operators_of_torch_take_both_sides(emulated, order):
             rows = 1
         return cl.zeros((rows, x.shape[1]), x.dtype)
 
-    op = cl.torch_op(f"culaunch_raising::halves{order[0]}", halves)
+    op = cl.frameworks.torch_op(f"culaunch_raising::halves{order[0]}", halves)
 
     @torch.compile(fullgraph=True, dynamic=True, backend="aot_eager")
     def compiled(x, n):

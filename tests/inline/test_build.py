@@ -40,7 +40,7 @@ def built(tmp_path_factory):
     output = folder / "kernels.so"
     arguments = {"flags": ["-O0"], "build_directory": folder / "kept"}
     sources = [folder / "add.cpp", str(folder / "more.cpp")]
-    return cl.build("kernels", sources, output=output, **arguments), arguments
+    return cl.cpp.build("kernels", sources, output=output, **arguments), arguments
 
 
 @pytest.mark.slow
@@ -52,12 +52,12 @@ def test_files_become_a_library_that_is_loaded_later(built):
     subprocess.run([sys.executable, "-c", script, library], check=True)
     # A header that changed builds anew; nothing that changed does not.
     folder = library.parent
-    kept = cl.build("kernels", [folder / "add.cpp", folder / "more.cpp"], **arguments)
+    kept = cl.cpp.build("kernels", [folder / "add.cpp", folder / "more.cpp"], **arguments)
     assert kept.parent.parent == folder / "kept"
-    assert kept == cl.build("kernels", [folder / "add.cpp", folder / "more.cpp"], **arguments)
+    assert kept == cl.cpp.build("kernels", [folder / "add.cpp", folder / "more.cpp"], **arguments)
     (folder / "amount.h").write_text("#define AMOUNT broken\n")
     with pytest.raises(cl.CompileError, match=r"add\.cpp:3:"):
-        cl.build("kernels", [folder / "add.cpp", folder / "more.cpp"], **arguments)
+        cl.cpp.build("kernels", [folder / "add.cpp", folder / "more.cpp"], **arguments)
     (folder / "amount.h").write_text("#define AMOUNT 2\n")
 
 
@@ -69,7 +69,7 @@ def test_the_path_of_a_library_can_be_loaded(built, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     sources = [library.parent / "add.cpp", library.parent / "more.cpp"]
     for output in ("k.so", "./k.so"):
-        made = cl.build("kernels", sources, output=output, **arguments)
+        made = cl.cpp.build("kernels", sources, output=output, **arguments)
         assert made == tmp_path / "k.so"
         script = "import sys, tvm_ffi; assert tvm_ffi.load_module(sys.argv[1]).add(40) == 42"
         subprocess.run([sys.executable, "-c", script, str(made)], check=True)
@@ -79,7 +79,7 @@ def test_the_path_of_a_library_can_be_loaded(built, tmp_path, monkeypatch):
 @pytest.mark.needs("g++")
 def test_a_stub_says_names_types_and_docstrings(built, tmp_path):
     library, _ = built
-    text = cl.stubs(library, tmp_path / "kernels.pyi")
+    text = cl.cpp.stubs(library, tmp_path / "kernels.pyi")
     assert (tmp_path / "kernels.pyi").read_text() == text
     ast.parse(text)
     assert (
@@ -107,7 +107,7 @@ def nothing() -> None: ...
 @pytest.mark.slow
 @pytest.mark.needs("g++")
 def test_texts_are_built_with_the_names_of_their_parameters(tmp_path):
-    library = cl.build_inline(
+    library = cl.cpp.build_inline(
         "twice",
         "int64_t twice(const int64_t x) { return 2 * x; }",
         functions={"twice": "Double it."},
@@ -115,7 +115,7 @@ def test_texts_are_built_with_the_names_of_their_parameters(tmp_path):
         build_directory=tmp_path,
     )
     assert library.suffix == ".so"
-    assert 'def twice(x: int, /) -> int:\n    """Double it."""' in cl.stubs(library)
+    assert 'def twice(x: int, /) -> int:\n    """Double it."""' in cl.cpp.stubs(library)
 
 
 @pytest.mark.parametrize(
@@ -151,4 +151,4 @@ def test_sources_are_files_that_are_there(tmp_path):
 def test_a_stub_of_what_is_no_library_is_refused(tmp_path):
     (tmp_path / "text.so").write_text("text")
     with pytest.raises(cl.ImageError, match=r"text\.so cannot be loaded as a library: "):
-        cl.stubs(tmp_path / "text.so")
+        cl.cpp.stubs(tmp_path / "text.so")

@@ -47,7 +47,7 @@ extern "C" __global__ void add_one(const float* x, float* y, long long n) {
 
 
 def load(image, **options):
-    return cl.load_inline(
+    return cl.cpp.load_inline(
         "tvm_launcher",
         CODE,
         functions=["add_one", "runtime_is_the_headers"],
@@ -63,7 +63,7 @@ def test_sources_of_tvm_ffis_launcher_build_unchanged(tmp_path, stand_in_cubin):
 
 
 def test_a_library_without_runtime_calls_holds_nothing_of_it(tmp_path):
-    path = cl.build_inline(
+    path = cl.cpp.build_inline(
         "alone", "int f() { return 1; }", functions="f", flags=["-O0"], output=tmp_path / "alone.so"
     )
     said = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout

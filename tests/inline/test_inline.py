@@ -1,4 +1,4 @@
-"""culaunch.load_inline with a real compiler: what the loaded functions do, and what fails."""
+"""culaunch.cpp.load_inline with a real compiler: what the loaded functions do, and what fails."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def load(tmp_path_factory, stand_in_cubin):
     second.write_bytes(stand_in_cubin(300, b"second"))
 
     def run():
-        return cl.load_inline(
+        return cl.cpp.load_inline(
             "demo",
             CODE,
             functions=FUNCTIONS,
@@ -147,7 +147,7 @@ def test_a_warm_call_starts_no_process(module, load, monkeypatch):
 @pytest.mark.slow
 def test_what_the_compiler_says_is_all_there(tmp_path, stand_in_cubin):
     with pytest.raises(cl.CompileError) as caught:
-        cl.load_inline(
+        cl.cpp.load_inline(
             "broken", "int f() {\n  return nonsense;\n}", functions="f", build_directory=tmp_path
         )
     text = str(caught.value)
@@ -161,11 +161,11 @@ def test_what_the_compiler_says_is_all_there(tmp_path, stand_in_cubin):
 
     code = "CULAUNCH_EMBED_CUBIN(k); long f() { return culaunch_image_k[0]; }"
     with pytest.raises(cl.CompileError, match="The code embeds 'k', but embed_cubin has no image"):
-        cl.load_inline(
+        cl.cpp.load_inline(
             "asks", code, functions="f", flags=["-O0"], build_directory=tmp_path / "asks"
         )
     with pytest.raises(cl.ImageError, match="embed_cubin has 'k', but no source of 'silent' uses"):
-        cl.load_inline(
+        cl.cpp.load_inline(
             "silent",
             "int x;",
             flags=["-O0"],
@@ -210,7 +210,7 @@ void f() { CULAUNCH_GET_KERNEL(kernels, "k")({1, 1}); }
 def test_wrong_arguments(tmp_path, arguments, error, message):
     call = {"name": "demo", "cpp_sources": "int x;", "build_directory": tmp_path, **arguments}
     with pytest.raises(error, match=message):
-        cl.load_inline(call.pop("name"), **call)
+        cl.cpp.load_inline(call.pop("name"), **call)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -231,31 +231,31 @@ def test_code_that_may_be_right_is_compiled(tmp_path):
     #endif
     """
     arguments = {"flags": ["-O0"], "build_directory": tmp_path}
-    module = cl.load_inline("demo", code, functions="add_one", **arguments)
+    module = cl.cpp.load_inline("demo", code, functions="add_one", **arguments)
     assert module.add_one(1) == 2
     with pytest.raises(cl.CompileError, match="\nfunctions names 'add_two', and the code has no"):
-        cl.load_inline("demo", code, functions="add_two", **arguments)
+        cl.cpp.load_inline("demo", code, functions="add_two", **arguments)
 
 
 def test_without_a_compiler(tmp_path, monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(cl.CompileError, match="'no-such-compiler' that CXX names does not exist"):
-        cl.load_inline("demo", "int x;", build_directory=tmp_path)
+        cl.cpp.load_inline("demo", "int x;", build_directory=tmp_path)
     monkeypatch.delenv("CXX")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(cl.CompileError, match=r"no C\+\+ compiler .* on PATH: install"):
-        cl.load_inline("demo", "int x;", build_directory=tmp_path)
+        cl.cpp.load_inline("demo", "int x;", build_directory=tmp_path)
 
 
 def test_without_tvm_ffi(monkeypatch):
     monkeypatch.setitem(sys.modules, "tvm_ffi", None)
     with pytest.raises(cl.MissingDependencyError, match=r"pip install 'culaunch\[embed\]'"):
-        cl.load_inline("demo", "int x;")
+        cl.cpp.load_inline("demo", "int x;")
 
 
 def test_importing_culaunch_embed_needs_nothing_optional():
     program = (
-        "import sys, culaunch as cl; cl.embed; cl.load_inline\n"
+        "import sys, culaunch as cl; cl.cpp.embed; cl.cpp.load_inline\n"
         "print(*sorted({'numpy', 'torch', 'tvm_ffi', 'click', 'cuda'} & set(sys.modules)))"
     )
     done = subprocess.run(
@@ -277,7 +277,7 @@ def test_cuda_sources(tmp_path):
     }
     int64_t count(tvm::ffi::TensorView x) { return x.numel(); }
     """
-    module = cl.load_inline(
+    module = cl.cpp.load_inline(
         "cuda",
         cuda_sources=code,
         functions=["launch", "count"],
@@ -301,9 +301,9 @@ import sys
 import numpy as np
 import culaunch as cl
 
-cl.set_driver("emulator")
+cl.driver.set_driver("emulator")
 image = cl.compile('extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }')
-library = cl.load_inline(
+library = cl.cpp.load_inline(
     "at_exit",
     """
 CULAUNCH_EMBED_CUBIN(kernels);

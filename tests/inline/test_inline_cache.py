@@ -85,7 +85,7 @@ def load(fake, stand_in_cubin):
     def run(**options):
         call = {"cpp_sources": "int x;", "embed_cubin": {"k": stand_in_cubin()}, **options}
         before = calls(fake)
-        module = cl.load_inline(call.pop("name", "m"), **call)
+        module = cl.cpp.load_inline(call.pop("name", "m"), **call)
         assert module.seven() == 7
         return calls(fake) - before  # two: compile and link
 
@@ -114,7 +114,7 @@ def in_a_new_process(count=1, **environment):
         header = bytearray(200)
         header[:7] = b"\\x7fELF\\x02\\x01\\x01"
         header[16:20] = b"\\x02\\x00\\xbe\\x00"
-        m = cl.load_inline("m", "int x;", embed_cubin={"k": bytes(header)})
+        m = cl.cpp.load_inline("m", "int x;", embed_cubin={"k": bytes(header)})
         print(m.seven())
     """)
     running = [
@@ -362,7 +362,7 @@ def test_a_disk_that_is_full_costs_a_warning_only(fake, tmp_path):
                 pass
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            print(cl.load_inline("m", "int x;").seven())
+            print(cl.cpp.load_inline("m", "int x;").seven())
         print([str(one.message) for one in caught])
     """
     command = ["unshare", "--map-root-user", "--mount", sys.executable, "-c"]
@@ -378,9 +378,9 @@ def test_the_cap_of_the_cache_covers_what_is_built(load, tmp_path, monkeypatch):
     monkeypatch.setenv("CULAUNCH_CACHE_MAX_SIZE", "1K")
     for flag in ("-O1", "-O2", "-O3"):
         assert load(flags=[flag]) == 2
-    info = cl.Cache().info()
+    info = cl.cache.Cache().info()
     assert (info.entries, info.libraries) == (1, 1), "only what was just made"
-    assert cl.Cache().clear() == 1
+    assert cl.cache.Cache().clear() == 1
     assert list((tmp_path / "cache").rglob("*.so")) == []
 
 
@@ -393,7 +393,7 @@ def test_an_entry_that_is_removed_before_it_is_loaded_is_built_anew(load, tmp_pa
 
     def found_and_gone(self):
         entry = find(self)
-        cl.Cache().clear()
+        cl.cache.Cache().clear()
         return entry
 
     monkeypatch.setattr(Libraries, "find", found_and_gone)

@@ -83,7 +83,7 @@ def module(directory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULAUNCH_DRIVER_TABLE", "")
         patch.setenv("CULAUNCH_DRIVER", "emulator")
-        yield cl.load_inline(
+        yield cl.cpp.load_inline(
             "emulated",
             CODE,
             functions=[
@@ -201,7 +201,7 @@ def test_a_read_past_the_end_is_found(module, directory, tmp_path):
     # In a process of its own: the error stays with the emulated device, as with a real one.
     (tmp_path / "program.py").write_text(
         "import sys, numpy as np, tvm_ffi, culaunch as cl\n"
-        "cl.driver_name()\n"
+        "cl.driver.driver_name()\n"
         "module = tvm_ffi.load_module(sys.argv[1])\n"
         "try: module.add_past_the_end(np.zeros(100, np.float32))\n"
         "except RuntimeError as error: print(error)\n"

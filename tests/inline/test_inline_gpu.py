@@ -58,7 +58,7 @@ void reverse(TensorView x) {
 
 @pytest.fixture(scope="module")
 def module():
-    return cl.load_inline(
+    return cl.cpp.load_inline(
         "gpu",
         CODE,
         functions=["add", "add_new", "reverse"],
@@ -88,7 +88,7 @@ def test_culaunchs_own_arrays_are_allocated_by_libraries(module):
 
 def test_a_graph_captures_the_first_launch(module):
     # A module of its own: nothing of it is loaded on the device before the capture.
-    fresh = cl.load_inline(
+    fresh = cl.cpp.load_inline(
         "gpu_graph",
         CODE,
         functions=["add"],

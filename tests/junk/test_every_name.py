@@ -13,16 +13,15 @@ from test_junk_of_triton import CALLS as TRITON
 from test_junk_of_verbs import CALLS as VERBS
 
 import culaunch as cl
-from culaunch import elementwise, testing
 
 # Records that culaunch returns, bases and parts of what is swept, and what takes any value at all.
 NOT_CALLED = {
     "CacheInfo", "ImageInfo", "Inspection", "KernelAttributes", "KernelInfo", "Occupancy",
-    "ParamInfo", "DType", "Lowered", "Value", "ElementwiseFunction", "Headers.__contains__",
+    "ParameterInfo", "DType", "Lowered", "Value", "ElementwiseFunction", "Headers.__contains__",
     "Headers.__getitem__", "Headers.get", "KernelSet",
     # On a GPU alone; matplotlib's own.
     "Surface.copy_from", "Surface.numpy", "Timing", "Timing.plot",
-    "Diagnosis", "Finding", "VariableInfo",
+    "Diagnosis", "Component", "VariableInfo", "GraphStatus",
     # What load_report returns.
     "LoadedImage", "LoadReport",
     # What tune returns, and what it asks of a table.
@@ -69,12 +68,23 @@ def takes_arguments(function):
     return bool(names - {"self", "cls"})
 
 
-FACES = [(cl, ""), (testing, "testing."), (elementwise, "")]
+FACES = {
+    "": cl,
+    **{
+        name: member
+        for name in cl.__all__
+        if inspect.ismodule(member := getattr(cl, name)) and name != "triton"
+    },
+}
 
 
-@pytest.mark.parametrize(("face", "prefix"), FACES, ids=["culaunch", "testing", "elementwise"])
-def test_every_public_name_is_called_with_junk(face, prefix):
-    missing = [
+@pytest.mark.parametrize("module", FACES)
+def test_every_public_name_is_called_with_junk(module):
+    assert not_called(FACES[module], "testing." if module == "testing" else "") == []
+
+
+def not_called(face, prefix):
+    return [
         name
         for name, function in callables(face, prefix)
         if takes_arguments(function)
@@ -82,11 +92,10 @@ def test_every_public_name_is_called_with_junk(face, prefix):
         and name.partition(".")[0] not in NOT_CALLED
         and name not in NOT_CALLED
     ]
-    assert missing == []
 
 
 @pytest.mark.needs("triton", "torch")
 def test_every_name_for_triton_is_called_with_junk():
     import culaunch.triton
 
-    test_every_public_name_is_called_with_junk(culaunch.triton, "")
+    assert not_called(culaunch.triton, "") == []

@@ -44,13 +44,13 @@ CALLS = {
     "ceildiv": (lambda x, y: cl.ceildiv(x, y), {"x": 7, "y": 2}),
     "check": (cl.check, {"condition": True, "message": "it is"}),
     "empty_like": (cl.empty_like, {"x": ARRAY}),
-    "export": (cl.export, {"functions": [], "path": "f.so"}),
+    "export": (cl.ship.export, {"functions": [], "path": "f.so"}),
     "function": (lambda body, **k: cl.function(body, **k), {"body": twice}),
     "launch_if": (lambda **k: cl.launch_if(**k), {"condition": False, "launcher": abs}),
-    "load_library": (cl.load_library, {"source": b"junk"}),
+    "load_library": (cl.ship.load_library, {"source": b"junk"}),
     "next_power_of_2": (lambda x: cl.next_power_of_2(x), {"x": 7}),
     "package": (
-        cl.package,
+        cl.ship.package,
         {
             "library": "f.culib",
             "name": "k",
@@ -60,8 +60,8 @@ CALLS = {
             "requires": (),
         },
     ),
-    "same": (cl.same, {"name": "x"}),
-    "save": (cl.save, {"functions": [], "path": "f.culib"}),
+    "dtype_of": (cl.dtype_of, {"name": "x"}),
+    "save": (cl.ship.save, {"functions": [], "path": "f.culib"}),
     "zeros_like": (cl.zeros_like, {"x": ARRAY}),
 }
 # The methods of a function, and a call of it.
@@ -89,7 +89,7 @@ def test_junk_is_refused_by_name(name, monkeypatch, tmp_path):
 
 @pytest.mark.needs("torch")
 def test_an_operator_refuses_junk_by_name(scale):
-    assert wrong_answers(cl.torch_op, {"name": "junk", "function": scale}) == []
+    assert wrong_answers(cl.frameworks.torch_op, {"name": "junk", "function": scale}) == []
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -100,4 +100,4 @@ def test_a_function_refuses_junk_by_name(name, scale):
 
 @pytest.mark.needs("jax")
 def test_junk_of_jax_op(scale):
-    assert wrong_answers(cl.jax_op, {"function": scale}) == []
+    assert wrong_answers(cl.frameworks.jax_op, {"function": scale}) == []

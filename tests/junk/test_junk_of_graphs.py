@@ -64,7 +64,7 @@ CALLS = {
     "GraphNode.update": lambda: (
         lambda array, n: one_node().nodes[0].update(array, n), {"array": array(), "n": 2}
     ),
-    "set_graphs": lambda: (cl.set_graphs, {"mode": "auto", "limit": 4}),
+    "set_graphs": lambda: (cl.graph.set_graphs, {"mode": "auto", "limit": 4}),
 }  # fmt: skip
 # No node has such a name, which the documentation names.
 ALSO = {"Graph.update": KeyError, "Graph.enable": KeyError}
@@ -75,7 +75,7 @@ def choice_of_graphs(emulator, monkeypatch):
     """``set_graphs`` writes to the environment: what it was comes back."""
     monkeypatch.setenv("CULAUNCH_GRAPHS", "auto")
     yield
-    cl.set_graphs("auto", limit=256)
+    cl.graph.set_graphs("auto", limit=256)
 
 
 @pytest.mark.parametrize("name", CALLS)

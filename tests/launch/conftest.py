@@ -39,7 +39,7 @@ def gpu(gpu_image) -> cl.Module:
 @pytest.fixture
 def sm_90():
     """Skip a test of what only sm_90 and newer have."""
-    if cl.Device(0).attribute("compute_capability_major") < 9:
+    if cl.driver.Device(0).attribute("compute_capability_major") < 9:
         pytest.skip("needs sm_90")
 
 

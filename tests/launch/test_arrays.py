@@ -109,7 +109,7 @@ def test_pinned_and_managed_memory_is_every_device_s(known, kind):
     kernel = known.kernel(8, 8, 8)
     kernel[1, 1](kind(kind=3), kind(device=1), kind(kind=13))
     assert known.last.device == 1
-    with cl.Device(1):
+    with cl.driver.Device(1):
         kernel[1, 1](kind(kind=3), None, kind(kind=13))
     assert known.last.device == 1
 

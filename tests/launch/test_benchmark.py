@@ -23,7 +23,7 @@ def image():
 
 def test_a_launcher_is_timed(image, culaunch_driver):
     x, z = cl.to_device(np.ones(1000, "f4")), cl.zeros(1000)
-    timing = cl.benchmark(
+    timing = cl.profile.benchmark(
         cl.load(image)["add"][4, 256], z, x, 1000, repeat=7, warmup=2, bytes=12e3, flops=1e3
     )
     assert (z.numpy() == 9).all()
@@ -44,7 +44,7 @@ def test_an_addition_of_large_arrays_comes_near_the_memory_s_limit(image):
     n = 1 << 26
     x, z = cl.zeros(n), cl.zeros(n)
     add = cl.load(image)["add"][n // 256, 256]
-    timing = cl.benchmark(add, z, x, n, repeat=20, bytes=12 * n)
+    timing = cl.profile.benchmark(add, z, x, n, repeat=20, bytes=12 * n)
     assert timing.is_flushed
     assert 0.3 < timing.bandwidth_fraction < 1.1
     assert timing.roofline_fraction == timing.bandwidth_fraction
@@ -60,13 +60,13 @@ def test_the_events_are_in_the_stream_of_the_launch(driver):
         (kernel[1, 1], {"stream": other}, other.handle),
     ):
         driver.calls.clear()
-        cl.benchmark(launcher, array, repeat=2, **options)
+        cl.profile.benchmark(launcher, array, repeat=2, **options)
         recorded = {args[1] for name, args in driver.calls if name == "cuEventRecord"}
         filled = {args[3] for name, args in driver.calls if name == "cuMemsetD8Async"}
         assert recorded == filled == {wanted}
     with own:
         driver.calls.clear()
-        cl.benchmark(kernel[1, 1], array, repeat=2)
+        cl.profile.benchmark(kernel[1, 1], array, repeat=2)
         assert driver.last.stream == own.handle
         recorded = {args[1] for name, args in driver.calls if name == "cuEventRecord"}
         assert recorded == {own.handle}
@@ -74,7 +74,7 @@ def test_the_events_are_in_the_stream_of_the_launch(driver):
 
 def test_the_cache_is_flushed_before_each_run(driver):
     driver.elapsed = [1.0, 3.0, 2.0, 10.0]
-    timing = cl.benchmark(lambda: None, repeat=4, warmup=0, bytes=2e9, flops=4e12)
+    timing = cl.profile.benchmark(lambda: None, repeat=4, warmup=0, bytes=2e9, flops=4e12)
     names = [name for name, _ in driver.calls]
     around = ["cuMemsetD8Async", "cuEventRecord", "cuEventRecord"]
     assert [name for name in names if name in around] == around * 4
@@ -92,7 +92,9 @@ def test_the_cache_is_flushed_before_each_run(driver):
     assert "1 ms |####" in str(timing)
     assert timing.to_dict()["median"] == 2.5
     driver.calls.clear()
-    unflushed = cl.benchmark(lambda: None, repeat=1, flush=False, peak_bandwidth=1e9, bytes=1)
+    unflushed = cl.profile.benchmark(
+        lambda: None, repeat=1, flush=False, peak_bandwidth=1e9, bytes=1
+    )
     assert driver.count("cuMemsetD8Async") == 0
     assert unflushed.peak_bandwidth == 1e9
     assert "flushed" not in str(unflushed)
@@ -100,18 +102,18 @@ def test_the_cache_is_flushed_before_each_run(driver):
 
 @pytest.mark.slow
 def test_the_number_of_runs_follows_the_time(driver):
-    assert 5 <= len(cl.benchmark(lambda: None).times) <= 1000
+    assert 5 <= len(cl.profile.benchmark(lambda: None).times) <= 1000
 
 
 def test_a_plot(driver):
     pytest.importorskip("matplotlib")
     driver.elapsed = [1.0, 3.0, 2.0]
-    axes = cl.benchmark(lambda: None, repeat=3).plot()
+    axes = cl.profile.benchmark(lambda: None, repeat=3).plot()
     assert axes.get_xlabel() == "milliseconds"
 
 
 def test_a_plot_needs_axes_or_matplotlib(driver, monkeypatch):
-    timing = cl.benchmark(lambda: None, repeat=3)
+    timing = cl.profile.benchmark(lambda: None, repeat=3)
     with pytest.raises(TypeError, match=r"axes must be matplotlib's \(got 'times.png'\)"):
         timing.plot("times.png")
     for name in ("matplotlib", "matplotlib.figure"):
@@ -122,7 +124,7 @@ def test_a_plot_needs_axes_or_matplotlib(driver, monkeypatch):
 
 def test_runs_that_something_held_up_do_not_hide_the_others(driver):
     driver.elapsed = [1.0, 1.1, 1.2, 1.3, 1.3, 1.4, 1.4, 1.5, 90.0, 700.0]
-    lines = str(cl.benchmark(lambda: None, repeat=10)).splitlines()
+    lines = str(cl.profile.benchmark(lambda: None, repeat=10)).splitlines()
     bins = [line for line in lines if "|" in line]
     assert len(bins) == 8
     assert sum("#" in line for line in bins) >= 3
@@ -132,8 +134,8 @@ def test_runs_that_something_held_up_do_not_hide_the_others(driver):
 def test_a_timing_is_shown_without_its_times(driver):
     driver.elapsed = [1.0, 2.0, 3.0]
     assert re.fullmatch(
-        r"<culaunch\.Timing <lambda>: median 2 ms, 3 runs on .*>",
-        repr(cl.benchmark(lambda: None, repeat=3)),
+        r"<culaunch\.profile\.Timing <lambda>: median 2 ms, 3 runs on .*>",
+        repr(cl.profile.benchmark(lambda: None, repeat=3)),
     )
 
 
@@ -152,4 +154,4 @@ def test_a_timing_is_shown_without_its_times(driver):
 def test_what_is_refused(driver, call, message):
     function, *options = call
     with pytest.raises((TypeError, ValueError), match=message):
-        cl.benchmark(function, **dict([options] if options else []))
+        cl.profile.benchmark(function, **dict([options] if options else []))

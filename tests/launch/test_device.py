@@ -10,13 +10,13 @@ PRIMARY = 0xC0000
 
 
 def test_devices(driver):
-    assert cl.device_count() == 2
-    assert [device.ordinal for device in cl.devices()] == [0, 1]
-    device = cl.Device(1)
+    assert cl.driver.device_count() == 2
+    assert [device.ordinal for device in cl.driver.devices()] == [0, 1]
+    device = cl.driver.Device(1)
     assert (device.name, device.arch) == ("Recorder", "sm_90")
     assert device.attribute("multiprocessor_count") == DEVICE_ATTRIBUTES[16]
     assert device.attribute("max_shared_memory_per_block_optin") == 232448
-    assert repr(device) == "<culaunch.Device 1: Recorder, sm_90>"
+    assert repr(device) == "<culaunch.driver.Device 1: Recorder, sm_90>"
     with pytest.raises(ValueError, match=r"no device attribute 'frobs'; there are .*warp_size"):
         device.attribute("frobs")
 
@@ -24,7 +24,7 @@ def test_devices(driver):
 @pytest.mark.parametrize("ordinal", [2, -1, 99])
 def test_a_device_that_is_not_there(driver, ordinal):
     for call in (
-        lambda: cl.Device(ordinal),
+        lambda: cl.driver.Device(ordinal),
         lambda: cl.synchronize(ordinal),
         lambda: cl.empty(3, "f4", device=ordinal),
         lambda: cl.Stream(ordinal),
@@ -39,26 +39,26 @@ def test_a_device_that_is_not_there(driver, ordinal):
 @pytest.mark.parametrize("ordinal", ["0", 1.0, object(), (0,)])
 def test_what_is_no_device(driver, ordinal):
     with pytest.raises(TypeError):
-        cl.Device(ordinal)
+        cl.driver.Device(ordinal)
 
 
 def test_with_makes_a_device_current(driver):
-    assert cl.Device().ordinal == 0  # none is current: the first, as in the runtime API
-    with cl.Device(1) as device:
-        assert device.ordinal == cl.Device().ordinal == 1
+    assert cl.driver.Device().ordinal == 0  # none is current: the first, as in the runtime API
+    with cl.driver.Device(1) as device:
+        assert device.ordinal == cl.driver.Device().ordinal == 1
         assert driver.stack == [PRIMARY + 1]
-        with cl.Device(0):
-            assert cl.Device().ordinal == 0
-        assert cl.Device().ordinal == 1
+        with cl.driver.Device(0):
+            assert cl.driver.Device().ordinal == 0
+        assert cl.driver.Device().ordinal == 1
     assert driver.stack == []
-    with pytest.raises(RuntimeError, match="mine"), cl.Device(1):
+    with pytest.raises(RuntimeError, match="mine"), cl.driver.Device(1):
         raise RuntimeError("mine")
     assert driver.stack == []
 
 
 def test_synchronize_waits_for_the_right_device(driver):
     cl.synchronize()
-    with cl.Device(1):
+    with cl.driver.Device(1):
         cl.synchronize()
         cl.synchronize(0)
     assert driver.count("cuCtxSynchronize") == 3
@@ -74,7 +74,7 @@ def test_synchronize_waits_for_the_right_device(driver):
 def test_without_arrays_the_current_device_is_used(driver):
     kernel = driver.kernel(8)
     kernel[1, 1](0x1000)
-    with cl.Device(1):
+    with cl.driver.Device(1):
         kernel[1, 1](0x1000)
         kernel[1, 1](None)
     assert [launch.device for launch in driver.launches] == [0, 1, 1]

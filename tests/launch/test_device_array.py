@@ -63,7 +63,7 @@ def test_devices(driver):
         assert driver.memory[array.address][0] == device
         driver.kernel(8)[1, 1](array)
         assert driver.last.device == device
-    with cl.Device(1):
+    with cl.driver.Device(1):
         assert cl.empty(3, "f4").device == 1
     assert driver.stack == []
 

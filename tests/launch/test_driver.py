@@ -29,7 +29,7 @@ def test_a_table_of_functions(install):
     core = driver.core
     assert (core.name, core.version, core.device_count) == ("recorder", 12040, 3)
     assert core.device_types == (1, 7)
-    assert cl.driver_name() == "recorder"
+    assert cl.driver.driver_name() == "recorder"
     assert core.describe(700) == "CUDA_ERROR_ILLEGAL_ADDRESS (700): text of 700"
     assert core.describe(54321) == "CUresult 54321 (54321)"
 
@@ -68,10 +68,10 @@ def test_a_driver_that_cannot_be_initialised():
 
 def test_a_machine_without_devices(install):
     driver = install(devices=0)
-    assert cl.device_count() == 0
-    assert cl.devices() == ()
+    assert cl.driver.device_count() == 0
+    assert cl.driver.devices() == ()
     with pytest.raises(ValueError, match="no device 0: this machine has 0"):
-        cl.Device(0)
+        cl.driver.Device(0)
     with pytest.raises((ValueError, cl.DriverError)):
         driver.kernel(4)[1, 1](1)
     with pytest.raises((ValueError, cl.DriverError)):
@@ -84,37 +84,37 @@ def test_a_machine_without_devices(install):
 @pytest.mark.parametrize("name", ["", "nonsense", "libcuda.so.1", "CUDA"])
 def test_a_name_that_is_none(environment, name):
     with pytest.raises(ValueError, match="must be 'cuda', 'emulator' or the path of a library"):
-        cl.set_driver(name)
+        cl.driver.set_driver(name)
     assert "CULAUNCH_DRIVER" not in os.environ
 
 
 @pytest.mark.parametrize("name", [None, 5, b"cuda", ["cuda"]])
 def test_a_name_of_another_type(environment, name):
     with pytest.raises(TypeError, match="name must be a str"):
-        cl.set_driver(name)
+        cl.driver.set_driver(name)
 
 
 def test_a_library_that_is_not_there(environment, tmp_path):
     with pytest.raises(cl.DriverNotFoundError, match=r"missing\.so"):
-        cl.set_driver(str(tmp_path / "missing.so"))
+        cl.driver.set_driver(str(tmp_path / "missing.so"))
     assert "CULAUNCH_DRIVER" not in os.environ
     broken = tmp_path / "broken.so"
     broken.write_bytes(b"not a library")
     with pytest.raises(cl.DriverNotFoundError, match=r"broken\.so"):
-        cl.set_driver(str(broken))
+        cl.driver.set_driver(str(broken))
 
 
 def test_a_library_that_is_no_driver(environment):
     import _ctypes
 
     with pytest.raises(cl.DriverNotFoundError, match="no function cuInit"):
-        cl.set_driver(_ctypes.__file__)
+        cl.driver.set_driver(_ctypes.__file__)
 
 
 def test_the_environment_names_the_driver(environment):
     environment.setenv("CULAUNCH_DRIVER", "nonsense")
     with pytest.raises(ValueError, match="nonsense"):
-        cl.driver_name()
+        cl.driver.driver_name()
     environment.setenv("CULAUNCH_DRIVER", "/no/such/driver.so")
     with pytest.raises(cl.DriverNotFoundError, match="/no/such/driver"):
         cl.load(b".version 8.0\n.target sm_90\n")
@@ -122,30 +122,30 @@ def test_the_environment_names_the_driver(environment):
 
 def test_without_a_driver_the_error_says_what_to_do(environment, has):
     if has("gpu"):
-        cl.set_driver("cuda")
-        assert cl.driver_name() == "cuda"
+        cl.driver.set_driver("cuda")
+        assert cl.driver.driver_name() == "cuda"
         return
     with pytest.raises(cl.DriverNotFoundError) as caught:
-        cl.device_count()
+        cl.driver.device_count()
     text = str(caught.value)
     assert "no CUDA driver on this machine (libcuda.so.1" in text
     assert "CULAUNCH_DRIVER=emulator" in text
-    assert 'culaunch.set_driver("emulator")' in text
+    assert 'culaunch.driver.set_driver("emulator")' in text
 
 
 def test_the_emulator_is_chosen_and_left(environment, install):
     pytest.importorskip("numpy")
-    cl.set_driver("emulator")
-    assert cl.driver_name() == "emulator"
+    cl.driver.set_driver("emulator")
+    assert cl.driver.driver_name() == "emulator"
     assert os.environ["CULAUNCH_DRIVER"] == "emulator"
     assert os.environ["CULAUNCH_DRIVER_TABLE"].startswith(f"{os.getpid()}:")
     install()
-    assert cl.driver_name() == "recorder"
+    assert cl.driver.driver_name() == "recorder"
 
 
 def test_child_processes_make_the_same_choice(environment):
-    cl.set_driver("emulator")
-    code = "import culaunch as cl; print(cl.driver_name())"
+    cl.driver.set_driver("emulator")
+    code = "import culaunch as cl; print(cl.driver.driver_name())"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "emulator\n"
 
@@ -154,9 +154,9 @@ def test_a_failed_initialisation_is_tried_again(environment, install):
     environment.setenv("CULAUNCH_DRIVER", "/no/such/driver.so")
     for _ in range(2):
         with pytest.raises(cl.DriverNotFoundError):
-            cl.device_count()
+            cl.driver.device_count()
     install()
-    assert cl.device_count() == 2
+    assert cl.driver.device_count() == 2
 
 
 # ---- what no caller should get wrong

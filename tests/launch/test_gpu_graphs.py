@@ -18,9 +18,9 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def from_the_first_call(monkeypatch):
     monkeypatch.setenv("CULAUNCH_GRAPHS", "auto")
-    cl.set_graphs(True)
+    cl.graph.set_graphs(True)
     yield
-    cl.set_graphs("auto", limit=256)
+    cl.graph.set_graphs("auto", limit=256)
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def test_results_are_those_of_plain_launches(torch, scale):
     y = [torch.zeros(256, device="cuda") for _ in range(50)]
     for i in range(50):
         scale(y[i], x, 1.0 + i / 7, 256)
-    assert cl.graph_status().count >= 1
-    cl.set_graphs(False)
+    assert cl.graph.graph_status().count >= 1
+    cl.graph.set_graphs(False)
     for i in range(50):
         plain = torch.zeros(256, device="cuda")
         scale(plain, x, 1.0 + i / 7, 256)
@@ -152,7 +152,7 @@ def test_a_stream_of_a_green_context_is_launched_on_plainly(torch, gpu):
     assert driver.cuDevResourceGenerateDesc(ctypes.byref(desc), part, 1) == 0
     assert driver.cuGreenCtxCreate(ctypes.byref(green), desc, 0, 1) == 0
     assert driver.cuGreenCtxStreamCreate(ctypes.byref(stream), green, 1, 0) == 0
-    before = cl.graph_status().count
+    before = cl.graph.graph_status().count
     out = torch.zeros(1, dtype=torch.int32, device="cuda")
     torch.cuda.synchronize()
     launcher = gpu["add"][1, 1, 0, stream.value]
@@ -160,25 +160,25 @@ def test_a_stream_of_a_green_context_is_launched_on_plainly(torch, gpu):
         launcher(out, i)
     assert driver.cuStreamSynchronize(stream) == 0
     assert int(out) == sum(range(20))
-    assert cl.graph_status().count == before
+    assert cl.graph.graph_status().count == before
 
 
 def test_a_module_goes_while_its_graph_is_under_way(torch, gpu_image):
     out = torch.zeros(1, dtype=torch.int32, device="cuda")
-    before = cl.graph_status().count
+    before = cl.graph.graph_status().count
     for _ in range(5):
         with cl.load(gpu_image) as module:
             for i in range(5):
                 module["spin"][1, 1](1_000_000)
                 module["add"][1, 1](out, i)
             torch.cuda.synchronize()
-        assert cl.graph_status().count == before
+        assert cl.graph.graph_status().count == before
     assert int(out) == 50
 
 
 def test_what_a_kernel_prints(in_child, gpu_image):
     code = """
-    cl.set_graphs(True)
+    cl.graph.set_graphs(True)
     import torch
     kernel = cl.load(cl.compile(
         'extern "C" __global__ void say(int i) { printf("%d;", i); }', arch="native"))["say"]
@@ -186,7 +186,7 @@ def test_what_a_kernel_prints(in_child, gpu_image):
     for i in range(4):
         kernel[1, 1](i)
     torch.cuda.synchronize()
-    assert cl.graph_status().count == 1
+    assert cl.graph.graph_status().count == 1
     """
     assert in_child(code, gpu_image).strip() == "0;1;2;3;"
 
@@ -197,7 +197,7 @@ def test_a_fault_names_the_kernel_as_a_plain_launch_does(in_child, gpu_image, un
     x = torch.zeros(1, dtype=torch.int32, device="cuda")
     poke = module["poke"][1, 1]
     for mode in MODES:
-        cl.set_graphs(mode)
+        cl.graph.set_graphs(mode)
     for _ in range(3):
         poke(x, 1)
     torch.cuda.synchronize()
@@ -220,7 +220,7 @@ def test_calls_without_number_hold_no_memory(in_child, gpu_image, unwatched):
     """In a process of its own; other tests of this run have memory of the same device."""
     code = """
     import torch
-    cl.set_graphs(True)
+    cl.graph.set_graphs(True)
     scale = module["scale<float>"][1, 256]
     x, y = torch.ones(256, device="cuda"), torch.zeros(256, device="cuda")
 
@@ -233,14 +233,14 @@ def test_calls_without_number_hold_no_memory(in_child, gpu_image, unwatched):
         torch.cuda.synchronize()
 
     run(1000)
-    graphs = cl.graph_status().count
+    graphs = cl.graph.graph_status().count
     rise = []
     for _ in range(5):
         before = free()
         run(200_000)
         rise.append(before - free())
     assert (y == 199_999).all()
-    assert cl.graph_status().count == graphs
+    assert cl.graph.graph_status().count == graphs
     # Memory of another test may come in one look, not in all of them.
     assert min(rise) <= 1 << 20, rise
     """

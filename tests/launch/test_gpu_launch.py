@@ -124,7 +124,7 @@ def test_a_kernel_s_own_cluster(gpu, sm_90):
 
 def test_cooperative_grid_synchronisation(gpu):
     kernel = gpu["two_phases"]
-    processors = cl.Device(0).attribute("multiprocessor_count")
+    processors = cl.driver.Device(0).attribute("multiprocessor_count")
     blocks = kernel.occupancy(256).active_blocks * processors
     total, out = int_array(), int_array(blocks)
     kernel.launch(total, out, grid=blocks, block=256, cooperative=True)

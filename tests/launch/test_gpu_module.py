@@ -51,7 +51,7 @@ def test_ptx_is_compiled_by_the_driver():
 
 
 def test_a_fatbin_serves_by_its_cubin_or_its_ptx():
-    native = cl.Device(0).arch
+    native = cl.driver.Device(0).arch
     for arch in ((native, "compute_75"), ("compute_75", "sm_80"), ("sm_75", "sm_80", native)):
         image = cl.compile(SOURCE, arch=arch)
         assert image.format == "fatbin"
@@ -97,7 +97,7 @@ def test_the_driver_lists_the_kernels(gpu, gpu_image):
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_100"])
 def test_a_cubin_for_another_architecture(arch):
-    native = cl.Device(0).arch
+    native = cl.driver.Device(0).arch
     if native.startswith(arch[:-1]):
         arch = "sm_90" if arch == "sm_100" else "sm_75"
     image = cl.compile(SOURCE, arch=arch)
@@ -195,7 +195,7 @@ def test_variables_are_read_and_written(gpu):
     counter, factor = gpu.get_global("counter"), gpu.get_global("factor")
     assert (counter.size, factor.size, counter.device) == (4, 4, 0)
     cuda = ctypes.CDLL("libcuda.so.1")
-    with cl.Device(0):
+    with cl.driver.Device(0):
         for variable, value in ((counter, ctypes.c_int(6)), (factor, ctypes.c_float(0.5))):
             address = ctypes.c_uint64(variable.address)
             assert cuda.cuMemcpyHtoD_v2(address, ctypes.byref(value), ctypes.c_size_t(4)) == 0
@@ -245,7 +245,7 @@ def test_occupancy_is_the_driver_s(gpu_image, shared):
     function, blocks = ctypes.c_void_p(), ctypes.c_int()
     grid, block = ctypes.c_int(), ctypes.c_int()
     size = ctypes.c_size_t(shared)
-    with cl.Device(0):
+    with cl.driver.Device(0):
         handle = ctypes.c_void_p(kernel.handle)
         assert cuda.cuKernelGetFunction(ctypes.byref(function), handle) == 0
         code = cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -273,7 +273,7 @@ def test_occupancy_of_clusters(gpu, sm_90):
 def test_a_tensor_map_moves_a_box(gpu, sm_90, swizzle):
     table = np.arange(64 * 96, dtype="f4").reshape(64, 96)
     array = cl.to_device(table)
-    tensor_map = cl.TensorMap.tiled(array, box=(8, 32), swizzle=swizzle)
+    tensor_map = cl.arguments.TensorMap.tiled(array, box=(8, 32), swizzle=swizzle)
     out = cl.empty((8, 32), "f4")
     for row, column in ((0, 0), (8, 32), (56, 64), (60, 80)):
         gpu["copy_box"][1, 256](tensor_map, out, row, column)
@@ -294,12 +294,12 @@ def test_a_tensor_map_of_a_torch_view(gpu, sm_90):
     table = torch.arange(64 * 96, dtype=torch.float32, device="cuda").view(64, 96)
     view = table[4:, 16:80]
     out = torch.empty(8, 32, device="cuda")
-    gpu["copy_box"][1, 256](cl.TensorMap.tiled(view, box=(8, 32)), out, 3, 20)
+    gpu["copy_box"][1, 256](cl.arguments.TensorMap.tiled(view, box=(8, 32)), out, 3, 20)
     assert torch.equal(out, view[3:11, 20:52])
     with pytest.raises(ValueError, match="last dimension must be contiguous"):
-        cl.TensorMap.tiled(table.t(), box=(8, 32))
+        cl.arguments.TensorMap.tiled(table.t(), box=(8, 32))
     with pytest.raises(cl.DriverError, match="the driver refuses a tensor map"):
-        cl.TensorMap.tiled(table[:, 1:], box=(8, 32))  # its address is no multiple of 16
+        cl.arguments.TensorMap.tiled(table[:, 1:], box=(8, 32))  # its address is no multiple of 16
 
 
 # ---- unloading

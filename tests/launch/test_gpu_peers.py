@@ -43,7 +43,7 @@ if theirs.device != device:
         assert "on one device" in str(error)
     else:
         raise AssertionError("another device's memory was taken without a word")
-    sys.exit()  # peers do not see what was opened on another device: see culaunch.peer
+    sys.exit()  # peers do not see what was opened on another device: see peer_array
 
 def wait():
     if device.type == "cuda":
@@ -81,7 +81,7 @@ libcuda = ctypes.CDLL("libcuda.so.1")
 libcuda.cuIpcOpenMemHandle_v2.argtypes = [ctypes.POINTER(ctypes.c_uint64), Handle, ctypes.c_uint]
 libcuda.cuIpcCloseMemHandle.argtypes = [ctypes.c_uint64]
 theirs = ctypes.c_uint64()
-with cl.Device(ordinal):
+with cl.driver.Device(ordinal):
     code = libcuda.cuIpcOpenMemHandle_v2(ctypes.byref(theirs), handle, 1)  # with peer access
     assert code == 0, f"cuIpcOpenMemHandle: {code}"
     add[cl.ceildiv(n, 256), 256](mine, theirs.value, 2.0, n)
@@ -163,7 +163,7 @@ def test_memory_of_another_process_by_its_handle(add, there):
     handle = (ctypes.c_ubyte * 64)()
     libcuda = ctypes.CDLL("libcuda.so.1")
     libcuda.cuIpcGetMemHandle.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
-    with cl.Device(0):
+    with cl.driver.Device(0):
         assert libcuda.cuIpcGetMemHandle(handle, array.address) == 0
     in_another_process(OF_DRIVER, handle, add, there, n)
     np.testing.assert_array_equal(array.numpy(), 1 + 3 * np.arange(n, dtype=np.float32))
@@ -180,7 +180,7 @@ def test_a_tensor_of_another_device(add):
     torch.cuda.synchronize(1)
     with pytest.raises(ValueError, match="all arrays of a call must be on one device"):
         kernel[4, 256](y, x, 1.0, 1000)
-    there = cl.peer(x, 0)
+    there = cl.arguments.peer_array(x, 0)
 
     @cl.function(mutates=["y"])
     def add_to(y: cl.Array("float32", "n"), x: cl.Array("float32", "n"), factor: float):

@@ -175,7 +175,7 @@ def test_the_default_stream_is_of_the_current_context(gpu):
 def test_the_default_stream_follows_the_current_device(gpu):
     values = [cl.to_device(np.zeros(1, "i4"), device) for device in (0, 1)]
     for turn in range(200):
-        with cl.Device(turn % 2):
+        with cl.driver.Device(turn % 2):
             gpu["add"][1, 1](values[turn % 2].address, 1)
     for device, value in enumerate(values):
         cl.synchronize(device)
@@ -191,7 +191,7 @@ def test_a_handle_that_was_of_another_devices_stream(gpu):
     seen, reused, launches = {}, 0, [0, 0]
     for turn in range(400):
         device = turn % 2
-        with cl.Device(device):
+        with cl.driver.Device(device):
             stream = ctypes.c_void_p()
             assert libcuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
             reused += seen.get(stream.value, device) != device
@@ -227,7 +227,7 @@ def test_a_stream_of_a_device_that_is_not_current(gpu):
 
 
 def test_the_current_context_stays(gpu):
-    with cl.Device(0):
+    with cl.driver.Device(0):
         before = current_context()
         assert before
         gpu["add"][1, 1](int_array(), 1)
@@ -258,7 +258,7 @@ def test_a_device_that_is_not_current(gpu):
 
 @pytest.mark.multi_gpu
 def test_device_arrays_of_two_devices(gpu):
-    for device in cl.devices():
+    for device in cl.driver.devices():
         x = cl.to_device(np.arange(64, dtype="f4"), device.ordinal)
         y = cl.empty(64, "f4", device=device.ordinal)
         gpu["scale<float>"][1, 64](y, x, 2.0, 64)

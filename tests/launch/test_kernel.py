@@ -46,14 +46,14 @@ def test_attributes(driver):
     kernel = driver.kernel(
         attributes={MAX_THREADS: 512, STATIC_SHARED: 4096, 2: 8, 3: 16, REGISTERS: 64, 5: 80, 6: 90}
     )
-    expected = cl.KernelAttributes(
+    expected = cl.kernel.KernelAttributes(
         max_threads_per_block=512, registers=64, static_shared=4096, const_bytes=8, local_bytes=16,
         max_dynamic_shared=232448 - 4096, ptx_version=80, binary_version=90,
     )  # fmt: skip
     assert kernel.attributes() == kernel.attributes(1) == kernel.attributes(device=0) == expected
     driver.devices[1][97] = 101376
     assert kernel.attributes(1).max_dynamic_shared == 101376 - 4096
-    with cl.Device(1):
+    with cl.driver.Device(1):
         assert kernel.attributes().max_dynamic_shared == 101376 - 4096
     assert driver.stack == []
     driver.fail("cuKernelGetAttribute", 209)
@@ -63,8 +63,8 @@ def test_attributes(driver):
 
 def test_occupancy(driver):
     kernel = driver.kernel()
-    assert kernel.occupancy(256) == cl.Occupancy(2, 768, 264, 8, None)
-    assert kernel.occupancy((16, 16), 100_000, cluster=2, device=1) == cl.Occupancy(
+    assert kernel.occupancy(256) == cl.kernel.Occupancy(2, 768, 264, 8, None)
+    assert kernel.occupancy((16, 16), 100_000, cluster=2, device=1) == cl.kernel.Occupancy(
         2, 768, 264, 8, 33
     )
     asked = [args[2:] for name, args in driver.calls if name.endswith("PerMultiprocessor")]

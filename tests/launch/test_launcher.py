@@ -281,7 +281,7 @@ def test_a_kernel_is_made_resident_once_for_each_device(driver):
 def test_a_launch_that_goes_well_asks_for_nothing_it_knows(driver):
     launcher = driver.kernel(8, 4)[1, 1]
     array = ExchangeArray()
-    with cl.Device(0):
+    with cl.driver.Device(0):
         launcher(array, 1)
         driver.calls.clear()
         launcher(array, 1)

@@ -103,7 +103,7 @@ def test_many_launches_take_no_memory(install):
             launcher(array, None, i)
             kernel[2, (4, 1)](array, 0, i)
 
-    with cl.Device(0):
+    with cl.driver.Device(0):
         run(2000)
         gc.collect()
         tracemalloc.start()

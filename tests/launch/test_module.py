@@ -163,11 +163,11 @@ def test_variables(driver):
     module = cl.load(
         driver.image({}, variables={"counter": (0x5000, 4), "table": (0x6000, 1 << 33)})
     )
-    assert module.get_global("counter") == cl.GlobalVariable(0x5000, 4, 0, "counter")
+    assert module.get_global("counter") == cl.kernel.GlobalVariable(0x5000, 4, 0, "counter")
     other = module.get_global("counter", device=1)
-    assert other == cl.GlobalVariable(0x1005000, 4, 1, "counter")
+    assert other == cl.kernel.GlobalVariable(0x1005000, 4, 1, "counter")
     assert module.get_global("table").size == 1 << 33
-    with cl.Device(1):
+    with cl.driver.Device(1):
         assert module.get_global("counter").device == 1
     with pytest.raises(cl.KernelNotFoundError, match="no variable 'missing'"):
         module.get_global("missing")

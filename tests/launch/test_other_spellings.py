@@ -93,10 +93,13 @@ def test_source_is_compiled_before_it_is_loaded(module, tmp_path):
     [
         (lambda module: module["ad"], "'add'"),
         (lambda module: module["Take"], "'take'"),
-        (lambda module: cl.Device(0).attribute("multiprocesor_count"), "'multiprocessor_count'"),
+        (
+            lambda module: cl.driver.Device(0).attribute("multiprocesor_count"),
+            "'multiprocessor_count'",
+        ),
         (lambda module: cl.compile("int x;", backend="nvc"), "'nvcc'"),
-        (lambda module: cl.set_driver("emulater"), "'emulator'"),
-        (lambda module: cl.set_driver("gpu"), "'cuda'"),
+        (lambda module: cl.driver.set_driver("emulater"), "'emulator'"),
+        (lambda module: cl.driver.set_driver("gpu"), "'cuda'"),
     ],
 )
 def test_a_name_that_was_nearly_right(module, call, meant):
@@ -220,11 +223,11 @@ def test_source_is_no_path(module):
 
 def test_a_tensor_map_is_made_by_its_method(module):
     with pytest.raises(TypeError, match=r"is made by TensorMap\.tiled\(array, box\) \(got"):
-        cl.TensorMap(cl.zeros(4))
-    assert bytes(cl.TensorMap()) == bytes(128)
+        cl.arguments.TensorMap(cl.zeros(4))
+    assert bytes(cl.arguments.TensorMap()) == bytes(128)
 
 
 @pytest.mark.needs("tvm_ffi", "g++")
 def test_an_argument_of_load_inline_that_is_nearly_right():
     with pytest.raises(TypeError, match="has no argument function: did you mean 'functions'"):
-        cl.load_inline("a", "int f() { return 1; }", function="f")
+        cl.cpp.load_inline("a", "int f() { return 1; }", function="f")

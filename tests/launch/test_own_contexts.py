@@ -19,7 +19,7 @@ RELEASES = {
 
 
 def make_all():
-    texture = cl.Texture(np.zeros((2, 3), np.float32))
+    texture = cl.arguments.Texture(np.zeros((2, 3), np.float32))
     return [cl.Stream(), cl.Event(), cl.empty(4), cl.pinned(4), cl.managed(4), texture]
 
 

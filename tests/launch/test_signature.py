@@ -153,7 +153,7 @@ def test_types_that_do_not_fit_are_left_out():
     assert found.source == "name"
     assert make_signature(layout, ["float*"], "name").source == "layout"
     assert make_signature(layout, [None] * 3, "ptx").source == "layout"
-    assert make_signature(layout, None, "layout").parameters[0] == cl.Parameter(0, 8, None)
+    assert make_signature(layout, None, "layout").parameters[0] == cl.kernel.Parameter(0, 8, None)
 
 
 def test_a_signature_is_made_for_reading():

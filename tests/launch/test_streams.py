@@ -114,7 +114,7 @@ def test_a_launch_goes_to_the_stream_s_device(driver):
     for device in (0, 1, 0):
         kernel[1, 1, 0, driver.make_stream(device)](None)
         assert (driver.last.device, driver.stack) == (device, [])
-    with cl.Device(0):
+    with cl.driver.Device(0):
         kernel[1, 1, 0, driver.make_stream(1)](ExchangeArray(device=1))
         assert driver.last.device == 1
 
@@ -154,7 +154,7 @@ def test_a_stream_of_a_context_of_the_user_s_own(driver):
     for _ in range(2):
         kernel[1, 1, 0, stream](ExchangeArray(device=1))
         assert (driver.last.context, driver.stack) == (own, [])
-    with cl.Device(1):
+    with cl.driver.Device(1):
         kernel[1, 1, 0, stream](None)
         assert driver.last.context == own
 
@@ -174,7 +174,7 @@ def test_a_stream(driver):
     assert driver.streams[other.handle] == 0xC0001
     made = [args[1:] for name, args in driver.calls if name == "cuStreamCreateWithPriority"]
     assert made == [(1, 0), (1, -2)]  # CU_STREAM_NON_BLOCKING
-    with cl.Device(1):
+    with cl.driver.Device(1):
         assert cl.Stream().device == 1
     assert driver.stack == []
 

@@ -115,8 +115,8 @@ def test_a_signature_is_a_table(module):
 
 
 def test_a_timing_is_a_table():
-    timing = cl.Timing("k<1>", "H200", (1.0, 2.0, 3.0), is_flushed=True, bytes=4e9, flops=2e9,
-                       peak_bandwidth=4e12)  # fmt: skip
+    timing = cl.profile.Timing("k<1>", "H200", (1.0, 2.0, 3.0), is_flushed=True, bytes=4e9,
+                                flops=2e9, peak_bandwidth=4e12)  # fmt: skip
     assert Cells(timing._repr_html_()).rows[1:] == [
         ["median", "2 ms"], ["quartiles", "1.5 ms and 2.5 ms"], ["minimum", "1 ms"],
         ["runs", "3 runs, L2 flushed"],
@@ -130,23 +130,25 @@ def test_a_timing_is_a_table():
 
 def test_a_tuning_is_a_table():
     trials = [
-        cl.Trial({"block": 64}, error=ValueError("too\nlarge")),
-        cl.Trial({"block": 32}, [2.0] * 3),
-        cl.Trial({"block": 16}, [1.0] * 3),
+        cl.tuning.Trial({"block": 64}, error=ValueError("too\nlarge")),
+        cl.tuning.Trial({"block": 32}, [2.0] * 3),
+        cl.tuning.Trial({"block": 16}, [1.0] * 3),
     ]
-    rows = Cells(cl.Tuning("k", "H200", (7,), "0", trials)._repr_html_()).rows
+    rows = Cells(cl.tuning.Tuning("k", "H200", (7,), "0", trials)._repr_html_()).rows
     assert rows == [
         ["configuration", "ms", "95 % of medians", "runs"],
         ["{'block': 16}", "1.00000", "1.00000 to 1.00000", "3"],
         ["{'block': 32}", "2.00000", "2.00000 to 2.00000", "3"],
         ["{'block': 64}", "failed", "too", ""],
     ]
-    counted = cl.Tuning("k", "e", (), "0", [cl.Trial({}, instructions=1200)], is_emulated=True)
+    counted = cl.tuning.Tuning(
+        "k", "e", (), "0", [cl.tuning.Trial({}, instructions=1200)], is_emulated=True
+    )
     assert Cells(counted._repr_html_()).rows[1][:2] == ["{}", "1,200"]
 
 
 def test_a_load_report_is_a_table(module):
-    report = cl.load_report()
+    report = cl.profile.load_report()
     rows = Cells(report._repr_html_()).rows
     assert rows[0] == ["at", "took", "bytes", "format", "loaded", "source"]
     assert len(rows) == len(report) + 1 > 1

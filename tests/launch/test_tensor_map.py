@@ -15,7 +15,7 @@ def array(host_driver):
 
 
 def test_the_driver_s_order_is_reversed(host_driver, array):
-    found = cl.TensorMap.tiled(
+    found = cl.arguments.TensorMap.tiled(
         array, (2, 8, 16), element_strides=(1, 2, 1), interleave="16B", swizzle="64B",
         l2_promotion="128B", fill="nan",
     )  # fmt: skip
@@ -33,7 +33,7 @@ def test_the_driver_s_order_is_reversed(host_driver, array):
 
 def test_views_keep_their_strides(host_driver, array):
     view = array[1:, ::2, 8:24]
-    cl.TensorMap.tiled(view, (1, 1, 16))
+    cl.arguments.TensorMap.tiled(view, (1, 1, 16))
     assert host_driver.tensor_map[2] == view.ctypes.data
     assert host_driver.tensor_map[7:9] == ((16, 8, 5), (256, 2048))
 
@@ -44,19 +44,19 @@ def test_views_keep_their_strides(host_driver, array):
      ("f2", 6), ("f4", 7), ("f8", 8)],
 )  # fmt: skip
 def test_every_element_type(host_driver, dtype, number):
-    cl.TensorMap.tiled(np.zeros((8, 64), dtype), (8, 16))
+    cl.arguments.TensorMap.tiled(np.zeros((8, 64), dtype), (8, 16))
     assert host_driver.tensor_map[0] == number
 
 
 def test_bfloat16(host_driver):
     torch = pytest.importorskip("torch")
-    cl.TensorMap.tiled(torch.zeros(8, 64, dtype=torch.bfloat16), (8, 16))
+    cl.arguments.TensorMap.tiled(torch.zeros(8, 64, dtype=torch.bfloat16), (8, 16))
     assert host_driver.tensor_map[0] == 9
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])
 def test_every_rank(host_driver, rank):
-    cl.TensorMap.tiled(np.zeros((16,) * rank, "f4"), (4,) * rank)
+    cl.arguments.TensorMap.tiled(np.zeros((16,) * rank, "f4"), (4,) * rank)
     assert host_driver.tensor_map[1] == rank
     assert len(host_driver.tensor_map[8]) == rank - 1
 
@@ -64,25 +64,40 @@ def test_every_rank(host_driver, rank):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda array: cl.TensorMap.tiled(np.zeros((), "f4"), ()), "1 to 5 dimensions .got 0"),
-        (lambda array: cl.TensorMap.tiled(np.zeros((1,) * 6, "f4"), (1,) * 6), "got 6"),
         (
-            lambda array: cl.TensorMap.tiled(np.zeros(16, "c8"), (4,)),
+            lambda array: cl.arguments.TensorMap.tiled(np.zeros((), "f4"), ()),
+            "1 to 5 dimensions .got 0",
+        ),
+        (lambda array: cl.arguments.TensorMap.tiled(np.zeros((1,) * 6, "f4"), (1,) * 6), "got 6"),
+        (
+            lambda array: cl.arguments.TensorMap.tiled(np.zeros(16, "c8"), (4,)),
             "no elements of DLPack type 5",
         ),
-        (lambda array: cl.TensorMap.tiled(array, (1, 1)), "one entry for each of the array's 3"),
-        (lambda array: cl.TensorMap.tiled(array, (1, 1, 1), element_strides=(1,)), "one entry"),
-        (lambda array: cl.TensorMap.tiled(array.T, (1, 1, 1)), "must be contiguous"),
         (
-            lambda array: cl.TensorMap.tiled(array, (1, 1, 1), swizzle="big"),
+            lambda array: cl.arguments.TensorMap.tiled(array, (1, 1)),
+            "one entry for each of the array's 3",
+        ),
+        (
+            lambda array: cl.arguments.TensorMap.tiled(array, (1, 1, 1), element_strides=(1,)),
+            "one entry",
+        ),
+        (lambda array: cl.arguments.TensorMap.tiled(array.T, (1, 1, 1)), "must be contiguous"),
+        (
+            lambda array: cl.arguments.TensorMap.tiled(array, (1, 1, 1), swizzle="big"),
             "swizzle must be one of",
         ),
-        (lambda array: cl.TensorMap.tiled(array, (1, 1, 1), fill="one"), "fill must be one of"),
         (
-            lambda array: cl.TensorMap.tiled(array, (1, 1, 1), interleave="64B"),
+            lambda array: cl.arguments.TensorMap.tiled(array, (1, 1, 1), fill="one"),
+            "fill must be one of",
+        ),
+        (
+            lambda array: cl.arguments.TensorMap.tiled(array, (1, 1, 1), interleave="64B"),
             "interleave must be",
         ),
-        (lambda array: cl.TensorMap.tiled(array, (1, 1, 1), l2_promotion=""), "l2_promotion must"),
+        (
+            lambda array: cl.arguments.TensorMap.tiled(array, (1, 1, 1), l2_promotion=""),
+            "l2_promotion must",
+        ),
     ],
     ids=[
         "rank-0",
@@ -105,25 +120,25 @@ def test_what_is_no_tensor_map(array, make, message):
 @pytest.mark.parametrize("box", [(2**32, 1, 1), (1, 2**32 + 1, 1), (-1, 1, 1), (2**70, 1, 1)])
 def test_a_box_that_is_no_number_of_elements(array, box):
     with pytest.raises((ValueError, OverflowError)):
-        cl.TensorMap.tiled(array, box)
+        cl.arguments.TensorMap.tiled(array, box)
 
 
 @pytest.mark.parametrize("box", [("a", 1, 1), (1.5, 1, 1), (None, 1, 1)])
 def test_a_box_of_another_type(array, box):
     with pytest.raises(TypeError):
-        cl.TensorMap.tiled(array, box)
+        cl.arguments.TensorMap.tiled(array, box)
 
 
 def test_what_is_no_array(host_driver):
     for value in (None, 5, [1, 2], "text"):
         with pytest.raises(TypeError, match="__dlpack__"):
-            cl.TensorMap.tiled(value, (1,))
+            cl.arguments.TensorMap.tiled(value, (1,))
 
 
 def test_what_the_driver_refuses(host_driver, array):
     host_driver.fail("cuTensorMapEncodeTiled", 1)
     with pytest.raises(cl.DriverError) as caught:
-        cl.TensorMap.tiled(array, (1, 1, 1), swizzle="32B")
+        cl.arguments.TensorMap.tiled(array, (1, 1, 1), swizzle="32B")
     text = str(caught.value)
     assert "shape (6, 16, 32), strides of (2048, 128) bytes, box (1, 1, 1), swizzle '32B'" in text
     assert "CUDA_ERROR_INVALID_VALUE (1)" in text
@@ -133,5 +148,5 @@ def test_what_the_driver_refuses(host_driver, array):
 def test_a_driver_without_tensor_maps(install):
     driver = install(instead={"cuTensorMapEncodeTiled": 0})
     with pytest.raises(cl.DriverError, match=r"CUDA_ERROR_NOT_SUPPORTED \(801\)"):
-        cl.TensorMap.tiled(ExchangeArray(), (4,))
+        cl.arguments.TensorMap.tiled(ExchangeArray(), (4,))
     assert driver.launches == []

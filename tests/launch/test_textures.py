@@ -43,10 +43,10 @@ def test_a_texture_is_sampled(gpu_module):
     wanted = {"point": [0, 11, 5, 5, 7], "linear": [0, 11, 5, 2.5, 7]}
     for mode, values in wanted.items():
         for source in (image, cl.to_device(image)):
-            texture, out = cl.Texture(source, filter=mode), cl.zeros(5)
+            texture, out = cl.arguments.Texture(source, filter=mode), cl.zeros(5)
             gpu_module["sample"][1, 32](out, texture, cl.to_device(x), cl.to_device(y), 5)
             assert out.numpy().tolist() == values
-    border = cl.Texture(image, address="border")
+    border = cl.arguments.Texture(image, address="border")
     gpu_module["sample"][1, 32](out, border, cl.to_device(x), cl.to_device(y), 5)
     assert out.numpy().tolist() == [0, 11, 5, 5, 0]
 
@@ -54,7 +54,7 @@ def test_a_texture_is_sampled(gpu_module):
 @pytest.mark.gpu
 def test_channels_and_integers_as_floats(gpu_module):
     line = np.array([[0, 51, 102, 255], [255, 0, 0, 51]], "u1")
-    texture, out = cl.Texture(line, channels=4, as_float=True), cl.zeros((2, 4))
+    texture, out = cl.arguments.Texture(line, channels=4, as_float=True), cl.zeros((2, 4))
     gpu_module["fetch"][1, 32](out, texture, 2)
     np.testing.assert_allclose(out.numpy(), line / np.float32(255), rtol=1e-6)
 
@@ -62,10 +62,10 @@ def test_channels_and_integers_as_floats(gpu_module):
 @pytest.mark.gpu
 def test_a_surface_is_written_and_sampled(gpu_module):
     image = np.arange(12, dtype="f4").reshape(3, 4)
-    surface = cl.Surface(image)
+    surface = cl.arguments.Surface(image)
     gpu_module["twice"][1, (4, 3)](surface, 4, 3)
     assert (surface.numpy() == 2 * image).all()
-    texture, out = cl.Texture(surface), cl.zeros(1)
+    texture, out = cl.arguments.Texture(surface), cl.zeros(1)
     at = cl.to_device(np.array([2.5], "f4"))
     gpu_module["sample"][1, 1](out, texture, at, at, 1)
     assert out.numpy()[0] == 20
@@ -73,7 +73,7 @@ def test_a_surface_is_written_and_sampled(gpu_module):
     gpu_module["sample"][1, 1](out, texture, at, at, 1)
     assert out.numpy()[0] == 10
     cubes = np.arange(24, dtype="i2").reshape(2, 3, 4)
-    assert (cl.Surface(cubes).numpy() == cubes).all()
+    assert (cl.arguments.Surface(cubes).numpy() == cubes).all()
 
 
 # ---- what the driver is asked for
@@ -82,7 +82,9 @@ def test_a_surface_is_written_and_sampled(gpu_module):
 @pytest.mark.slow
 def test_the_descriptors(driver):
     image = np.zeros((3, 4, 2), "f2")
-    texture = cl.Texture(image, channels=2, filter="linear", address="mirror", normalized=True)
+    texture = cl.arguments.Texture(
+        image, channels=2, filter="linear", address="mirror", normalized=True
+    )
     array, copy, resource, sampling = driver.descriptors
     assert struct.unpack_from("QQQIII", array) == (4, 3, 0, 16, 2, 0)
     host, pitch, height = (struct.unpack_from("Q", copy, at)[0] for at in (40, 72, 80))
@@ -101,9 +103,9 @@ def test_the_descriptors(driver):
 
 @pytest.mark.slow
 def test_a_texture_keeps_the_memory_of_its_surface(driver):
-    surface = cl.Surface(np.zeros((2, 3, 4), "u4"), device=1)
+    surface = cl.arguments.Surface(np.zeros((2, 3, 4), "u4"), device=1)
     assert struct.unpack_from("QQQIII", driver.descriptors[0]) == (4, 3, 2, 3, 1, 2)
-    texture = cl.Texture(surface)
+    texture = cl.arguments.Texture(surface)
     del surface
     gc.collect()
     assert len(driver.objects) == 2
@@ -133,7 +135,7 @@ def test_a_texture_keeps_the_memory_of_its_surface(driver):
 )
 def test_what_is_no_texture(driver, array, options, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        cl.Texture(array, **options)
+        cl.arguments.Texture(array, **options)
     gc.collect()
     assert driver.objects == {}
 
@@ -143,14 +145,14 @@ def test_what_fails_leaves_nothing(driver):
     for function in ("cuMemcpy3DAsync", "cuTexObjectCreate"):
         driver.fail(function, 1)
         with pytest.raises(cl.DriverError):
-            cl.Texture(np.zeros(4, "f4"))
+            cl.arguments.Texture(np.zeros(4, "f4"))
         gc.collect()
         assert driver.objects == {}
     with pytest.raises(ValueError, match=r"array must have the shape \(4,\)"):
-        cl.Surface(np.zeros(4, "f4")).copy_from(np.zeros(5, "f4"))
+        cl.arguments.Surface(np.zeros(4, "f4")).copy_from(np.zeros(5, "f4"))
 
 
-@pytest.mark.parametrize("make", [cl.Texture, cl.Surface])
+@pytest.mark.parametrize("make", [cl.arguments.Texture, cl.arguments.Surface])
 def test_the_emulator_has_none(monkeypatch, make):
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
     with pytest.raises(cl.DriverError, match="textures and surfaces are not emulated") as caught:

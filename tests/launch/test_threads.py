@@ -146,9 +146,9 @@ def test_a_current_device_is_each_thread_s_own(driver):
 
     def work(index):
         for _ in range(20):
-            with cl.Device(index % 2):
+            with cl.driver.Device(index % 2):
                 kernel[1, index + 1](1)
-                assert cl.Device().ordinal == index % 2
+                assert cl.driver.Device().ordinal == index % 2
 
     run_threads(work)
     for launch in driver.launches:
@@ -168,7 +168,7 @@ def test_a_launch(install):
     for _ in range(2):
         kernel[1, 1](ExchangeArray())
         kernel.launch(0, grid=1, block=1, shared_memory=100_000)
-        with cl.Device(1):
+        with cl.driver.Device(1):
             kernel[1, 1](None)
 
 
@@ -188,7 +188,7 @@ def test_waiting(install):
     blocking(install, "cuCtxSynchronize", "cuStreamSynchronize", "cuMemcpyHtoDAsync", "cuMemFree",
              "cuMemcpyDtoHAsync")  # fmt: skip
     cl.synchronize()
-    cl.Device(1).synchronize()
+    cl.driver.Device(1).synchronize()
     cl.Stream().synchronize()
     cl.to_device([1.0, 2.0]).numpy()
     blocking(install, "cuMemAlloc")

@@ -37,7 +37,7 @@ def test_a_tensor_whose_memory_is_not_what_it_shows_is_refused(host_driver, name
 @pytest.mark.parametrize("name", ["conjugate", "negative", "meta", "sparse", "fake"])
 def test_a_tensor_map_is_not_made_of_such_a_tensor(host_driver, name):
     with pytest.raises(TypeError, match=REFUSED[name]):
-        call_with(name, lambda tensor: cl.TensorMap.tiled(tensor, box=(4,)))
+        call_with(name, lambda tensor: cl.arguments.TensorMap.tiled(tensor, box=(4,)))
 
 
 @pytest.mark.slow

@@ -173,5 +173,5 @@ def test_a_structure_is_no_number(driver):
 
 
 def test_a_tensor_map_is_a_structure(driver):
-    assert driver.bytes_of(cl.TensorMap(), 128) == bytes(128)
-    assert driver.bytes_of(cl.TensorMap(), 128, "CUtensorMap") == bytes(128)
+    assert driver.bytes_of(cl.arguments.TensorMap(), 128) == bytes(128)
+    assert driver.bytes_of(cl.arguments.TensorMap(), 128, "CUtensorMap") == bytes(128)

@@ -25,7 +25,7 @@ PLACES = {
     "preferred_cluster": lambda driver, n: driver.kernel().configure(
         grid=1, block=1, cluster=1, preferred_cluster=n
     ),
-    "device": lambda driver, n: cl.Device(n),
+    "device": lambda driver, n: cl.driver.Device(n),
     "device ": lambda driver, n: cl.empty(1, "f4", device=n),
     "device  ": lambda driver, n: cl.to_device(np.zeros(1), device=n),
     "device   ": lambda driver, n: cl.Stream(n),
@@ -35,8 +35,8 @@ PLACES = {
     "priority ": lambda driver, n: cl.Stream(priority=n),
     "shape": lambda driver, n: cl.empty(n, "f4"),
     "shape ": lambda driver, n: cl.empty((1, n), "f4"),
-    "box": lambda driver, n: cl.TensorMap.tiled(np.zeros((4, 4), "f4"), box=(n, 1)),
-    "element_strides": lambda driver, n: cl.TensorMap.tiled(
+    "box": lambda driver, n: cl.arguments.TensorMap.tiled(np.zeros((4, 4), "f4"), box=(n, 1)),
+    "element_strides": lambda driver, n: cl.arguments.TensorMap.tiled(
         np.zeros((4, 4), "f4"), box=(1, 1), element_strides=(1, n)
     ),
 }
@@ -52,7 +52,7 @@ def test_a_number_that_is_too_large_is_named(host_driver, place, number):
 
 def test_a_huge_number_is_no_name_of_anything(host_driver):
     with pytest.raises(TypeError, match=r"name must be a str \(got an int of 16610 bits\)"):
-        cl.Device(0).attribute(HUGE)
+        cl.driver.Device(0).attribute(HUGE)
     with pytest.raises(TypeError, match=r"a kernel takes .*got \[an int of 16610 bits\]"):
         host_driver.kernel()[HUGE]
 
@@ -73,7 +73,7 @@ def test_what_has_no_end_takes_no_memory():
             lambda: kernel.configure(grid=1, block=itertools.count(1)),
             lambda: kernel.occupancy(itertools.count(1)),
             lambda: cl.empty(itertools.count(1), "f4"),
-            lambda: cl.TensorMap.tiled(np.zeros((4, 4), "f4"), box=itertools.count(1)),
+            lambda: cl.arguments.TensorMap.tiled(np.zeros((4, 4), "f4"), box=itertools.count(1)),
         ):
             try:
                 call()

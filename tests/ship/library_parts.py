@@ -13,10 +13,10 @@ import culaunch as cl
 
 
 def saved_bytes(functions, **options):
-    """Return what ``culaunch.save`` writes."""
+    """Return what ``culaunch.ship.save`` writes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "saved.culib")
-        cl.save(functions, path, **options)
+        cl.ship.save(functions, path, **options)
         return path.read_bytes()
 
 

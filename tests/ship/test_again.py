@@ -21,7 +21,7 @@ x5 = np.arange(5, dtype=np.float32)
 
 
 def loaded(*functions):
-    return cl.load_library(saved_bytes(functions))
+    return cl.ship.load_library(saved_bytes(functions))
 
 
 @pytest.fixture
@@ -53,10 +53,10 @@ def test_saved_again_it_is_the_same_file(scale, full, tmp_path):
     call(full)
     call(full, x5[:4])
     first = saved_bytes([scale, full])
-    lib = cl.load_library(first)
+    lib = cl.ship.load_library(first)
     assert saved_bytes([lib.scale, lib.full]) == first
-    cl.save(list(lib), tmp_path / "again.culib")
-    again = cl.load_library(tmp_path / "again.culib")
+    cl.ship.save(list(lib), tmp_path / "again.culib")
+    again = cl.ship.load_library(tmp_path / "again.culib")
     for x in (x5, x5[:4]):
         assert call(again.full, x) == call(full, x)
     with pytest.raises(ValueError, match=r"n must be positive \(got 0\)"):
@@ -154,9 +154,9 @@ def on(kernels):
 
 
 def test_programs_for_several_architectures(on):
-    libraries = [cl.load_library(on(arch)) for arch in ("sm_90", "compute_75", "compute_80")]
+    libraries = [cl.ship.load_library(on(arch)) for arch in ("sm_90", "compute_75", "compute_80")]
     data = saved_bytes([one.which for one in libraries])
-    lib = cl.load_library(data)
+    lib = cl.ship.load_library(data)
     assert [one.archs[0][-1] for one in lib.which.entry.kinds] == [
         "sm_90", "compute_75", "compute_80"
     ]  # fmt: skip
@@ -166,7 +166,9 @@ def test_programs_for_several_architectures(on):
     assert y.tolist() == [80]  # the emulator takes PTX alone, and is an sm_80
     # Merged again with one of them, there are as many.
     assert saved_bytes([lib.which, libraries[0].which]) == data
-    wrong = cl.load_library(saved_bytes([libraries[0].which, cl.load_library(on("sm_100")).which]))
+    wrong = cl.ship.load_library(
+        saved_bytes([libraries[0].which, cl.ship.load_library(on("sm_100")).which])
+    )
     with pytest.raises(
         cl.KernelNotFoundError,
         match=r"no program for sm_80: .* are for compute_90, sm_90; compute_100",
@@ -175,14 +177,14 @@ def test_programs_for_several_architectures(on):
 
 
 def test_two_programs_that_would_serve_one_call(on):
-    first = cl.load_library(on("compute_80"))
+    first = cl.ship.load_library(on("compute_80"))
     manifest, contents = parts_of(on("compute_80"))
     (name,) = [one for one in contents if one.startswith("programs/")]
     words = Words(contents[name])
     block = words.blocks[-1]
     block[block.index(80)] = 81
     contents[name] = words.data()
-    other = cl.load_library(packed(manifest, contents))
+    other = cl.ship.load_library(packed(manifest, contents))
     with pytest.raises(ValueError, match=r"both have a program for .* on compute_80: rename one"):
         saved_bytes([first.which, other.which])
 
@@ -207,14 +209,14 @@ def test_two_programs_of_one_kind_say_their_architectures(scale):
     kinds = manifest["functions"][0]["kinds"]
     kinds.append(kinds[0])
     with pytest.raises(cl.ImageError, match="two kinds have the same arguments, and no archs"):
-        cl.load_library(packed(manifest, contents))
+        cl.ship.load_library(packed(manifest, contents))
     for archs in ("sm_80", ["sm_80"], [["sm80"]], [[80]], [["sm_80"] * 65]):
         kinds[0]["archs"] = archs
         with pytest.raises(cl.ImageError, match="archs"):
-            cl.load_library(packed(manifest, contents))
+            cl.ship.load_library(packed(manifest, contents))
 
 
-class Unknown(cl.LoadedFunction):
+class Unknown(cl.ship.LoadedFunction):
     """One whose calls find no way on."""
 
     def _trace(self, arguments):
@@ -292,7 +294,7 @@ def test_places_of_a_library_are_no_files(scale, tmp_path):
         kind["texts"] = [f"{secret}:1" if "conftest.py:" in one and "(" not in one else one
                          for one in kind["texts"]]  # fmt: skip
         kind["guards"] = [[block, f"{secret}:1", text] for block, _, text in kind["guards"]]
-    lib = cl.load_library(packed(manifest, contents))
+    lib = cl.ship.load_library(packed(manifest, contents))
     assert "secret.txt:1" in lib.scale.source()
     assert "hidden" not in lib.scale.source()
     with pytest.raises(OverflowError, match=r"secret\.txt:1: ") as caught:
@@ -305,7 +307,7 @@ def test_places_of_a_library_are_no_files(scale, tmp_path):
 def test_a_function_of_a_library_is_exported(scale, tmp_path):
     tvm_ffi = pytest.importorskip("tvm_ffi")
     scale.specialize()
-    cl.export(list(loaded(scale)), tmp_path / "libscale.so")
+    cl.ship.export(list(loaded(scale)), tmp_path / "libscale.so")
     module = tvm_ffi.load_module(str(tmp_path / "libscale.so"))
     for x in (x5, np.arange(8.0)):
         y = np.zeros_like(x)
@@ -322,7 +324,7 @@ def test_words_that_are_changed_reach_no_export(scale):
     for at in range(0, len(good), 8):
         for number in (-1, 1 << 40, 255):
             contents[name] = good[:at] + struct.pack("<q", number) + good[at + 8 :]
-            lib = cl.load_library(packed(manifest, contents))
+            lib = cl.ship.load_library(packed(manifest, contents))
             try:
                 text = lib.scale.source()
             except (cl.ImageError, TypeError, ValueError):

@@ -74,7 +74,7 @@ sys.meta_path.insert(0, Nothing())
 import numpy as np
 import culaunch as cl
 
-lib = cl.load_library(sys.argv[1])
+lib = cl.ship.load_library(sys.argv[1])
 assert sorted(lib.functions) == ["scaled", "twice_scaled"]
 for kind in sys.argv[2:]:
     x = cl.to_device(np.arange(300, dtype=kind))
@@ -118,7 +118,7 @@ import sys
 import numpy as np
 import culaunch as cl
 
-cl.set_driver("emulator")
+cl.driver.set_driver("emulator")
 SOURCE = """
 template <class T> __global__ void add(T* x, T value) { x[threadIdx.x] += value; }
 extern "C" __global__ void triple(int* x) { x[threadIdx.x] *= FACTOR; }
@@ -128,7 +128,7 @@ extern "C" __global__ void idle(int* x) { x[threadIdx.x] = 0; }
 
 def kernels(factor):
     try:
-        found = cl.load_library("app.culib").kernels
+        found = cl.ship.load_library("app.culib").kernels
     except FileNotFoundError:
         names = ["add<float>", "triple", "idle"]
         found = cl.load(cl.compile(SOURCE, names=names, defines={"FACTOR": factor}))
@@ -178,7 +178,7 @@ def test_kernels_that_are_launched_by_themselves(tmp_path):
     said = bundle_kernels(tmp_path, CULAUNCH_DRIVER="cuda")
     assert said.stdout == "packed 2 kernels into app.culib\n"
     assert said.stderr == ""
-    assert "idle" not in cl.load_library(tmp_path / "app.culib").kernels
+    assert "idle" not in cl.ship.load_library(tmp_path / "app.culib").kernels
     start_again(tmp_path)
 
 
@@ -246,7 +246,7 @@ def test_a_program_of_several_processes(tmp_path):
     said = bundle(tmp_path, "app.culib", sys.executable, "-c", program)
     assert said.stdout == "packed 2 functions into app.culib\n"
     run(tmp_path, "-c", FRESH, "app.culib", "float32", "float64")
-    assert len(cl.load_library(tmp_path / "app.culib")["scaled"].kinds) == 2
+    assert len(cl.ship.load_library(tmp_path / "app.culib")["scaled"].kinds) == 2
 
 
 def test_what_cannot_be_packed(tmp_path):

@@ -40,7 +40,7 @@ def an_array(shape, dtype="float32", order="C"):
 
 
 def saved(function):
-    return cl.load_library(saved_bytes([function]))[function.__name__]
+    return cl.ship.load_library(saved_bytes([function]))[function.__name__]
 
 
 def same(found, expected):
@@ -227,7 +227,7 @@ def test_changed_words_do_no_harm():
     (name,) = [member for member in contents if member.startswith("programs/")]
     taken = 0
     for changed in mutants(manifest, contents, name, seed=3):
-        loaded = cl.load_library(changed).one
+        loaded = cl.ship.load_library(changed).one
         with contextlib.suppress(*ERRORS):
             loaded(x, y, 2)
             taken += 1
@@ -247,7 +247,7 @@ def test_an_export(tmp_path):
 
     for x, y in LAYOUTS[:3]:
         one(x, y, 1.5)
-    cl.export(one, tmp_path / "libone.so", flags=["-O0"])
+    cl.ship.export(one, tmp_path / "libone.so", flags=["-O0"])
     module = tvm_ffi.load_module(str(tmp_path / "libone.so"))
     for x, y in LAYOUTS[:3]:
         expected = one(x, y, 1.5)

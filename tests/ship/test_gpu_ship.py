@@ -19,7 +19,7 @@ USE = """
 import sys
 import torch
 import culaunch as cl
-lib = cl.load_library(sys.argv[1])
+lib = cl.ship.load_library(sys.argv[1])
 x = torch.arange(1000, device="cuda", dtype=torch.float32)
 assert torch.equal(lib.scale(x, 2.0), x * 2)
 assert lib.scale(x[:0], 2.0).shape == (0,)
@@ -32,7 +32,7 @@ with torch.cuda.graph(graph):
 graph.replay()
 torch.cuda.synchronize()
 assert torch.equal(y, x * 3)
-operator = cl.torch_op("shipped::scale", lib.scale)
+operator = cl.frameworks.torch_op("shipped::scale", lib.scale)
 torch.library.opcheck(operator.overload, (x, 2.0))
 compiled = torch.compile(lambda x: torch.ops.shipped.scale(x, 2.0) + 1, fullgraph=True)
 assert torch.equal(compiled(x), x * 2 + 1)
@@ -57,7 +57,7 @@ def test_a_library_in_a_fresh_process(tmp_path):
     scale.specialize()
     # PTX for what comes after this GPU.
     later = cl.compile(SOURCE, names=names, arch="compute_90")
-    cl.save([scale], tmp_path / "k.culib", images={kernels: [later]})
+    cl.ship.save([scale], tmp_path / "k.culib", images={kernels: [later]})
     run = [sys.executable, "-c", USE, str(tmp_path / "k.culib")]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -97,14 +97,14 @@ def added(x, y):
 for n in (1024, 1000, 1001):
     x = torch.ones(n, device="cuda")
     assert torch.equal(added(x, x), x + x)
-cl.save([added], "k.culib")
+cl.ship.save([added], "k.culib")
 """
     used = """
 import sys
 sys.modules["triton"] = None
 import torch
 import culaunch as cl
-lib = cl.load_library("k.culib")
+lib = cl.ship.load_library("k.culib")
 for n in (1024, 1000, 1001, 2048, 999):
     x = torch.arange(n, device="cuda", dtype=torch.float32)
     assert torch.equal(lib.added(x, x), x + x)
@@ -120,7 +120,7 @@ KERNEL_ALONE = """
 import sys
 import torch
 import culaunch as cl
-kernel = cl.load_library(sys.argv[1]).kernels["scale<float>"]
+kernel = cl.ship.load_library(sys.argv[1]).kernels["scale<float>"]
 x = torch.arange(1000, device="cuda", dtype=torch.float32)
 y = torch.empty_like(x)
 kernel[4, 256](y, x, 2.0, 1000)
@@ -132,7 +132,7 @@ print([one for one in ("culaunch._compile",) if one in sys.modules])
 def test_a_kernel_by_name_in_a_fresh_process(tmp_path):
     names = ["scale<float>", "scale<double>"]
     module = cl.load(cl.compile(SOURCE, names=names, arch="native"))
-    cl.save([], tmp_path / "k.culib", kernels=[module[name] for name in names])
+    cl.ship.save([], tmp_path / "k.culib", kernels=[module[name] for name in names])
     command = [sys.executable, "-c", KERNEL_ALONE, str(tmp_path / "k.culib")]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

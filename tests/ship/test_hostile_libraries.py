@@ -129,13 +129,13 @@ def test_a_wrong_entry(data, name):
     contents["programs/odd.bin"] = bytes(15)
     change(manifest)
     with pytest.raises(cl.ImageError, match=words):
-        cl.load_library(packed(manifest, contents))
+        cl.ship.load_library(packed(manifest, contents))
 
 
 def test_a_function_of_another_kind_is_skipped(data):
     manifest, contents = parts_of(data)
     manifest["functions"].append({"name": "later", "kind": "of later"})
-    assert list(cl.load_library(packed(manifest, contents)).functions) == ["scale"]
+    assert list(cl.ship.load_library(packed(manifest, contents)).functions) == ["scale"]
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -143,11 +143,11 @@ def test_functions_of_this_kind_need_version_3(data, version):
     """A reader of then skips them; this one must not take what was never specified."""
     manifest, contents = parts_of(data)
     manifest["version"] = version
-    assert len(cl.load_library(packed(manifest, contents))) == 0
+    assert len(cl.ship.load_library(packed(manifest, contents))) == 0
 
 
 def first_use(manifest, contents):
-    lib = cl.load_library(packed(manifest, contents))
+    lib = cl.ship.load_library(packed(manifest, contents))
     return lib.scale(x5, 2.0)
 
 
@@ -168,7 +168,7 @@ def test_a_place_is_not_looked_up(data, monkeypatch):
     one = manifest["functions"][0]["kinds"][0]
     one["texts"] = ["/dev/zero:1" if ".py:" in text[-12:] else text for text in one["texts"]]
     monkeypatch.setattr("linecache.getline", lambda *_: pytest.fail("a file is read"))
-    lib = cl.load_library(packed(manifest, contents))
+    lib = cl.ship.load_library(packed(manifest, contents))
     with pytest.raises(OverflowError, match="at /dev/zero:1: a float of 32 bits"):
         lib.scale(x5, 1e300)
 
@@ -193,7 +193,7 @@ def test_a_program_of_another_kind(data):
     manifest, contents = parts_of(data)
     one = manifest["functions"][0]["kinds"][0]
     one["arguments"] = [{"array": ["float32", 0]}, "float", False]
-    lib = cl.load_library(packed(manifest, contents))
+    lib = cl.ship.load_library(packed(manifest, contents))
     with pytest.raises(cl.ImageError, match="program: it reads an axis that an array lacks"):
         lib.scale(np.zeros(()).astype("float32", copy=False)[...], 2.0)
 
@@ -203,7 +203,7 @@ def test_changed_words_do_no_harm(data):
     name = manifest["functions"][0]["kinds"][0]["program"]
     taken = 0
     for changed in mutants(manifest, contents, name, seed=7):
-        lib = cl.load_library(changed)
+        lib = cl.ship.load_library(changed)
         with contextlib.suppress(*ERRORS):
             lib.scale(x5[:0], 2)
             taken += 1
@@ -221,7 +221,7 @@ def test_changed_bytes_do_no_harm(data):
         for _ in range(3):
             changed[rng.randrange(end)] = rng.randrange(256)
         with contextlib.suppress(*ERRORS):
-            lib = cl.load_library(bytes(changed))
+            lib = cl.ship.load_library(bytes(changed))
             str(lib)
             lib.scale(x5[:0], 2.0)
     assert manifest["version"] == 4
@@ -254,11 +254,11 @@ def test_libraries_of_version_3_are_read(data):
         assert len(old) < len(contents[one])
         contents[one] = old
     manifest["version"] = 3
-    lib = cl.load_library(packed(manifest, contents))
+    lib = cl.ship.load_library(packed(manifest, contents))
     assert lib.scale(x5, 2.0).tolist() == [0, 2, 4, 6, 8]
     assert lib.scale.abstract(AbstractArray((4,), "float32"), 2.0).shape == (4,)
     manifest["version"] = 2
-    assert len(cl.load_library(packed(manifest, contents))) == 0
+    assert len(cl.ship.load_library(packed(manifest, contents))) == 0
     manifest["version"] = 5
     with pytest.raises(cl.ImageError, match=r"format version 5, and .* up to 4: update culaunch"):
-        cl.load_library(packed(manifest, contents))
+        cl.ship.load_library(packed(manifest, contents))

@@ -38,13 +38,13 @@ def library(scale, kernels, tmp_path):
     shapes(x5, x5)
     fill_(np.zeros(3, np.int32), 1)
     path = tmp_path / "my.culib"
-    cl.save([scale, shapes, fill_], path)
+    cl.ship.save([scale, shapes, fill_], path)
     return path
 
 
 @pytest.fixture
 def wheel(library, tmp_path):
-    return cl.package(library, name="My-kernels", version="1.2rc1", output=tmp_path)
+    return cl.ship.package(library, name="My-kernels", version="1.2rc1", output=tmp_path)
 
 
 def contents(path):
@@ -81,7 +81,7 @@ def test_the_parts_of_a_wheel(wheel, library, tmp_path):
     assert f"\nRequires-Dist: culaunch>={cl.__version__.partition('+')[0]}\n" in metadata
     assert "    scale(x: Array('float32 | float64', 'n'), factor: float" in metadata
     before = Path(wheel).read_bytes()
-    assert cl.package(library, name="My-kernels", version="1.2rc1", output=tmp_path) == wheel
+    assert cl.ship.package(library, name="My-kernels", version="1.2rc1", output=tmp_path) == wheel
     assert Path(wheel).read_bytes() == before
     for name in found:
         if name.endswith((".py", ".pyi")):
@@ -186,8 +186,8 @@ def environment(scale, kernels, tmp_path):
 
     scale.specialize()
     fill_(np.zeros(3, np.int32), 1)
-    cl.save([scale, fill_], tmp_path / "k.culib")
-    wheel = cl.package(tmp_path / "k.culib", name="My_kernels", version="1.0", output=tmp_path)
+    cl.ship.save([scale, fill_], tmp_path / "k.culib")
+    wheel = cl.ship.package(tmp_path / "k.culib", name="My_kernels", version="1.0", output=tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     return {
@@ -243,8 +243,8 @@ def test_a_backward_function_that_returns_none(module, tmp_path):
 
     for one in (times, gradient):
         one.specialize()
-    cl.save([gradient, times], tmp_path / "k.culib")
-    wheel = cl.package(tmp_path / "k.culib", name="My_kernels", version="1.0", output=tmp_path)
+    cl.ship.save([gradient, times], tmp_path / "k.culib")
+    wheel = cl.ship.package(tmp_path / "k.culib", name="My_kernels", version="1.0", output=tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     done = run_python(GRADIENTS, tmp_path)
@@ -375,7 +375,7 @@ def test_an_installation_without_a_wheel_cannot_be_packed(library, tmp_path, mon
 
     monkeypatch.setattr(importlib.metadata, "distribution", none)
     with pytest.raises(FileNotFoundError, match="is not installed from a wheel"):
-        cl.package(library, name="k", version="1.0", output=tmp_path, with_culaunch=True)
+        cl.ship.package(library, name="k", version="1.0", output=tmp_path, with_culaunch=True)
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ def test_an_installation_without_a_wheel_cannot_be_packed(library, tmp_path, mon
 def test_what_is_refused(library, tmp_path, options, words):
     given = {"name": "k", "version": "1.0", "output": tmp_path / "dist", **options}
     with pytest.raises(ValueError, match=words):
-        cl.package(library, **given)
+        cl.ship.package(library, **given)
     assert not (tmp_path / "dist").exists()
 
 
@@ -405,6 +405,6 @@ def test_a_function_called_as_a_module(tmp_path):
         return n
 
     torch(1)
-    cl.save([torch], tmp_path / "t.culib")
+    cl.ship.save([torch], tmp_path / "t.culib")
     with pytest.raises(ValueError, match="a function is called torch"):
-        cl.package(tmp_path / "t.culib", name="k", version="1.0", output=tmp_path)
+        cl.ship.package(tmp_path / "t.culib", name="k", version="1.0", output=tmp_path)

@@ -11,24 +11,24 @@ x = np.arange(5, dtype=np.float32)
 @pytest.fixture
 def lib(scale, emulated, tmp_path):
     scale.specialize()
-    cl.save([scale], tmp_path / "mylib.culib")
-    return cl.load_library(tmp_path / "mylib.culib")
+    cl.ship.save([scale], tmp_path / "mylib.culib")
+    return cl.ship.load_library(tmp_path / "mylib.culib")
 
 
 def newest():
     """Return the last image that was loaded; the report keeps so many, not all."""
-    return next(iter(reversed(list(cl.load_report()))), None)
+    return next(iter(reversed(list(cl.profile.load_report()))), None)
 
 
 def since(image):
     """Return what was loaded after an image."""
-    images = list(cl.load_report())
+    images = list(cl.profile.load_report())
     return images[images.index(image) + 1 :] if image is not None else images
 
 
 def test_a_library_is_loaded_before_its_first_call(lib):
     before = newest()
-    report = cl.preload(lib)
+    report = cl.ship.preload(lib)
     assert len(report) >= 1
     assert all(one.is_preloaded for one in report)
     assert report.size == sum(one.size for one in report) > 0
@@ -36,7 +36,7 @@ def test_a_library_is_loaded_before_its_first_call(lib):
     assert since(before) == list(report)
     assert lib.scale(x, 2.0).tolist() == (2 * x).tolist()
     assert since(before) == list(report), "the call loads nothing"
-    assert len(cl.preload(lib.scale, devices=[0])) == 0, "nothing is loaded twice"
+    assert len(cl.ship.preload(lib.scale, devices=[0])) == 0, "nothing is loaded twice"
 
 
 def test_without_it_the_first_call_loads(lib):
@@ -49,7 +49,7 @@ def test_without_it_the_first_call_loads(lib):
 
 
 def test_the_report_is_text_and_data(lib):
-    report = cl.preload(lib)
+    report = cl.ship.preload(lib)
     lines = str(report).splitlines()
     assert lines[0].startswith(f"{len(report)} images, ")
     assert "preloaded" in lines[1]
@@ -60,19 +60,19 @@ def test_the_report_is_text_and_data(lib):
 
 def test_modules_and_kernels(emulated, image):
     module = cl.load(image)
-    assert len(cl.preload(module, module["fill"], devices=0)) == 0, "load() did that"
-    assert not list(cl.load_report())[-1].is_preloaded
+    assert len(cl.ship.preload(module, module["fill"], devices=0)) == 0, "load() did that"
+    assert not list(cl.profile.load_report())[-1].is_preloaded
 
 
 def test_mistakes(emulated, lib):
     for wrong in (3, "x.culib", None, lib.source):
         with pytest.raises(TypeError, match=r"preload\(\) takes libraries"):
-            cl.preload(wrong)
+            cl.ship.preload(wrong)
     for wrong in ("0", [None, "x"], object()):
         with pytest.raises(TypeError, match="device must be an int"):
-            cl.preload(lib, devices=wrong)
+            cl.ship.preload(lib, devices=wrong)
     with pytest.raises(ValueError, match="there is no device 77"):
-        cl.preload(lib, devices=77)
+        cl.ship.preload(lib, devices=77)
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_a_set_loads_what_the_device_runs(emulated, tmp_path):
     kernels.save(tmp_path / "set.culib")
     with use_driver("emulator"):
         loaded = ct.KernelSet.load(tmp_path / "set.culib")
-        report = cl.preload(loaded)
+        report = cl.ship.preload(loaded)
         # Of two architectures the nearest, for each of two configurations; the emulator takes PTX.
         assert [one.format for one in report] == ["ptx", "ptx"]
         before = newest()
@@ -136,11 +136,11 @@ def test_on_a_gpu_images_are_taken_from_the_file(gpu, tmp_path):
         return y
 
     scale.specialize()
-    cl.save([scale], tmp_path / "mylib.culib")
-    lib = cl.load_library(tmp_path / "mylib.culib")
-    (one,) = cl.preload(lib, devices=range(cl.device_count()))
+    cl.ship.save([scale], tmp_path / "mylib.culib")
+    lib = cl.ship.load_library(tmp_path / "mylib.culib")
+    (one,) = cl.ship.preload(lib, devices=range(cl.driver.device_count()))
     assert (one.format, one.is_mapped, one.is_preloaded) == ("cubin", True, True)
-    for device in range(cl.device_count()):
+    for device in range(cl.driver.device_count()):
         y = lib.scale(cl.to_device(x, device=device), 2.0)
         assert cl.DeviceArray.numpy(y).tolist() == (2 * x).tolist()
-    assert list(cl.load_report())[-1] == one
+    assert list(cl.profile.load_report())[-1] == one

@@ -32,8 +32,8 @@ def path(tmp_path):
 
 
 def reloaded(path, *functions, **options):
-    cl.save(functions, path, **options)
-    return cl.load_library(path)
+    cl.ship.save(functions, path, **options)
+    return cl.ship.load_library(path)
 
 
 def test_a_function_there_and_back(scale, path):
@@ -85,7 +85,7 @@ def test_a_branch_that_is_not_there(scale, path):
 def test_what_a_library_says_of_its_functions(scale, path):
     scale.specialize()
     lib = reloaded(path, scale)
-    assert repr(lib) == f"<culaunch.Library {path}: scale>"
+    assert repr(lib) == f"<culaunch.ship.Library {path}: scale>"
     assert list(lib) == [lib.scale]
     assert (len(lib), "scale" in lib, "x" in lib) == (1, True, False)
     assert "scale" in dir(lib)
@@ -111,9 +111,9 @@ def test_what_a_library_says_of_its_functions(scale, path):
 
 def test_the_same_functions_give_the_same_bytes(scale, path, tmp_path):
     scale.specialize()
-    cl.save([scale], path)
+    cl.ship.save([scale], path)
     first = path.read_bytes()
-    cl.save([scale], path)
+    cl.ship.save([scale], path)
     assert path.read_bytes() == first
     assert str(tmp_path).encode() not in first
     assert __file__.rpartition("/")[0].encode() not in first  # no path of this machine
@@ -126,12 +126,12 @@ def test_the_same_functions_give_the_same_bytes(scale, path, tmp_path):
 USE = """
 import sys
 import culaunch as cl
-lib = cl.load_library(sys.argv[1])
+lib = cl.ship.load_library(sys.argv[1])
 repr(lib), str(lib), list(lib), dir(lib)
 names = [one for one in ("numpy", "torch", "triton", "cuda") if one in sys.modules]
 rooms = ("_compile", "_emulator", "_triton", "_elementwise", "_inline", "_embed")
 print(names, [one for one in rooms if f"culaunch.{one}" in sys.modules])
-cl.set_driver("emulator")
+cl.driver.set_driver("emulator")
 import numpy
 print(lib.scale(numpy.arange(3.0), 2.0).tolist())
 print([one for one in ("torch", "triton", "culaunch._compile") if one in sys.modules])
@@ -140,7 +140,7 @@ print([one for one in ("torch", "triton", "culaunch._compile") if one in sys.mod
 
 def test_it_loads_without_what_made_it(scale, path, tmp_path):
     scale.specialize()
-    cl.save([scale], path)
+    cl.ship.save([scale], path)
     run = [sys.executable, "-c", USE, str(path)]
     done = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path, check=True)
     assert done.stdout.split("\n")[:3] == ["[] []", "[0.0, 2.0, 4.0]", "[]"]
@@ -238,7 +238,7 @@ def test_gradients(scale, kernels, path):
     scale.specialize()
     scale_backward.specialize()
     with pytest.raises(ValueError, match="which is not saved with it"):
-        cl.save([scale], path)
+        cl.ship.save([scale], path)
     lib = reloaded(path, scale, scale_backward)
     gradient = lib.scale._gradient
     assert gradient.function is lib.scale_backward
@@ -250,17 +250,17 @@ def test_gradients(scale, kernels, path):
 
 def test_inspect_lists_the_functions(scale, path):
     scale.specialize()
-    cl.save([scale], path)
+    cl.ship.save([scale], path)
     done = run_command("inspect", str(path))
     assert done.exit_code == 0
-    assert done.output == f"{cl.load_library(path)}\n"
+    assert done.output == f"{cl.ship.load_library(path)}\n"
     assert "scale(x: Array('float32 | float64', 'n'), factor: float, twice: bool = False)" in (
         done.output
     )
     assert "    y = x * factor.\n    for x: float32[_], factor: float, twice: False" in done.output
     (one,) = json.loads(run_command("inspect", "--json", str(path)).output)["functions"]
     assert (one["name"], one["kind"], one["mutates"]) == ("scale", "function", [])
-    assert one["kinds"] == list(cl.load_library(path).scale.kinds)
+    assert one["kinds"] == list(cl.ship.load_library(path).scale.kinds)
 
 
 @pytest.mark.slow
@@ -288,13 +288,13 @@ def test_a_triton_kernel(path, tmp_path):
     x[:] = np.arange(64)
     expected = (x * 3).tolist()
     assert scaled(x, x, 2.0).tolist() == expected
-    cl.save([scaled], path)
+    cl.ship.save([scaled], path)
     run = [sys.executable, "-c", TRITON, str(path)]
     done = subprocess.run(
         run, cwd=tmp_path, capture_output=True, text=True, env={**os.environ}, check=True
     )
     assert done.stdout.split("\n")[:2] == [str(expected), "[]"]
-    lib = cl.load_library(path)
+    lib = cl.ship.load_library(path)
     assert lib.scaled(x, x, 2.0).tolist() == expected
     with pytest.raises(ValueError, match=r"scaled: only one side of the branch at .* was saved"):
         lib.scaled(x[:17], x[:17], 2.0)
@@ -304,8 +304,8 @@ TRITON = """
 import sys
 import numpy as np
 import culaunch as cl
-cl.set_driver("emulator")
-lib = cl.load_library(sys.argv[1])
+cl.driver.set_driver("emulator")
+lib = cl.ship.load_library(sys.argv[1])
 aligned = np.zeros(96, np.float32)
 x = aligned[-aligned.ctypes.data // 4 % 4:][:64]
 x[:] = np.arange(64)
@@ -320,7 +320,7 @@ def test_libraries_are_pickled_by_their_path(scale, path):
     again = pickle.loads(pickle.dumps(lib.scale))
     assert again(x5, 2.0).tolist() == (x5 * 2).tolist()
     with pytest.raises(TypeError, match="a library of bytes cannot be pickled"):
-        pickle.dumps(cl.load_library(path.read_bytes()).scale)
+        pickle.dumps(cl.ship.load_library(path.read_bytes()).scale)
 
 
 def test_images_for_more_architectures(scale, image, kernels, path):
@@ -329,15 +329,15 @@ def test_images_for_more_architectures(scale, image, kernels, path):
         arch="compute_90", names=["scale<float>", "scale<double>"],
     )  # fmt: skip
     scale.specialize()
-    cl.save([scale], path, images={kernels: [other]})
+    cl.ship.save([scale], path, images={kernels: [other]})
     manifest, contents = parts_of(path.read_bytes())
     members = manifest["members"]
     (name,) = (name for name in members if name.startswith("images/"))
     assert cl.Image.open(contents[name]).arch == ("compute_80", "compute_90")
     with pytest.raises(ValueError, match="a module that no function or kernel uses"):
-        cl.save([scale], path, images={cl.load(image): [other]})
+        cl.ship.save([scale], path, images={cl.load(image): [other]})
     with pytest.raises(TypeError, match="its keys are modules"):
-        cl.save([scale], path, images={1: []})
+        cl.ship.save([scale], path, images={1: []})
 
 
 class Mode(enum.Enum):
@@ -347,7 +347,7 @@ class Mode(enum.Enum):
 def test_what_cannot_be_saved(scale, kernels, path, monkeypatch):
     def refused(error, words, *functions):
         with pytest.raises(error, match=words):
-            cl.save(functions, path)
+            cl.ship.save(functions, path)
         assert not path.exists()
 
     refused(ValueError, "scale was not traced yet: call it, or name the kinds", scale)
@@ -402,7 +402,7 @@ def test_globals_that_changed_are_noticed(kernels, path, monkeypatch):
     grown(1)
     monkeypatch.setattr(sys.modules[__name__], "FACTOR", 3)
     with pytest.raises(ValueError, match="was not traced yet"):
-        cl.save([grown], path)
+        cl.ship.save([grown], path)
 
 
 def test_in_the_body_of_another(scale, path):

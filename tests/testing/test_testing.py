@@ -135,7 +135,7 @@ def test_a_driver_for_a_block(monkeypatch):
     monkeypatch.setenv("CULAUNCH_DRIVER", "/no/such/driver.so")
     monkeypatch.delenv("CULAUNCH_DRIVER_TABLE", raising=False)
     with testing.use_driver("emulator"):
-        assert cl.driver_name() == "emulator"
+        assert cl.driver.driver_name() == "emulator"
         module = cl.load(cl.Image(ADD.encode()))
         with pytest.raises(cl.DriverError, match="kernel stop"):
             module["stop"][1, 1]()
@@ -185,7 +185,7 @@ def test_faults_end_with_the_test(culaunch_driver, again):
 
 @pytest.mark.parametrize("culaunch_driver", ["emulator"], indirect=True)
 def test_parametrised_by_hand(culaunch_driver):
-    assert cl.driver_name() == "emulator"
+    assert cl.driver.driver_name() == "emulator"
 """
 
 

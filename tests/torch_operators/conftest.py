@@ -59,7 +59,7 @@ def scale_in_place(kernels):
 @pytest.fixture
 def product(kernels):
     @cl.function
-    def product(x: cl.Array("float32 | float64", "n"), y: cl.Array(cl.same("x"), "n")):
+    def product(x: cl.Array("float32 | float64", "n"), y: cl.Array(cl.dtype_of("x"), "n")):
         z = cl.empty_like(x)
         kernels[f"multiply<{x.dtype}>"][cl.ceildiv(x.size, 64), 64](z, x, y, x.size)
         return z

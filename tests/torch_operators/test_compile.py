@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch"), p
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_a_compiled_graph_has_no_break(scale, name, torch, backend):
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
 
     @torch.compile(fullgraph=True, dynamic=True, backend=backend)
     def compiled(x, factor):
@@ -24,7 +24,7 @@ def test_a_compiled_graph_has_no_break(scale, name, torch, backend):
 @pytest.mark.needs("g++")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of inductor's own imports
 def test_inductor_calls_it(product, name, torch):
-    op = cl.torch_op(name, product)
+    op = cl.frameworks.torch_op(name, product)
 
     @torch.compile(fullgraph=True, dynamic=True)
     def compiled(x, y):
@@ -38,7 +38,7 @@ def test_inductor_calls_it(product, name, torch):
 
 
 def test_what_is_exported_has_a_free_size(scale, name, torch):
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
 
     class Model(torch.nn.Module):
         def forward(self, x):
@@ -56,7 +56,10 @@ def test_what_is_exported_has_a_free_size(scale, name, torch):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # inductor's own
 def test_a_model_that_is_compiled_ahead_of_time(scale, scale_in_place, name, torch, tmp_path):
     """AOTInductor calls operators by their names: they are registered where it loads."""
-    op, writing = cl.torch_op(name, scale), cl.torch_op(f"{name}b", scale_in_place)
+    op, writing = (
+        cl.frameworks.torch_op(name, scale),
+        cl.frameworks.torch_op(f"{name}b", scale_in_place),
+    )
 
     class Model(torch.nn.Module):
         def forward(self, x):
@@ -78,13 +81,13 @@ def test_a_model_that_is_compiled_ahead_of_time(scale, scale_in_place, name, tor
 
 
 def test_opcheck_of_a_function(scale, name, torch):
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     for x in (torch.randn(5), torch.randn(2, 3, 4, dtype=torch.float64)):
         torch.library.opcheck(op.overload, (x, 2.0))
 
 
 def test_opcheck_of_what_writes_its_argument(scale_in_place, name, torch):
-    op = cl.torch_op(name, scale_in_place)
+    op = cl.frameworks.torch_op(name, scale_in_place)
     assert op.schema == f"{name}(Tensor(a!) x, float factor) -> ()"
     assert op.mutates == ("x",)
     x = torch.ones(5)
@@ -127,7 +130,7 @@ def unknown_sizes(torch):
 
 @pytest.mark.usefixtures("unknown_sizes")
 def test_sizes_of_which_nothing_is_known(rows, name, torch):
-    op = cl.torch_op(name, rows)
+    op = cl.frameworks.torch_op(name, rows)
     assert op.schema.partition("(")[2] == "Tensor x, Tensor y, SymInt count) -> Tensor"
 
     @torch.compile(fullgraph=True, backend="aot_eager")
@@ -145,7 +148,7 @@ def test_sizes_of_which_nothing_is_known(rows, name, torch):
 
 
 def test_a_number_of_a_region_may_be_a_symbol(rows, name, torch):
-    op = cl.torch_op(name, rows)
+    op = cl.frameworks.torch_op(name, rows)
 
     @torch.compile(fullgraph=True, dynamic=True, backend="aot_eager")
     def compiled(x, count):
@@ -159,7 +162,7 @@ def test_a_number_of_a_region_may_be_a_symbol(rows, name, torch):
 
 
 def test_what_is_exported_takes_sizes_of_which_nothing_is_known(rows, name, torch):
-    op = cl.torch_op(name, rows)
+    op = cl.frameworks.torch_op(name, rows)
 
     class Model(torch.nn.Module):
         def forward(self, x):
@@ -181,7 +184,7 @@ def test_what_writes_an_argument_may_return_a_new_array(kernels, name, torch):
         kernels["scale<float>"][1, 64](x, x, 2.0, x.size)
         return y
 
-    op = cl.torch_op(name, both)
+    op = cl.frameworks.torch_op(name, both)
     assert op.schema == f"{name}(Tensor(a!) x) -> Tensor"
     x = torch.ones(4)
     assert torch.equal(op(x), torch.full((4,), 3.0))
@@ -194,4 +197,4 @@ def test_what_writes_an_argument_may_return_a_new_array(kernels, name, torch):
         return x.shape[0]
 
     with pytest.raises(TypeError, match="writes x and returns numbers"):
-        cl.torch_op(f"{name}b", counted)
+        cl.frameworks.torch_op(f"{name}b", counted)

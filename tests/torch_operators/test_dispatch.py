@@ -8,7 +8,7 @@ pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch")]
 
 
 def test_an_operator_is_called_without_python(scale, name, torch):
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     assert op.schema == f"{name}(Tensor x, float factor) -> Tensor"
     assert op.dispatch == "native", op.why_python
     assert op.why_python is None
@@ -21,7 +21,7 @@ def test_an_operator_is_called_without_python(scale, name, torch):
 
 
 def test_errors_come_as_they_are(scale, name, torch):
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     for _ in range(3):
         with pytest.raises(ValueError, match="x must be contiguous"):
             op(torch.ones(4, 5).t(), 2.0)
@@ -35,7 +35,7 @@ def test_errors_come_as_they_are(scale, name, torch):
 
 
 def test_arguments_and_results_of_every_kind(everything, name, torch):
-    op = cl.torch_op(name, everything)
+    op = cl.frameworks.torch_op(name, everything)
     assert op.schema.partition("(")[2] == (
         'Tensor x, Tensor? w=None, *, SymInt count=3, float? factor=None, str word="ab", '
         "bool flag=False, ScalarType dtype=float32, Tensor[]? xs=None) "
@@ -62,7 +62,7 @@ def test_python_serves_where_the_native_dispatch_is_missing(
     from culaunch._torch import dispatch
 
     monkeypatch.setattr(dispatch, "_missing", lambda: "torch_library_impl")
-    op = cl.torch_op(name, everything)
+    op = cl.frameworks.torch_op(name, everything)
     assert op.dispatch == "python"
     assert "torch_library_impl" in op.why_python
     x = torch.arange(5.0)
@@ -70,7 +70,7 @@ def test_python_serves_where_the_native_dispatch_is_missing(
     assert torch.equal(y, x)
     assert (z.shape, rest) == ((2, 2), [10, 2.5, False])
     torch.library.opcheck(op.overload, (x,))
-    other = cl.torch_op(f"{name}b", product)
+    other = cl.frameworks.torch_op(f"{name}b", product)
     x = torch.randn(5, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(other, (x, x.detach().clone()))
 
@@ -83,7 +83,7 @@ def test_a_fused_function_is_an_operator(name, torch):
     def gelu_like(x, gate):
         return x * ew.tanh(1.7 * x) * gate
 
-    op = cl.torch_op(name, gelu_like)
+    op = cl.frameworks.torch_op(name, gelu_like)
     assert op.schema == f"{name}(Tensor x, Tensor gate) -> Tensor"
     x, gate = torch.randn(3, 5), torch.randn(5)
     expected = x * torch.tanh(1.7 * x) * gate
@@ -95,7 +95,7 @@ def test_a_fused_function_is_an_operator(name, torch):
 
 def test_what_is_allocated_is_the_tensor_of_torch(scale, name, torch):
     """And not one more over its memory: CUDA graphs free only what their allocator made."""
-    y = cl.torch_op(name, scale)(torch.ones(5), 2.0)
+    y = cl.frameworks.torch_op(name, scale)(torch.ones(5), 2.0)
     assert y.untyped_storage().resizable()
     assert torch.empty(1).untyped_storage().resizable()
 
@@ -104,7 +104,7 @@ def test_more_operators_than_there_are_places(scale, name, torch, monkeypatch):
     from culaunch._torch import dispatch
 
     monkeypatch.setattr(dispatch, "bind_operator", lambda *_: None)
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     assert op.dispatch == "python"
     assert "1024 operators" in op.why_python
     x = torch.arange(3.0)

@@ -18,7 +18,7 @@ def operator(name):
     """The operator of a function in an example."""
 
     def make(example, function):
-        return cl.torch_op(name, runpy.run_path(str(EXAMPLES / example))[function])
+        return cl.frameworks.torch_op(name, runpy.run_path(str(EXAMPLES / example))[function])
 
     return make
 

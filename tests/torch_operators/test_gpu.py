@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.needs("torch")]
 def test_on_a_gpu(name, torch, mode, monkeypatch):
     """With "reduce-overhead", in CUDA graphs that torch keeps in a tree."""
     monkeypatch.setenv("CULAUNCH_DRIVER", "cuda")
-    cl.set_driver("cuda")
+    cl.driver.set_driver("cuda")
     kernels = cl.load(cl.compile(SOURCE, names=["scale<float>", "multiply<float>"]))
 
     @cl.function
@@ -31,7 +31,7 @@ def test_on_a_gpu(name, torch, mode, monkeypatch):
     def product_backward(grad, x, y):
         return product(grad, y), product(grad, x)
 
-    op = cl.torch_op(name, product)
+    op = cl.frameworks.torch_op(name, product)
     assert op.dispatch == "native"
 
     @torch.compile(fullgraph=True, mode=mode)
@@ -57,7 +57,7 @@ def test_on_a_gpu(name, torch, mode, monkeypatch):
 @pytest.fixture
 def on_gpu(monkeypatch):
     monkeypatch.setenv("CULAUNCH_DRIVER", "cuda")
-    cl.set_driver("cuda")
+    cl.driver.set_driver("cuda")
     return cl.load(cl.compile(SOURCE, names=["scale<float>", "multiply<float>"]))
 
 
@@ -97,8 +97,8 @@ def test_a_plain_call_on_a_gpu(on_gpu, name, torch, monkeypatch):
     def refuse(*args, **keywords):
         raise AssertionError("a plain call went to the dispatcher")
 
-    monkeypatch.setattr(cl.TorchOperator, "_dispatcher", lambda _: refuse)
-    op = cl.torch_op(name, product)
+    monkeypatch.setattr(cl.frameworks.TorchOperator, "_dispatcher", lambda _: refuse)
+    op = cl.frameworks.torch_op(name, product)
     assert (op.dispatch, open_plain()) == ("native", None)
     x = torch.arange(1000.0, device="cuda")
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -124,7 +124,7 @@ def test_what_the_dispatcher_calls_on_a_gpu(on_gpu, name, torch):
     def double(x):
         on_gpu["scale<float>"][cl.ceildiv(x.size, 64), 64](x, x, 2.0, x.size)
 
-    op = cl.torch_op(name, double)
+    op = cl.frameworks.torch_op(name, double)
     x = torch.arange(1000.0, device="cuda")
     kernels = op._kernels
     op._kernels = [(kernel, None) for kernel, _ in kernels]  # what would be called in Python
@@ -154,7 +154,7 @@ def test_a_model_that_is_compiled_ahead_of_time_on_a_gpu(on_gpu, name, torch, tm
         on_gpu["scale<float>"][cl.ceildiv(x.size, 64), 64](y, x, factor, x.size)
         return y
 
-    op = cl.torch_op(name, scaled)
+    op = cl.frameworks.torch_op(name, scaled)
 
     class Model(torch.nn.Module):
         def forward(self, x):
@@ -179,7 +179,7 @@ def test_a_triton_kernel_on_a_gpu(on_gpu, name, torch):
 
     kernel = importlib.import_module("kernels_to_register").typed
     native = importlib.import_module("culaunch.triton").native
-    op = cl.torch_op(name, native(kernel), grid=(16,), constants={"BLOCK": 64})
+    op = cl.frameworks.torch_op(name, native(kernel), grid=(16,), constants={"BLOCK": 64})
     assert op.mutates == ("out",)
     x, out = torch.arange(1000.0, device="cuda"), torch.zeros(1000, device="cuda")
     op(x, out, 1000)

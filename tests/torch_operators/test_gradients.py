@@ -9,7 +9,7 @@ pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch")]
 
 @pytest.mark.slow
 def test_gradients_are_another_functions(product, name, torch):
-    op = cl.torch_op(name, product)
+    op = cl.frameworks.torch_op(name, product)
     x, y = (torch.randn(5, dtype=torch.float64, requires_grad=True) for _ in range(2))
     assert torch.autograd.gradcheck(op, (x, y))
     torch.library.opcheck(op.overload, (x, y))
@@ -20,7 +20,7 @@ def test_gradients_are_another_functions(product, name, torch):
 
 @pytest.mark.slow
 def test_gradients_of_a_compiled_graph(product, name, torch):
-    op = cl.torch_op(name, product)
+    op = cl.frameworks.torch_op(name, product)
 
     @torch.compile(fullgraph=True, dynamic=True, backend="aot_eager")
     def compiled(x, y):
@@ -34,7 +34,7 @@ def test_gradients_of_a_compiled_graph(product, name, torch):
 
 
 def test_a_backward_function_may_come_later(scale, name, torch):
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
 
     @scale.backward
     @cl.function
@@ -52,7 +52,7 @@ def test_a_backward_function_of_torch(scale, name, torch):
         assert out.shape == x.shape
         return grad * factor
 
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     x = torch.randn(3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda x: op(x, 2.0), (x,))
 
@@ -93,7 +93,7 @@ def gradients_of(call, torch, which):
 
 def test_a_gradient_may_be_none(half_differentiable, name, torch):
     function, which = half_differentiable
-    op = cl.torch_op(name, function)
+    op = cl.frameworks.torch_op(name, function)
     dx, dy, *expected = gradients_of(op, torch, which)
     assert [dx, dy] == expected
     # The operator of the backward function gives what its schema says, however it is called.
@@ -109,7 +109,7 @@ def test_a_gradient_may_be_none(half_differentiable, name, torch):
 def test_a_gradient_may_be_none_in_a_compiled_graph(half_differentiable, name, torch, backend):
     torch._dynamo.reset()  # which compiles one piece of code eight times at most
     function, which = half_differentiable
-    op = cl.torch_op(name, function)
+    op = cl.frameworks.torch_op(name, function)
     compiled = torch.compile(lambda x, y: op(x, y), fullgraph=True, backend=backend)
     dx, dy, *expected = gradients_of(compiled, torch, which)
     # A compiled graph has zeros where there is no gradient.
@@ -119,7 +119,7 @@ def test_a_gradient_may_be_none_in_a_compiled_graph(half_differentiable, name, t
 
 
 def test_without_a_backward_function_there_is_no_gradient(scale, name, torch):
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     with pytest.raises(TypeError, match="requires grad"):
         op(torch.ones(3, requires_grad=True), 2.0)
     with torch.no_grad():
@@ -139,7 +139,7 @@ def test_a_gradient_for_each_output_and_the_outputs(kernels, name, torch):
         assert torch.equal(out_0, 2 * x)
         return 2 * grad_0 + 2 * grad_1 * x
 
-    op = cl.torch_op(name, both)
+    op = cl.frameworks.torch_op(name, both)
     x = torch.randn(4, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(op, (x,))
     op(x)[1].sum().backward()  # the other gradient is zeros
@@ -147,7 +147,7 @@ def test_a_gradient_for_each_output_and_the_outputs(kernels, name, torch):
 
 
 def test_the_backward_function_is_an_operator(product, name, torch):
-    cl.torch_op(name, product)
+    cl.frameworks.torch_op(name, product)
     backward = getattr(torch.ops.culaunch_test, name.partition("::")[2] + "_backward").default
     assert str(backward._schema).endswith("(Tensor grad, Tensor x, Tensor y) -> (Tensor, Tensor)")
     torch.library.opcheck(backward, tuple(torch.randn(3, 4)[:3]))
@@ -156,12 +156,12 @@ def test_the_backward_function_is_an_operator(product, name, torch):
 def test_what_writes_its_arguments_has_no_gradient(scale_in_place, name):
     scale_in_place.backward(lambda grad: grad)
     with pytest.raises(TypeError, match="writes its argument x, and torch computes no gradients"):
-        cl.torch_op(name, scale_in_place)
+        cl.frameworks.torch_op(name, scale_in_place)
 
 
 def test_a_wrong_number_of_gradients(scale, name, torch):
     scale.backward(lambda grad: (grad, grad))
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     with pytest.raises(TypeError, match="returned 2 gradients, and there are 1 array parameters"):
         op(torch.ones(3, requires_grad=True), 2.0).sum().backward()
 
@@ -169,7 +169,7 @@ def test_a_wrong_number_of_gradients(scale, name, torch):
 @pytest.mark.slow
 def test_no_gradient_is_lost_in_a_compiled_region(scale, name, torch):
     """The graph is broken there, and the function refuses it, as outside of one."""
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     for call in (op, scale):
         region = torch.compile(lambda x, call=call: call(x * 2, 2.0), backend="aot_eager")
         with pytest.raises(TypeError, match="requires grad"):

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch")]
 
 
 def test_a_function_that_is_registered_again_is_the_same(scale, name):
-    assert cl.torch_op(name, scale) is cl.torch_op(name, scale)
+    assert cl.frameworks.torch_op(name, scale) is cl.frameworks.torch_op(name, scale)
 
 
 @pytest.mark.parametrize("is_native", [True, False])
@@ -28,7 +28,7 @@ def test_a_module_that_is_loaded_again(tmp_path, monkeypatch, name, torch, is_na
         def made(x, count: int = {default}):
             return cl.zeros((count, {columns}))
 
-        op = cl.torch_op("{name}", made)
+        op = cl.frameworks.torch_op("{name}", made)
     """
     stem = name.replace("::", "_")
     path = tmp_path / f"{stem}.py"
@@ -57,30 +57,30 @@ def test_a_module_that_is_loaded_again(tmp_path, monkeypatch, name, torch, is_na
 def test_names_that_are_none(scale, scale_in_place, name, torch):
     for wrong in ("scale", "a::b::c", "1a::b", "::b", "a::", "a.b::c", ""):
         with pytest.raises(ValueError, match="name must be 'namespace::name'"):
-            cl.torch_op(wrong, scale)
+            cl.frameworks.torch_op(wrong, scale)
     with pytest.raises(TypeError, match="name must be a str"):
-        cl.torch_op(3, scale)
-    cl.torch_op(name, scale)
+        cl.frameworks.torch_op(3, scale)
+    cl.frameworks.torch_op(name, scale)
     with pytest.raises(ValueError, match=r"is the operator of .*scale, and operators live as long"):
-        cl.torch_op(name, scale_in_place)
+        cl.frameworks.torch_op(name, scale_in_place)
     with pytest.raises(ValueError, match="reserved"):
-        cl.torch_op("prim::culaunch", scale)
+        cl.frameworks.torch_op("prim::culaunch", scale)
     library = torch.library.Library("culaunch_other", "FRAGMENT")
     library.define("there(Tensor x) -> Tensor")
     with pytest.raises(ValueError, match="has an operator culaunch_other::there already"):
-        cl.torch_op("culaunch_other::there", scale)
+        cl.frameworks.torch_op("culaunch_other::there", scale)
 
 
 def test_what_is_no_function(name):
     for wrong in (len, None, lambda x: x):
         with pytest.raises(TypeError, match=r"function must be a cl\.function"):
-            cl.torch_op(name, wrong)
+            cl.frameworks.torch_op(name, wrong)
 
 
 def test_torch_may_be_missing(name, scale, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(cl.MissingDependencyError, match="pip install torch"):
-        cl.torch_op(name, scale)
+        cl.frameworks.torch_op(name, scale)
 
 
 def test_the_name_of_what_nobody_registered_is_the_same_in_every_process(scale, monkeypatch):

@@ -24,7 +24,7 @@ def passed(torch, monkeypatch):
 
         return call
 
-    monkeypatch.setattr(cl.TorchOperator, "_dispatcher", dispatcher)
+    monkeypatch.setattr(cl.frameworks.TorchOperator, "_dispatcher", dispatcher)
     return seen
 
 
@@ -32,8 +32,8 @@ def test_a_plain_call_goes_past_the_dispatcher(scale, product, everything, name,
     from culaunch._torch.dispatch import open_plain
 
     assert open_plain() is None
-    op, other = cl.torch_op(name, scale), cl.torch_op(f"{name}b", product)
-    several = cl.torch_op(f"{name}c", everything)
+    op, other = cl.frameworks.torch_op(name, scale), cl.frameworks.torch_op(f"{name}b", product)
+    several = cl.frameworks.torch_op(f"{name}c", everything)
     assert torch.equal(op(x, 2.0), 2 * x)
     assert torch.equal(other(x, x), x * x)
     result = several(x, None)
@@ -50,7 +50,10 @@ def test_a_plain_call_goes_past_the_dispatcher(scale, product, everything, name,
 
 def test_the_dispatcher_calls_the_function_at_once(scale, scale_in_place, product, name, x, torch):
     """With autograd and the counters of versions done, and without Python."""
-    ops = [cl.torch_op(f"{name}{one.__name__}", one) for one in (scale, scale_in_place, product)]
+    ops = [
+        cl.frameworks.torch_op(f"{name}{one.__name__}", one)
+        for one in (scale, scale_in_place, product)
+    ]
     for op in ops:
         op._kernels = [(kernel, None) for kernel, _ in op._kernels]  # what is called in Python
         op.set_way()
@@ -67,7 +70,7 @@ def test_the_dispatcher_calls_the_function_at_once(scale, scale_in_place, produc
 
 
 def test_what_is_not_plain_goes_to_the_dispatcher(scale, product, name, passed, x, torch):
-    op, other = cl.torch_op(name, scale), cl.torch_op(f"{name}b", product)
+    op, other = cl.frameworks.torch_op(name, scale), cl.frameworks.torch_op(f"{name}b", product)
 
     def went(call):
         passed.clear()
@@ -92,7 +95,7 @@ def test_modes_see_the_operator(scale, name, passed, x, torch):
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     seen = []
 
     class Functions(TorchFunctionMode):
@@ -115,7 +118,7 @@ def test_modes_see_the_operator(scale, name, passed, x, torch):
 
 
 def test_the_profiler_sees_the_operator(scale, name, x, torch):
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     op(x, 2.0)
     with torch.autograd.profiler.profile() as profile:
         op(x, 2.0)
@@ -125,7 +128,7 @@ def test_the_profiler_sees_the_operator(scale, name, x, torch):
 def test_what_torch_traces_has_the_operator(scale, name, x, torch):
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     for mode in ("real", "fake", "symbolic"):
         graph = make_fx(lambda x: op(x, 2.0), tracing_mode=mode)(x)
         assert op.overload in [node.target for node in graph.graph.nodes]
@@ -134,7 +137,7 @@ def test_what_torch_traces_has_the_operator(scale, name, x, torch):
 def test_threads_are_plain_of_their_own(scale, name, passed, x, torch):
     from concurrent.futures import ThreadPoolExecutor
 
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     with torch.autocast("cpu", dtype=torch.bfloat16), ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda _: op(x, 2.0), range(8)))
         assert passed == []

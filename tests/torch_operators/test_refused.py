@@ -91,7 +91,7 @@ REFUSED = {
 @pytest.mark.parametrize("body", REFUSED, ids=lambda body: body.__name__)
 def test_a_function_that_no_operator_can_be(body, name, torch):
     with pytest.raises(TypeError, match=REFUSED[body]):
-        cl.torch_op(name, cl.function(body))
+        cl.frameworks.torch_op(name, cl.function(body))
     assert not hasattr(torch.ops.culaunch_test, name.partition("::")[2])
 
 
@@ -104,7 +104,7 @@ def test_what_a_later_path_does_is_held_against_the_schema(kernels, name, torch)
             kernels["scale<float>"][1, 32](x, x, 2.0, x.size)
         return cl.empty_like(x)
 
-    op = cl.torch_op(name, late)
+    op = cl.frameworks.torch_op(name, late)
     x = torch.ones(3)
     assert op(x).shape == (3,)
     for call in (op, late):
@@ -116,10 +116,12 @@ def test_what_a_later_path_does_is_held_against_the_schema(kernels, name, torch)
 
 
 def test_a_schema_may_be_given(name, torch):
-    op = cl.torch_op(name, cl.function(counted), schema="(Tensor x, SymInt n=2) -> Tensor")
+    op = cl.frameworks.torch_op(
+        name, cl.function(counted), schema="(Tensor x, SymInt n=2) -> Tensor"
+    )
     assert op(torch.ones(3)).shape == (3,)
     with pytest.raises(ValueError, match="schema has the parameters y, and the function has x, n"):
-        cl.torch_op(f"{name}b", cl.function(counted), schema="(Tensor y) -> Tensor")
+        cl.frameworks.torch_op(f"{name}b", cl.function(counted), schema="(Tensor y) -> Tensor")
 
 
 def test_a_schema_says_what_the_declaration_leaves_open(name, torch):
@@ -131,7 +133,7 @@ def test_a_schema_says_what_the_declaration_leaves_open(name, torch):
     schema = (
         "(Tensor x, SymInt n, Tensor? w, bool flag, ScalarType dtype) -> (Tensor, SymInt, bool)"
     )
-    op = cl.torch_op(name, cl.function(filled), schema=schema)
+    op = cl.frameworks.torch_op(name, cl.function(filled), schema=schema)
     x = torch.ones(3)
     for call in (op, op.overload):
         made, number, flag = call(x, 5, None, True, torch.float64)
@@ -142,7 +144,7 @@ def test_a_schema_says_what_the_declaration_leaves_open(name, torch):
         (schema.replace("Tensor, SymInt, bool)", "Tensor[], int)"), r"returns Tensor\[\]"),
     ):
         with pytest.raises(ValueError, match=f"^schema.*{word}"):
-            cl.torch_op(f"{name}b", cl.function(filled), schema=types)
+            cl.frameworks.torch_op(f"{name}b", cl.function(filled), schema=types)
 
 
 def test_an_annotation_may_say_nothing(name):
@@ -150,13 +152,16 @@ def test_an_annotation_may_say_nothing(name):
     def anything(x: Any, y: object, n: int):
         return cl.empty_like(x)
 
-    assert cl.torch_op(name, anything).schema == f"{name}(Tensor x, Tensor y, SymInt n) -> Tensor"
+    assert (
+        cl.frameworks.torch_op(name, anything).schema
+        == f"{name}(Tensor x, Tensor y, SymInt n) -> Tensor"
+    )
 
 
 def test_a_body_that_needs_a_number_is_called_before(name, torch):
     function = cl.function(far)
     assert function(torch.ones(3), 5001).shape == (3,)
-    op = cl.torch_op(name, function, schema="(Tensor x, SymInt n) -> Tensor")
+    op = cl.frameworks.torch_op(name, function, schema="(Tensor x, SymInt n) -> Tensor")
     assert op(torch.ones(3), 5001).shape == (3,)
-    called = cl.torch_op(f"{name}b", function)
+    called = cl.frameworks.torch_op(f"{name}b", function)
     assert called.schema.endswith("(Tensor x, int n) -> Tensor".replace("int", "SymInt"))

@@ -181,8 +181,8 @@ def test_a_function_of_a_library(kernels, compiled, torch, tmp_path):
         return y
 
     doubled.specialize(x=cl.Array("float32", "n"))
-    cl.save([doubled], tmp_path / "doubled.culib")
-    loaded = cl.load_library(tmp_path / "doubled.culib").doubled
+    cl.ship.save([doubled], tmp_path / "doubled.culib")
+    loaded = cl.ship.load_library(tmp_path / "doubled.culib").doubled
     region = compiled(lambda x: loaded(x + 1))
     for size in (3, 5):
         assert torch.equal(region(torch.ones(size)), torch.full((size,), 4.0))
@@ -201,7 +201,7 @@ def test_a_fused_function(compiled, torch):
 
 
 def test_an_operator_is_called_by_its_object(scale, name, compiled, torch):
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     region = compiled(lambda x: op(x, 2.0))
     assert torch.equal(region(torch.ones(3)), torch.full((3,), 2.0))
     assert region.counter.op_count == 1

@@ -9,7 +9,7 @@ pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch")]
 
 @pytest.fixture(params=["function", "operator"])
 def call(request, scale, name):
-    return scale if request.param == "function" else cl.torch_op(name, scale)
+    return scale if request.param == "function" else cl.frameworks.torch_op(name, scale)
 
 
 def test_tensors_without_data_give_such_ones(call, torch):
@@ -47,7 +47,7 @@ def test_subclasses_of_tensors(call, torch):
 def test_an_operator_goes_through_subclasses_that_dispatch(scale, name, torch):
     from torch.testing._internal.two_tensor import TwoTensor
 
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     x = torch.arange(3.0)
     both = op(TwoTensor(x, x + 1), 2.0)
     assert torch.equal(both.a, 2 * x)
@@ -57,7 +57,7 @@ def test_an_operator_goes_through_subclasses_that_dispatch(scale, name, torch):
 
 
 def test_what_no_kernel_reads(scale, name, torch):
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     sparse = torch.eye(3).to_sparse()
     with pytest.raises(TypeError, match=r"layout torch\.sparse_coo"):
         scale(sparse, 2.0)
@@ -77,7 +77,7 @@ def test_a_tensor_that_no_operator_takes_either(torch):
 
 
 def test_torch_script_has_the_operator(scale, name, torch):
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     short = name.partition("::")[2]
     unit = torch.jit.CompilationUnit(f"""
 def scripted(x: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ def test_a_mesh_of_devices_wants_a_rule(scale, name, torch):
         pytest.skip("this torch has no torch.distributed")
     from torch.distributed.tensor import DTensor, Replicate, init_device_mesh
 
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     store = dist.HashStore()
     dist.init_process_group("gloo", store=store, rank=0, world_size=1)
     try:

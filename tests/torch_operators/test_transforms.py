@@ -21,7 +21,7 @@ def smooth(kernels, name):
     def smooth_backward(grad, x, y):
         return op(grad, y), op(grad, x)
 
-    op = cl.torch_op(name, smooth)
+    op = cl.frameworks.torch_op(name, smooth)
     return op
 
 
@@ -46,7 +46,7 @@ def test_gradients_of_every_order(smooth, x, torch):
 
 
 def test_a_gradient_without_a_gradient(product, name, x, torch):
-    op = cl.torch_op(name, product)
+    op = cl.frameworks.torch_op(name, product)
     for call in (op, product):
 
         def square(x, call=call):
@@ -63,7 +63,7 @@ def test_a_gradient_without_a_gradient(product, name, x, torch):
 
 
 def test_a_function_without_a_gradient_is_refused(scale, name, x, torch):
-    op = cl.torch_op(name, scale)
+    op = cl.frameworks.torch_op(name, scale)
     for call in (op, scale):
         with pytest.raises(TypeError, match="has no gradient; autograd would use zero"):
             torch.func.grad(lambda x, call=call: call(x, 2.0).sum())(x)
@@ -105,7 +105,7 @@ def test_batches_and_gradients(smooth, torch):
 
 
 def test_batches_of_what_is_written(scale_in_place, name, x, torch):
-    op = cl.torch_op(name, scale_in_place)
+    op = cl.frameworks.torch_op(name, scale_in_place)
     rows = torch.arange(6.0).reshape(2, 3)
 
     def region(row):
@@ -122,7 +122,7 @@ def test_batches_that_have_no_rule(kernels, name, x, torch):
     def add(total, row):
         kernels["multiply<float>"][1, 64](total, total, row, row.size)
 
-    op = cl.torch_op(name, add)
+    op = cl.frameworks.torch_op(name, add)
     rows = torch.ones(2, 3)
     with pytest.raises(TypeError, match="writes total, which has no rows of its own"):
         torch.vmap(op, in_dims=(None, 0))(x, rows)
@@ -131,7 +131,7 @@ def test_batches_that_have_no_rule(kernels, name, x, torch):
     def counted(row):
         return cl.empty_like(row), row.shape[0]
 
-    numbers = cl.torch_op(f"{name}b", counted)
+    numbers = cl.frameworks.torch_op(f"{name}b", counted)
     with pytest.raises(TypeError, match=r"returns numbers, and torch\.vmap takes tensors"):
         torch.vmap(numbers)(rows)
 

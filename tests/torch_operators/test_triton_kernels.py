@@ -34,7 +34,7 @@ def x(torch):
 def test_a_kernel_whose_signature_says_it(made, native, name, x, torch):
     """What it writes is read from its intermediate representation."""
     constants = {"BLOCK": 64, "num_warps": 2}
-    op = cl.torch_op(name, native(made.typed), grid=blocks, constants=constants)
+    op = cl.frameworks.torch_op(name, native(made.typed), grid=blocks, constants=constants)
     assert op.schema == f"{name}(Tensor x, Tensor(a!) out, SymInt n) -> ()"
     assert (op.mutates, op.dispatch) == (("out",), "native")
     out = torch.zeros(100)
@@ -44,22 +44,24 @@ def test_a_kernel_whose_signature_says_it(made, native, name, x, torch):
 
 @pytest.mark.slow
 def test_opcheck_of_a_kernel(made, native, name, x, torch):
-    op = cl.torch_op(name, native(made.typed), grid=(2,), constants={"BLOCK": 64})
+    op = cl.frameworks.torch_op(name, native(made.typed), grid=(2,), constants={"BLOCK": 64})
     torch.library.opcheck(op.overload, (x, torch.zeros(100), 100))
 
 
 def test_a_schema_says_what_the_numbers_are(made, native, name, x, torch):
-    op = cl.torch_op(name, native(made.add), grid=blocks, constants={"BLOCK": 64}, schema=ADD)
+    op = cl.frameworks.torch_op(
+        name, native(made.add), grid=blocks, constants={"BLOCK": 64}, schema=ADD
+    )
     assert op.schema == name + ADD
     out = torch.empty(100)
     op(x, x, out, 100, 3.0)
     assert torch.equal(out, 4 * x)
     with pytest.raises(TypeError, match="pass schema="):
-        cl.torch_op(f"{name}b", native(made.add), grid=(2,), constants={"BLOCK": 64})
+        cl.frameworks.torch_op(f"{name}b", native(made.add), grid=(2,), constants={"BLOCK": 64})
 
 
 def test_a_tuned_kernel(made, native, name, x, torch):
-    op = cl.torch_op(name, native(made.tuned), grid=blocks)
+    op = cl.frameworks.torch_op(name, native(made.tuned), grid=blocks)
     assert op.schema == f"{name}(Tensor x, Tensor(a!) out, SymInt n) -> ()"
     out = torch.empty(100)
     op(x, out, 100)
@@ -72,8 +74,10 @@ def test_a_saved_set_says_types_and_not_writes(made, name, x, torch):
         arch="sm_80", keep_ptx=True,
     )  # fmt: skip
     with pytest.raises(TypeError, match=r"whether they write x, y, out.*mutates="):
-        cl.torch_op(name, saved, grid=(2,))
-    op = cl.torch_op(name, saved, grid=lambda meta: (-(-meta["n"] // 64),), mutates=["out"])
+        cl.frameworks.torch_op(name, saved, grid=(2,))
+    op = cl.frameworks.torch_op(
+        name, saved, grid=lambda meta: (-(-meta["n"] // 64),), mutates=["out"]
+    )
     assert op.schema == name + ADD
     out = torch.empty(100)
     op(x, x, out, 100, 2.0)
@@ -82,7 +86,7 @@ def test_a_saved_set_says_types_and_not_writes(made, name, x, torch):
 
 @pytest.mark.slow
 def test_a_compiled_region_with_kernels(made, native, name, x, torch):
-    typed = cl.torch_op(name, native(made.typed), grid=blocks, constants={"BLOCK": 64})
+    typed = cl.frameworks.torch_op(name, native(made.typed), grid=blocks, constants={"BLOCK": 64})
 
     @torch.compile(fullgraph=True, dynamic=True, backend="aot_eager")
     def region(x):
@@ -97,16 +101,16 @@ def test_a_compiled_region_with_kernels(made, native, name, x, torch):
 def test_what_is_wrong_with_a_kernel(made, native, scale, name):
     kernel = native(made.typed)
     with pytest.raises(TypeError, match="grid is missing"):
-        cl.torch_op(name, kernel)
+        cl.frameworks.torch_op(name, kernel)
     with pytest.raises(ValueError, match="constants has n, which typed takes at each launch"):
-        cl.torch_op(name, kernel, grid=(1,), constants={"n": 3})
+        cl.frameworks.torch_op(name, kernel, grid=(1,), constants={"n": 3})
     with pytest.raises(TypeError, match="constants must have the names of parameters"):
-        cl.torch_op(name, kernel, grid=(1,), constants={3: 3})
+        cl.frameworks.torch_op(name, kernel, grid=(1,), constants={3: 3})
     for word, value in (("grid", (1,)), ("constants", {}), ("mutates", [])):
         with pytest.raises(TypeError, match=f"{word} is for Triton kernels"):
-            cl.torch_op(name, scale, **{word: value})
+            cl.frameworks.torch_op(name, scale, **{word: value})
     with pytest.raises(TypeError, match=r"culaunch\.triton\.native\(kernel\)"):
-        cl.torch_op(name, made.typed)
+        cl.frameworks.torch_op(name, made.typed)
 
 
 def test_a_function_with_a_triton_kernel_needs_no_call_before(made, native, name, x, torch):
@@ -118,7 +122,7 @@ def test_a_function_with_a_triton_kernel_needs_no_call_before(made, native, name
         kernel[(cl.ceildiv(x.size, 64),)](x, out, x.size, BLOCK=64)
         return out
 
-    op = cl.torch_op(name, doubled)
+    op = cl.frameworks.torch_op(name, doubled)
     assert op.schema == f"{name}(Tensor x) -> Tensor"
     assert torch.equal(op(x), 2 * x)
 
@@ -139,7 +143,11 @@ def test_a_plain_kernel_in_a_body_is_named_with_the_way(made, native, name, kind
         return out
 
     way = rf"at .*: {kind} is a plain Triton kernel.* {kind} = culaunch\.triton\.native\({kind}\)$"
-    for run in (lambda: plain(x), lambda: cl.torch_op(name, plain), lambda: plain.explain(x)):
+    for run in (
+        lambda: plain(x),
+        lambda: cl.frameworks.torch_op(name, plain),
+        lambda: plain.explain(x),
+    ):
         with pytest.raises(TypeError, match=way):
             run()
 
@@ -150,7 +158,7 @@ def test_a_warning_of_a_body_that_is_an_error_arrives_as_itself(name, x, torch):
         warnings.warn("the old way", FutureWarning, stacklevel=1)
         return cl.empty_like(x)
 
-    for run in (lambda: warns(x), lambda: cl.torch_op(name, warns)):
+    for run in (lambda: warns(x), lambda: cl.frameworks.torch_op(name, warns)):
         with pytest.raises(FutureWarning, match=r"^the old way$"):
             run()
 
@@ -179,6 +187,6 @@ def test_a_warning_of_triton_that_is_an_error_arrives_as_itself(
         importlib.import_module("culaunch.triton").compile,
         made.typed, "*fp32, *fp32, i32", constants={"BLOCK": 64}, arch="sm_80",
     )  # fmt: skip
-    for run in (lambda: doubled(x), lambda: cl.torch_op(name, doubled), compile_typed):
+    for run in (lambda: doubled(x), lambda: cl.frameworks.torch_op(name, doubled), compile_typed):
         with pytest.raises(DeprecationWarning, match=r"^on its way out \(Triton 3.* about typed,"):
             run()

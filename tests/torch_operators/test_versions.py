@@ -43,7 +43,7 @@ def calls_of(op):
 
 
 def test_what_was_kept_and_written_is_an_error(scale_in_place, name, way, torch):
-    op = cl.torch_op(name, scale_in_place)
+    op = cl.frameworks.torch_op(name, scale_in_place)
     assert op.dispatch == ("python" if way == "python" else "native")
     for call in calls_of(op):
         x = torch.ones(3, requires_grad=True)
@@ -60,7 +60,7 @@ def test_what_was_kept_and_written_is_an_error(scale_in_place, name, way, torch)
 
 
 def test_each_written_argument_is_counted_once(several, name, way, torch):
-    op = cl.torch_op(name, several)
+    op = cl.frameworks.torch_op(name, several)
     for call in calls_of(op):
         x, a, b, w, z = (torch.ones(3) for _ in range(5))
         view = x[:]  # of one counter with it
@@ -73,7 +73,7 @@ def test_each_written_argument_is_counted_once(several, name, way, torch):
 
 
 def test_what_is_only_read_is_not_counted(product, name, way, torch):
-    op = cl.torch_op(name, product)
+    op = cl.frameworks.torch_op(name, product)
     x = torch.ones(3, requires_grad=True)
     y = x * 2
     for call in calls_of(op):
@@ -82,7 +82,7 @@ def test_what_is_only_read_is_not_counted(product, name, way, torch):
 
 
 def test_inference_has_no_counters(scale_in_place, name, way, torch):
-    op = cl.torch_op(name, scale_in_place)
+    op = cl.frameworks.torch_op(name, scale_in_place)
     for call in calls_of(op):
         outside = torch.ones(3)
         with torch.inference_mode():
@@ -98,7 +98,7 @@ def test_inference_has_no_counters(scale_in_place, name, way, torch):
 @pytest.mark.slow
 @pytest.mark.parametrize("is_registered", [True, False])
 def test_a_compiled_region_counts(scale_in_place, name, torch, is_registered):
-    op = cl.torch_op(name, scale_in_place) if is_registered else scale_in_place
+    op = cl.frameworks.torch_op(name, scale_in_place) if is_registered else scale_in_place
 
     @torch.compile(fullgraph=True, backend="aot_eager")
     def region(weight):
@@ -113,7 +113,7 @@ def test_a_compiled_region_counts(scale_in_place, name, torch, is_registered):
 
 
 def test_a_batch_counts(scale_in_place, name, torch):
-    op = cl.torch_op(name, scale_in_place)
+    op = cl.frameworks.torch_op(name, scale_in_place)
     x = torch.ones(2, 3)
     torch.vmap(lambda row: op(row, 2.0), out_dims=None)(x)
     assert torch.equal(x, torch.full((2, 3), 2.0))
@@ -121,7 +121,7 @@ def test_a_batch_counts(scale_in_place, name, torch):
 
 
 def test_a_transformation_notices(scale_in_place, name, torch):
-    op = cl.torch_op(name, scale_in_place)
+    op = cl.frameworks.torch_op(name, scale_in_place)
 
     def of_an_argument(x, weight):
         y = x * weight
@@ -133,7 +133,7 @@ def test_a_transformation_notices(scale_in_place, name, torch):
 
 
 def test_opcheck_is_content(several, name, way, torch):
-    op = cl.torch_op(name, several)
+    op = cl.frameworks.torch_op(name, several)
     x, a, w, z = (torch.ones(3) for _ in range(4))
     torch.library.opcheck(op.overload, (x, [a], w), {"z": z})
 

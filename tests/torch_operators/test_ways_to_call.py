@@ -17,7 +17,7 @@ def way(request, name, torch):
     def make(function):
         if request.param == "function":
             return function
-        op = cl.torch_op(name, function)
+        op = cl.frameworks.torch_op(name, function)
         packet = getattr(torch.ops.culaunch_test, name.partition("::")[2])
         return {"operator": op, "packet": packet, "overload": op.overload}[request.param]
 
@@ -127,7 +127,7 @@ def test_an_argument_with_a_tangent_is_named(scale_in_place, gathered, what, x, 
     call, named = calls[what]
     with forward.dual_level():
         dual = forward.make_dual(x, torch.ones(3))
-        with pytest.raises(TypeError, match=f"{named} has a tangent, .*cl.torch_op"):
+        with pytest.raises(TypeError, match=f"{named} has a tangent, .*cl.frameworks.torch_op"):
             call(dual)
         # Where torch computes no tangents, as in the forward of an autograd.Function, it is none.
         with forward._set_fwd_grad_enabled(False):
@@ -320,7 +320,7 @@ def test_a_profiler_sees_one_call(scale, way, x, torch):
 
 @pytest.mark.slow
 def test_torchs_own_oracles(product, scale_in_place, everything, name, torch):
-    op = cl.torch_op(name, product)
+    op = cl.frameworks.torch_op(name, product)
     x, y = (torch.randn(5, dtype=torch.float64, requires_grad=True) for _ in range(2))
     check = torch.autograd.gradcheck
     assert check(op, (x, y), check_batched_grad=True, check_undefined_grad=True)
@@ -329,6 +329,6 @@ def test_torchs_own_oracles(product, scale_in_place, everything, name, torch):
         (scale_in_place, (torch.randn(5), 2.0)),
         (everything, (torch.randn(5),)),
     ):
-        other = cl.torch_op(f"{name}{function.__name__}", function)
+        other = cl.frameworks.torch_op(f"{name}{function.__name__}", function)
         torch.library.opcheck(other.overload, args)
     torch.library.opcheck(op.overload, (x, y))

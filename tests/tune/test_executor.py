@@ -38,23 +38,23 @@ def test_workers_compile_what_is_measured_here(fill, monkeypatch):
     ]
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
-        found = cl.tune(fill, configs, [y], executor=pool)
+        found = cl.tuning.tune(fill, configs, [y], executor=pool)
         assert found.best == configs[0]
     errors = [type(trial.error) for trial in found.trials]
     assert errors == [type(None), type(None), cl.CompileError]
     # What cannot be compiled is in no cache; the others were found there.
     assert len(built) == 1
-    assert cl.Cache().info().entries == 2
+    assert cl.cache.Cache().info().entries == 2
 
 
 def test_mistakes(fill):
     y = cl.to_device(np.zeros(64, np.float32))
     configs = [{"what": "1"}, {"what": "2"}]
     with pytest.raises(TypeError, match="executor must have submit"):
-        cl.tune(fill, configs, [y], executor=3)
+        cl.tuning.tune(fill, configs, [y], executor=3)
     with concurrent.futures.ThreadPoolExecutor(1) as threads:
         with pytest.raises(TypeError, match=r"executor is for a cl\.function"):
-            cl.tune(lambda y, what: None, configs, [y], executor=threads)
+            cl.tuning.tune(lambda y, what: None, configs, [y], executor=threads)
         local = cl.function(lambda y, what="1": None)
         with pytest.raises(ValueError, match="must be at the top of a module"):
-            cl.tune(local, configs, [y], executor=threads)
+            cl.tuning.tune(local, configs, [y], executor=threads)

@@ -38,8 +38,8 @@ ONE = [{"n": 1}]
     ],
 )  # fmt: skip
 def test_keys_are_what_they_say(given, kept):
-    table = cl.TunedConfigs()
-    tuning = cl.tune(nothing, ONE, key=(given,), table=table)
+    table = cl.tuning.TunedConfigs()
+    tuning = cl.tuning.tune(nothing, ONE, key=(given,), table=table)
     assert tuning.key == (kept,)
     assert type(tuning.key[0]) is type(kept)
     assert table[given] == table[kept] == ONE[0]
@@ -50,9 +50,9 @@ def test_dtypes_of_torch_are_those_of_bodies(tmp_path):
     """A table that was made with PyTorch's tensors is looked up in a body, and by NumPy's."""
     import torch
 
-    table = cl.TunedConfigs(tmp_path / "t.json")
+    table = cl.tuning.TunedConfigs(tmp_path / "t.json")
     for dtype, block in ((torch.float32, 32), (torch.float16, 64)):
-        cl.tune(lambda block: None, [{"block": block}], key=(dtype,), table=table)
+        cl.tuning.tune(lambda block: None, [{"block": block}], key=(dtype,), table=table)
     assert table["float16"] == table[np.dtype("f2")] == {"block": 64}
     seen = []
 
@@ -70,14 +70,14 @@ def test_dtypes_of_torch_are_those_of_bodies(tmp_path):
 )
 def test_what_is_no_key(key):
     with pytest.raises((TypeError, ValueError), match=r"key\[0\] must be"):
-        cl.tune(nothing, ONE, key=(key,))
+        cl.tuning.tune(nothing, ONE, key=(key,))
 
 
 @pytest.mark.parametrize("wrong", [False, np.bool_(False), np.array(False), 0])
 def test_whatever_false_a_check_says(wrong):
     """``(x == y).all()`` is NumPy's: it was taken for right."""
     said = iter([wrong, True])
-    tuning = cl.tune(nothing, [{"n": 1}, {"n": 2}], check=lambda _: next(said))
+    tuning = cl.tuning.tune(nothing, [{"n": 1}, {"n": 2}], check=lambda _: next(said))
     assert tuning.best == {"n": 2}
     assert "check rejects the result" in str(tuning.trials[0].error)
 
@@ -87,8 +87,8 @@ def test_a_check_that_says_what_torch_says():
     import torch
 
     with pytest.raises(ValueError, match="rejects the result"):
-        cl.tune(nothing, ONE, check=lambda _: (torch.ones(2) == 2).all())
-    assert cl.tune(nothing, ONE, check=lambda _: None).best == ONE[0]
+        cl.tuning.tune(nothing, ONE, check=lambda _: (torch.ones(2) == 2).all())
+    assert cl.tuning.tune(nothing, ONE, check=lambda _: None).best == ONE[0]
 
 
 def test_an_interrupt_in_a_check_ends_the_tuning():
@@ -96,22 +96,22 @@ def test_an_interrupt_in_a_check_ends_the_tuning():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cl.tune(nothing, ONE, check=interrupted)
+        cl.tuning.tune(nothing, ONE, check=interrupted)
 
 
 def test_configurations_of_two_types_are_two():
     values = [1, True, 1.0, (1, 2), (1, True)]
-    tuning = cl.tune(nothing, [{"n": one} for one in values])
+    tuning = cl.tuning.tune(nothing, [{"n": one} for one in values])
     assert [trial.config["n"] for trial in tuning.trials] == values
     for twice in ([{"n": 1}, {"n": 1}], [{"n": (1, 2)}, {"n": [1, 2]}], [{}, {}]):
         with pytest.raises(ValueError, match="appears twice"):
-            cl.tune(nothing, twice)
+            cl.tuning.tune(nothing, twice)
 
 
 @pytest.mark.parametrize("value", [{1: 2}, {"a": {None: 3}}, {1: 2, "b": 3}])
 def test_what_json_would_give_back_otherwise(value):
     with pytest.raises(TypeError, match=r"configs\[0\]\['n'\].* must be a dict by str"):
-        cl.tune(nothing, [{"n": value}])
+        cl.tuning.tune(nothing, [{"n": value}])
 
 
 def fail_to_rename(path, monkeypatch):
@@ -132,12 +132,12 @@ def become_newer(path, monkeypatch):
 @pytest.mark.parametrize("how", [fail_to_rename, become_newer])
 def test_what_was_measured_is_not_lost_with_the_file(how, tmp_path, monkeypatch):
     path = tmp_path / "t.json"
-    table = cl.TunedConfigs(path)
+    table = cl.tuning.TunedConfigs(path)
     monkeypatch.setattr("culaunch._tune.table._KEEP_SECONDS", 0.0)
     how(path, monkeypatch)
     before = path.read_bytes() if path.exists() else None
     with pytest.warns(cl.CacheWarning, match=r"t\.json' was not written: ") as said:
-        tuning = cl.tune(nothing, [{"n": 1}, {"n": 2}], key=(7,), table=table)
+        tuning = cl.tuning.tune(nothing, [{"n": 1}, {"n": 2}], key=(7,), table=table)
     assert len(said) == 1, "once, and not for each round"
     assert tuning.best == {"n": 1}
     assert table[7] == {"n": 1}
@@ -148,28 +148,30 @@ def test_what_was_measured_is_not_lost_with_the_file(how, tmp_path, monkeypatch)
 
 def test_what_was_not_written_is_written_when_there_is_room(tmp_path, monkeypatch):
     path = tmp_path / "t.json"
-    cl.tune(nothing, [{"n": 1}], key=(1,), table=cl.TunedConfigs(path))
-    table = cl.TunedConfigs(path)
+    cl.tuning.tune(nothing, [{"n": 1}], key=(1,), table=cl.tuning.TunedConfigs(path))
+    table = cl.tuning.TunedConfigs(path)
     with monkeypatch.context() as patch:
         fail_to_rename(path, patch)
         with pytest.warns(cl.CacheWarning, match="was not written"):
-            cl.tune(nothing, [{"n": 2}], key=(2,), table=table)
+            cl.tuning.tune(nothing, [{"n": 2}], key=(2,), table=table)
         assert table[2] == {"n": 2}
-    cl.tune(nothing, [{"n": 3}], key=(3,), table=cl.TunedConfigs(path))  # another process
-    cl.tune(nothing, [{"n": 4}], key=(4,), table=table)
-    for one in (table, cl.TunedConfigs(path)):
+    cl.tuning.tune(
+        nothing, [{"n": 3}], key=(3,), table=cl.tuning.TunedConfigs(path)
+    )  # another process
+    cl.tuning.tune(nothing, [{"n": 4}], key=(4,), table=table)
+    for one in (table, cl.tuning.TunedConfigs(path)):
         assert [one[key]["n"] for key in (1, 2, 3, 4)] == [1, 2, 3, 4]
         assert len(one) == 4
 
 
 def test_threads_add_to_one_table():
     """Of 360 entries some 200 were left of a table in memory."""
-    table = cl.TunedConfigs()
+    table = cl.tuning.TunedConfigs()
     configs = [{"n": 1}]
 
     def add(first):
         for i in range(40):
-            cl.tune(lambda n: None, configs, key=(first, i), table=table)
+            cl.tuning.tune(lambda n: None, configs, key=(first, i), table=table)
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

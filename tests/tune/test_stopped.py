@@ -23,9 +23,9 @@ import os, signal, sys
 import numpy as np
 import culaunch as cl
 
-cl.set_driver("emulator")
+cl.driver.set_driver("emulator")
 kernel = cl.load(cl.compile('extern "C" __global__ void k(float* x) { x[threadIdx.x] += 1; }'))["k"]
-table = cl.TunedConfigs(sys.argv[1])
+table = cl.tuning.TunedConfigs(sys.argv[1])
 x = cl.to_device(np.zeros(96, "f4"))
 called = []
 
@@ -38,7 +38,7 @@ def stop(tuning):
         os.kill(os.getpid(), signal.SIGKILL)
 
 configs = [{"block": block} for block in (32, 64, 96)]
-tuning = cl.tune(run, configs, (x,), table=table, progress=stop)
+tuning = cl.tuning.tune(run, configs, (x,), table=table, progress=stop)
 print(called, [trial.instructions for trial in tuning.trials], tuning.best)
 """
 
@@ -67,20 +67,22 @@ def test_a_tuning_that_was_killed_goes_on(tmp_path):
 
 def test_times_of_a_gpu_go_on_too(monkeypatch):
     """What has all of its runs gets no more; the others get the rest."""
-    from culaunch import Timing
     from culaunch._tune import contest
     from culaunch._tune.candidate import caller_of
     from culaunch._tune.unfinished import checked_unfinished, resume, unfinished_entry
+    from culaunch.profile import Timing
 
     def timed(bound, *args, repeat, warmup, **options):
         assert repeat > 0
         return Timing("run", "device", (1.0 + 0.1 * len(trials[0].times),) * repeat)
 
     monkeypatch.setattr(contest, "benchmark", timed)
-    trials = [cl.Trial({"slow": 1}), cl.Trial({"slow": 2})]
-    first = cl.Tuning("run", "device", (8,), "0", [cl.Trial({}, [1.0] * 8), cl.Trial({}, [1.5, 2])])
+    trials = [cl.tuning.Trial({"slow": 1}), cl.tuning.Trial({"slow": 2})]
+    first = cl.tuning.Tuning(
+        "run", "device", (8,), "0", [cl.tuning.Trial({}, [1.0] * 8), cl.tuning.Trial({}, [1.5, 2])]
+    )
     entry = checked_unfinished(json.loads(json.dumps(unfinished_entry(first))))
-    resume(cl.Tuning("run", "device", (8,), "0", trials), entry)
+    resume(cl.tuning.Tuning("run", "device", (8,), "0", trials), entry)
     assert [len(trial.times) for trial in trials] == [8, 2]
     with cl.testing.use_driver("emulator"):
         call = caller_of(lambda slow: slow, None)
@@ -103,15 +105,17 @@ def test_a_tuning_on_a_gpu_goes_on(tmp_path):
 
     path = tmp_path / "t.json"
     with pytest.raises(KeyboardInterrupt):
-        cl.tune(kernel, configs, (x,), key=(1,), table=cl.TunedConfigs(path), progress=stop)
+        cl.tuning.tune(
+            kernel, configs, (x,), key=(1,), table=cl.tuning.TunedConfigs(path), progress=stop
+        )
     (kept,) = json.loads(path.read_text())["unfinished"]
     assert [len(times) for times in kept["trials"]] == [5, 5, 5]
-    table = cl.TunedConfigs(path)
-    tuning = cl.tune(kernel, configs, (x,), key=(1,), table=table, repeat=20)
+    table = cl.tuning.TunedConfigs(path)
+    tuning = cl.tuning.tune(kernel, configs, (x,), key=(1,), table=table, repeat=20)
     for trial, times in zip(tuning.trials, kept["trials"], strict=True):
         assert trial.times[:5] == times
         assert len(trial.times) >= 10
-    assert cl.TunedConfigs(path)[1] == tuning.best
+    assert cl.tuning.TunedConfigs(path)[1] == tuning.best
     assert "unfinished" not in json.loads(path.read_text())
 
 
@@ -120,13 +124,13 @@ def test_whatever_a_configuration_raises_is_its_own(on_the_emulator):
         if how != "well":
             raise {"value": ValueError, "compiler": RuntimeError, "type": TypeError}[how]("no")
 
-    tuning = cl.tune(run, [{"how": one} for one in ("value", "compiler", "well")], (1,))
+    tuning = cl.tuning.tune(run, [{"how": one} for one in ("value", "compiler", "well")], (1,))
     assert [type(trial.error) for trial in tuning.trials] == [ValueError, RuntimeError, type(None)]
     assert tuning.best == {"how": "well"}
     with pytest.raises(RuntimeError, match="no"):
-        cl.tune(run, [{"how": "compiler"}, {"how": "value"}], (1,))
+        cl.tuning.tune(run, [{"how": "compiler"}, {"how": "value"}], (1,))
     with pytest.raises(TypeError, match="no"):  # how it is called is wrong
-        cl.tune(run, [{"how": "well"}, {"how": "type"}], (1,))
+        cl.tuning.tune(run, [{"how": "well"}, {"how": "type"}], (1,))
 
 
 @pytest.mark.needs("triton", "torch")
@@ -139,7 +143,7 @@ def test_what_triton_cannot_compile_is_not_chosen(on_the_emulator):
     x = torch.ones(64)
     configs = [{"BLOCK": 63}, {"BLOCK": 64}]
     for kernel in (native(scale), scale):  # Triton's own object, too
-        tuning = cl.tune(kernel, configs, (x, 64), grid=(1,))
+        tuning = cl.tuning.tune(kernel, configs, (x, 64), grid=(1,))
         assert "power of 2" in str(tuning.trials[0].error)
         assert tuning.best == {"BLOCK": 64}
         assert tuning.name == "scale"
@@ -163,17 +167,17 @@ extern "C" __global__ void fill(float* x, int n) { if (threadIdx.x < n) x[thread
         np.testing.assert_allclose(cl.testing.from_driver(x), 4)
 
     configs = [{"grid": 1, "block": 32}, {"grid": 1, "block": 64}]
-    tuning = cl.tune(kernel, configs, (x, 64), check=right)
+    tuning = cl.tuning.tune(kernel, configs, (x, 64), check=right)
     assert "check rejects the result" in str(tuning.trials[0].error)
     assert tuning.best == configs[1]
     with pytest.raises(AssertionError, match="Mismatched elements"):
-        cl.tune(kernel, configs, (x, 64), check=precise)
+        cl.tuning.tune(kernel, configs, (x, 64), check=precise)
     with pytest.raises(TypeError, match="check must be a callable"):
-        cl.tune(kernel, configs, (x, 64), check=3)
+        cl.tuning.tune(kernel, configs, (x, 64), check=3)
 
 
 def test_the_emulator_stops_in_time(on_the_emulator):
-    tuning = cl.tune(lambda n: None, [{"n": n} for n in range(9)], seconds=1e-9)
+    tuning = cl.tuning.tune(lambda n: None, [{"n": n} for n in range(9)], seconds=1e-9)
     assert [trial.instructions for trial in tuning.trials] == [0] + [None] * 8
     assert tuning.best == {"n": 0}
 
@@ -209,21 +213,23 @@ def test_files_that_say_what_no_clock_says(tmp_path, text):
     path = tmp_path / "t.json"
     path.write_text(text)
     with pytest.raises(ValueError, match="not a tuning table"):
-        cl.TunedConfigs(path)
+        cl.tuning.TunedConfigs(path)
     assert path.read_text() == text
 
 
 def test_more_trials_than_configurations(on_the_emulator, tmp_path):
     """A digest that somebody wrote by hand: what does not fit is left."""
     path = tmp_path / "t.json"
-    tuning = cl.tune(lambda n: None, [{"n": 1}, {"n": 2}], table=cl.TunedConfigs(path))
+    tuning = cl.tuning.tune(
+        lambda n: None, [{"n": 1}, {"n": 2}], table=cl.tuning.TunedConfigs(path)
+    )
     trials = [[1.0], 7, 8, 9]
     one = stopped(device=tuning.device, digest=tuning.digest, trials=trials)
     path.write_text(f'{{{HEAD}, "entries": [], "unfinished": [{one}]}}')
-    again = cl.tune(lambda n: None, [{"n": 1}, {"n": 2}], table=cl.TunedConfigs(path))
+    again = cl.tuning.tune(lambda n: None, [{"n": 1}, {"n": 2}], table=cl.tuning.TunedConfigs(path))
     assert [trial.instructions for trial in again.trials] == [0, 7]
 
 
 def test_a_table_without_a_directory_is_refused_before_anything_is_measured(tmp_path):
     with pytest.raises(FileNotFoundError, match="directory of the table does not exist"):
-        cl.TunedConfigs(tmp_path / "no" / "t.json")
+        cl.tuning.TunedConfigs(tmp_path / "no" / "t.json")

@@ -30,7 +30,9 @@ def grids(n, *blocks):
 def test_a_kernel_is_tried_in_every_configuration(kernel):
     x = cl.testing.to_driver(np.zeros(5000, "f4"))
     seen = []
-    tuning = cl.tune(kernel, grids(5000, 64, 1024), (x, 5000), progress=lambda t: seen.append(t))
+    tuning = cl.tuning.tune(
+        kernel, grids(5000, 64, 1024), (x, 5000), progress=lambda t: seen.append(t)
+    )
     assert [trial.config["block"] for trial in tuning.trials] == [64, 1024]
     assert tuning.best in [trial.config for trial in tuning.trials]
     assert tuning.best_trial.value == min(trial.value for trial in tuning.trials)
@@ -52,7 +54,7 @@ def test_the_emulator_counts_instructions(on_the_emulator):
     kernel = cl.load(cl.compile(SOURCE))["fill"]
     x = cl.testing.to_driver(np.zeros(4096, "f4"))
     configs = [{"grid": 1, "block": 32}, {"grid": 1, "block": 1024}]
-    tunings = [cl.tune(kernel, configs, (x, 4096)) for _ in range(2)]
+    tunings = [cl.tuning.tune(kernel, configs, (x, 4096)) for _ in range(2)]
     counts = [[trial.instructions for trial in one.trials] for one in tunings]
     assert counts[0] == counts[1]
     # Each of the elements costs the same loop; what a thread does before it, a thousand do.
@@ -69,12 +71,12 @@ def test_the_emulator_counts_instructions(on_the_emulator):
 
 def test_configurations_that_fail_are_named_and_not_chosen(kernel):
     x = cl.testing.to_driver(np.zeros(8, "f4"))
-    tuning = cl.tune(kernel, [{"grid": 1, "block": 4096}, {"grid": 1, "block": 32}], (x, 8))
+    tuning = cl.tuning.tune(kernel, [{"grid": 1, "block": 4096}, {"grid": 1, "block": 32}], (x, 8))
     assert isinstance(tuning.trials[0].error, cl.LaunchError)
     assert tuning.best == {"grid": 1, "block": 32}
     assert "failed" in str(tuning)
     with pytest.raises(cl.LaunchError):
-        cl.tune(kernel, [{"grid": 1, "block": 4096}], (x, 8))
+        cl.tuning.tune(kernel, [{"grid": 1, "block": 4096}], (x, 8))
 
 
 def test_a_function_gets_its_configuration_as_keywords(kernel):
@@ -83,7 +85,7 @@ def test_a_function_gets_its_configuration_as_keywords(kernel):
         kernel[cl.ceildiv(x.size, block), block](x, x.size)
 
     x = cl.testing.to_driver(np.zeros(100, "f4"))
-    tuning = cl.tune(fill, [{"block": 32}, {"block": 64}], (x,), key=(100, "float32"))
+    tuning = cl.tuning.tune(fill, [{"block": 32}, {"block": 64}], (x,), key=(100, "float32"))
     assert tuning.best in ({"block": 32}, {"block": 64})
     assert tuning.key == (100, "float32")
     assert (cl.testing.from_driver(x) == 3).all()
@@ -99,22 +101,22 @@ def test_what_was_chosen_is_kept_and_found(kernel, tmp_path):
 
     x = cl.testing.to_driver(np.zeros(64, "f4"))
     configs = [{"block": 32}, {"block": 64}]
-    table = cl.TunedConfigs(path)
-    first = cl.tune(run, configs, (x, 64), key=(64,), table=table)
+    table = cl.tuning.TunedConfigs(path)
+    first = cl.tuning.tune(run, configs, (x, 64), key=(64,), table=table)
     made = len(calls)
-    again = cl.tune(run, configs, (x, 64), key=(64,), table=cl.TunedConfigs(path))
+    again = cl.tuning.tune(run, configs, (x, 64), key=(64,), table=cl.tuning.TunedConfigs(path))
     assert len(calls) == made
     assert again.best == first.best
-    cl.tune(run, configs, (x, 64), key=(64,), table=table, again=True)
+    cl.tuning.tune(run, configs, (x, 64), key=(64,), table=table, again=True)
     assert len(calls) > made
-    assert cl.tune(run, configs[:1], (x, 64), key=(64,), table=table).best == configs[0]
+    assert cl.tuning.tune(run, configs[:1], (x, 64), key=(64,), table=table).best == configs[0]
     assert len(table) == 1
-    cl.tune(run, configs[1:], (x, 64), key=(4096,), table=table)
-    read = cl.TunedConfigs(path)
+    cl.tuning.tune(run, configs[1:], (x, 64), key=(4096,), table=table)
+    read = cl.tuning.TunedConfigs(path)
     assert read[64] == configs[0]
     assert read[100] == configs[0]
     assert read[2000] == configs[1]
-    assert [*read] == [(cl.Device().name, (64,)), (cl.Device().name, (4096,))]
+    assert [*read] == [(cl.driver.Device().name, (64,)), (cl.driver.Device().name, (4096,))]
     with pytest.raises(KeyError, match="no key"):
         read[64, "float32"]
     with pytest.raises(KeyError, match="nothing was tuned on another"):
@@ -122,10 +124,10 @@ def test_what_was_chosen_is_kept_and_found(kernel, tmp_path):
 
 
 def test_a_body_looks_a_configuration_up(kernel):
-    table = cl.TunedConfigs()
+    table = cl.tuning.TunedConfigs()
     x = cl.testing.to_driver(np.zeros(100, "f4"))
     for size, block in ((64, 32), (1024, 128)):
-        cl.tune(kernel, [{"grid": 1, "block": block}], (x, 100), key=(size,), table=table)
+        cl.tuning.tune(kernel, [{"grid": 1, "block": block}], (x, 100), key=(size,), table=table)
     traced = []
 
     @cl.function
@@ -149,13 +151,13 @@ def test_a_set_of_variants_is_tuned_and_looks_up(culaunch_driver):
 
     kernels = cl.triton.compile(
         scale, signature="*fp32, i32",
-        arch="sm_80" if culaunch_driver == "emulator" else cl.Device().arch,
+        arch="sm_80" if culaunch_driver == "emulator" else cl.driver.Device().arch,
         configs=[{"BLOCK": 64}, {"BLOCK": 256}], keep_ptx=True,
     )  # fmt: skip
     assert kernels.configs == [{"BLOCK": 64}, {"BLOCK": 256}]
     x = cl.testing.to_driver(np.ones(1000, "f4"))
     grid = lambda meta: (cl.ceildiv(meta["n"], meta["BLOCK"]),)  # noqa: E731
-    tuning = cl.tune(kernels, arguments=(x, 1000), grid=grid, key=("n",))
+    tuning = cl.tuning.tune(kernels, arguments=(x, 1000), grid=grid, key=("n",))
     assert tuning.key == (1000,)
     tuned = kernels.with_table(["n"], [((x, 1000), {"BLOCK": 256}), ((x, 10), {"BLOCK": 64})])
     before = cl.testing.from_driver(x).copy()
@@ -170,9 +172,9 @@ def test_a_set_of_variants_is_tuned_and_looks_up(culaunch_driver):
 
 def test_rounds_end_where_one_is_the_best_or_all_have_run(on_the_emulator, monkeypatch):
     """The contest of a GPU, with times that are known: the emulator's say nothing."""
-    from culaunch import Timing
     from culaunch._tune import contest
     from culaunch._tune.candidate import caller_of
+    from culaunch.profile import Timing
 
     def timed(bound, *args, repeat, warmup, **options):
         slow = bound(*args)
@@ -181,7 +183,7 @@ def test_rounds_end_where_one_is_the_best_or_all_have_run(on_the_emulator, monke
     monkeypatch.setattr(contest, "benchmark", timed)
 
     def race(*slow, repeat):
-        trials = [cl.Trial({"slow": one}) for one in slow]
+        trials = [cl.tuning.Trial({"slow": one}) for one in slow]
         call = caller_of(lambda slow: slow, None)
         rounds = contest.Contest(call, (), trials, repeat, flush=True, stream=None).rounds()
         settled = []
@@ -204,7 +206,7 @@ def test_the_interval_holds_the_median():
     held = 0
     for _ in range(400):
         times = list(rng.lognormal(size=25))
-        low, high = cl.Trial({}, times).interval
+        low, high = cl.tuning.Trial({}, times).interval
         assert low <= statistics.median(times) <= high
         held += low <= 1.0 <= high  # the median of the distribution
     assert held >= 370
@@ -216,7 +218,7 @@ def test_several_processes_add_to_one_table(tmp_path):
     program = """
 import sys
 import culaunch as cl
-from culaunch import Trial, TunedConfigs, Tuning
+from culaunch.tuning import Trial, TunedConfigs, Tuning
 number = int(sys.argv[2])
 table = TunedConfigs(sys.argv[1])
 for i in range(25):
@@ -227,7 +229,7 @@ for i in range(25):
         for number in range(4)
     ]
     assert [worker.wait(120) for worker in workers] == [0] * 4
-    assert len(cl.TunedConfigs(path)) == 100
+    assert len(cl.tuning.TunedConfigs(path)) == 100
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,7 @@ def test_files_that_are_no_tables_are_refused(tmp_path, text):
     path = tmp_path / "table.json"
     path.write_text(text)
     with pytest.raises(ValueError, match="not a tuning table"):
-        cl.TunedConfigs(path)
+        cl.tuning.TunedConfigs(path)
     assert path.read_text() == text
 
 
@@ -267,15 +269,15 @@ def test_files_that_are_no_tables_are_refused(tmp_path, text):
 def test_wrong_arguments_are_named(change, error, match):
     given = {"configs": [{"block": 1}], "arguments": (), **change}
     with pytest.raises(error, match=match):
-        cl.tune(lambda block: None, **given)
+        cl.tuning.tune(lambda block: None, **given)
 
 
 def test_a_launcher_has_its_configuration_already(kernel):
     with pytest.raises(TypeError, match="pass its kernel"):
-        cl.tune(kernel[1, 1], [{}], ())
+        cl.tuning.tune(kernel[1, 1], [{}], ())
 
 
 def test_json(kernel):
     x = cl.testing.to_driver(np.zeros(8, "f4"))
-    found = cl.tune(kernel, grids(8, 32), (x, 8), key=(8,)).to_dict()
+    found = cl.tuning.tune(kernel, grids(8, 32), (x, 8), key=(8,)).to_dict()
     assert json.loads(json.dumps(found))["key"] == [8]

@@ -44,12 +44,12 @@ def words_of_others(module: cl.Module, x: cl.DeviceArray, stream: cl.Stream) -> 
 
 
 def around(module: cl.Module, x: cl.DeviceArray, stream: cl.Stream) -> float:
-    variable: cl.GlobalVariable = module.get_global("table")
+    variable: cl.kernel.GlobalVariable = module.get_global("table")
     variable.as_array((2, 2), "float32").copy_from(x[:4].view(shape=(2, 2)), stream)
     with stream:
         start = stream.record()
         module["add"][1, 32](x, variable)
-    timing: cl.Timing = cl.benchmark(module["add"][1, 32], x, bytes=1 << 20)
+    timing: cl.profile.Timing = cl.profile.benchmark(module["add"][1, 32], x, bytes=1 << 20)
     milliseconds: float = stream.record().elapsed(start)
     return timing.median + milliseconds
 

@@ -85,7 +85,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, "image.o")
-        cl.embed(PTX, made, "image")
+        cl.cpp.embed(PTX, made, "image")
         elf = made.read_bytes()
         assert PTX in elf
         machine = struct.unpack_from("<H", elf, 18)[0]

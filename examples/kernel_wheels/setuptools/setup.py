@@ -17,7 +17,7 @@ class Build(BuildExtension):
     def build_extensions(self):
         IMAGE.parent.mkdir(exist_ok=True)
         image = cl.compile(Path("scale.cu"), arch=["sm_80", "sm_90", "compute_80"])
-        cl.embed(image, IMAGE, "kernels")
+        cl.cpp.embed(image, IMAGE, "kernels")
         super().build_extensions()
 
 
@@ -28,7 +28,7 @@ setup(
             "scale_torch._C",
             ["scale.cpp"],
             # cuda.h, of pip's nvidia-cuda-runtime or a toolkit.
-            include_dirs=[str(cl.include_dir()), find_nvidia_header_directory("cudart")],
+            include_dirs=[str(cl.cpp.include_dir()), find_nvidia_header_directory("cudart")],
             extra_objects=[str(IMAGE)],
             extra_compile_args=["-fvisibility=hidden"],
         )

@@ -82,7 +82,7 @@ CULAUNCH_INLINE Result<std::unique_ptr<Driver>> Driver::TryOpen(const std::strin
                  is_cuda ? "no CUDA driver on this machine (" + reason +
                                "). Install NVIDIA's driver, or, in a Python process, choose the "
                                "emulator: CULAUNCH_DRIVER=emulator, or "
-                               "culaunch.set_driver(\"emulator\")"
+                               "culaunch.driver.set_driver(\"emulator\")"
                          : "the chosen driver \"" + choice + "\" cannot be loaded (" + reason +
                                "): CULAUNCH_DRIVER (set_driver in Python) must name a library "
                                "that exports the CUDA driver API; leave it out for NVIDIA's");

@@ -28,10 +28,10 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("managed_array", "managed_empty"), "culaunch.managed(shape, dtype)"),
         **dict.fromkeys(("sync", "device_synchronize"), "culaunch.synchronize()"),
         **dict.fromkeys(("event_elapsed_time", "get_elapsed_time"), "end.elapsed(start)"),
-        "do_bench": "culaunch.benchmark(function)",
+        "do_bench": "culaunch.profile.benchmark(function)",
         "cdiv": "culaunch.ceildiv(n, size)",
         "cuda": "culaunch itself, as in culaunch.Stream()",
-        "get_device": "culaunch.devices()",
+        "get_device": "culaunch.driver.devices()",
         "jit": "culaunch.compile for CUDA C++, culaunch.elementwise.fuse for a formula, and "
         "culaunch.triton.native for a kernel of Triton",
         "launch": "kernel[grid, block](...)",

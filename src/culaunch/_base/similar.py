@@ -12,8 +12,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``": did you mean 'emulator'?"``, or nothing where no name is near."""
     import difflib  # its import costs more than it is worth where all is well
 
-    names = list(dict.fromkeys(known))
-    # Capital letters are the mistake as often as any other.
+    # Capital letters are the mistake as often as any other. Of two names that differ in nothing
+    # else, such as Graph and graph, the later one wins: the one that begins as the word does.
+    names = sorted(known, key=lambda name: name[:1].isupper() == word[:1].isupper())
     lower = {name.lower(): name for name in names}
     found = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.7)
     return f": did you mean {lower[found[0]]!r}?" if found else ""

@@ -67,7 +67,7 @@ class Cache:
 
     Examples
     --------
-    >>> cache = cl.Cache("images", max_bytes=1 << 30)
+    >>> cache = cl.cache.Cache("images", max_bytes=1 << 30)
     >>> image = cl.compile(source, cache=cache)
     >>> cache.info().entries
     1
@@ -312,7 +312,7 @@ class Cache:
         return _rebuild, (self.path, self.max_bytes, self.shipped, self.lock_timeout, remote)
 
     def __repr__(self) -> str:
-        return f"<culaunch.Cache {self.path!r}>"
+        return f"<culaunch.cache.Cache {self.path!r}>"
 
     def _fetch(self, key: str) -> Image | None:
         """Take an image from the remote cache, and keep it here."""

@@ -24,7 +24,7 @@ def checked_cache(cache: bool | Cache) -> Cache | None:
     if isinstance(cache, Cache):
         return cache
     if not isinstance(cache, bool):
-        raise TypeError(f"cache must be True, False or a culaunch.Cache (got {spell(cache)})")
+        raise TypeError(f"cache must be True, False or a culaunch.cache.Cache (got {spell(cache)})")
     return default_cache() if cache else None
 
 

@@ -11,7 +11,7 @@ class CacheInfo:
 
     Examples
     --------
-    >>> info = cl.Cache("images").info()
+    >>> info = cl.cache.Cache("images").info()
     >>> info.usable, info.entries
     (True, 0)
     """
@@ -21,7 +21,7 @@ class CacheInfo:
     reason: str
     """Why it is not usable, or ``""``."""
     entries: int
-    """Compiled images, and libraries of :func:`culaunch.load_inline`."""
+    """Compiled images, and libraries of :func:`culaunch.cpp.load_inline`."""
     size: int
     """Bytes in entries and in what writers left."""
     max_bytes: int

@@ -1,4 +1,4 @@
-"""Which entries a program used: what :meth:`Cache.bundle` packs."""
+"""Which entries a program used: what :meth:`culaunch.cache.Cache.bundle` packs."""
 
 from __future__ import annotations
 

@@ -43,7 +43,8 @@ def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
 
     Examples
     --------
-    >>> image = cl.fatbin([cl.compile(source, arch=arch) for arch in ("compute_80", "compute_90")])
+    >>> images = [cl.compile(source, arch=arch) for arch in ("compute_80", "compute_90")]
+    >>> image = cl.compiling.fatbin(images)
     >>> image.arch
     ('compute_80', 'compute_90')
     """

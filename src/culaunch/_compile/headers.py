@@ -31,7 +31,7 @@ class Headers(Mapping[str, str]):
 
     Examples
     --------
-    >>> headers = cl.Headers({"factor.h": "#define FACTOR 2.0f"})
+    >>> headers = cl.compiling.Headers({"factor.h": "#define FACTOR 2.0f"})
     >>> text = '#include "factor.h"' + chr(10) + "__device__ float f = FACTOR;"
     >>> image = cl.compile(text, headers=headers)
     """
@@ -130,7 +130,7 @@ class Headers(Mapping[str, str]):
         return Headers({**self, **other})
 
     def __repr__(self) -> str:
-        return f"<culaunch.Headers {len(self)} files>"
+        return f"<culaunch.compiling.Headers {len(self)} files>"
 
 
 def as_headers(headers: Mapping[str, str] | None) -> Headers:
@@ -141,7 +141,8 @@ def as_headers(headers: Mapping[str, str] | None) -> Headers:
         return headers
     if not isinstance(headers, Mapping):
         raise TypeError(
-            f"headers must map names to text, or be culaunch.Headers (got {type(headers).__name__})"
+            "headers must map names to text, or be culaunch.compiling.Headers "
+            f"(got {type(headers).__name__})"
         )
     return Headers(headers)
 

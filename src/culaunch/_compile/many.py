@@ -70,12 +70,13 @@ def compile_many(
         Number of threads; by default the number of CPUs that this process may use.
     executor : concurrent.futures.Executor, optional
         An executor that runs the compilations instead. It may be a process pool, or belong to a
-        cluster (Dask, MPI, submitit, or :class:`RayExecutor`). Requests and images are pickled if
-        necessary. Headers and large sources are sent once to each worker. Paths become absolute,
-        and must mean the same file on the worker. A worker uses its own cache, or the given one.
+        cluster (Dask, MPI, submitit, or :class:`culaunch.compiling.RayExecutor`). Requests and
+        images are pickled if necessary. Headers and large sources are sent once to each worker.
+        Paths become absolute, and must mean the same file on the worker. A worker uses its own
+        cache, or the given one.
     progress : bool or callable, optional
-        True shows a line on a terminal. A callable receives a :class:`Progress` after each
-        request.
+        True shows a line on a terminal. A callable receives a :class:`culaunch.compiling.Progress`
+        after each request.
     return_exceptions : bool, optional
         Compile every request, and return an exception in place of a failed one's image. Otherwise
         the first failure is raised. Images that were compiled are in the cache, if it is used, and
@@ -99,7 +100,7 @@ def compile_many(
     Examples
     --------
     >>> requests = [source, {"source": source, "arch": "compute_90"}]
-    >>> images = cl.compile_many(requests, arch="compute_80")
+    >>> images = cl.compiling.compile_many(requests, arch="compute_80")
     >>> [image.arch for image in images]
     [('compute_80',), ('compute_90',)]
     """

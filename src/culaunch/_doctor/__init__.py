@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from culaunch._doctor.diagnosis import Diagnosis, Finding
+from culaunch._doctor.diagnosis import Component, Diagnosis
 from culaunch._doctor.examination import doctor
 
-__all__ = ["Diagnosis", "Finding", "doctor"]
+__all__ = ["Component", "Diagnosis", "doctor"]

@@ -10,7 +10,7 @@ import sysconfig
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda_places import find_nvcc
-from culaunch._doctor.diagnosis import Finding
+from culaunch._doctor.diagnosis import Component
 from culaunch._doctor.packages import distribution
 from culaunch._errors import CompileError, CulaunchError
 
@@ -21,7 +21,7 @@ _TOPIC = "compiling"
 _SECONDS = 20
 
 
-def check_compilers() -> Iterator[Finding]:
+def check_compilers() -> Iterator[Component]:
     """Check NVRTC with its headers, nvJitLink, nvFatbin, nvcc, and the compiler of C++."""
     yield _tried("NVRTC", _nvrtc)
     yield from _check_headers()
@@ -31,7 +31,7 @@ def check_compilers() -> Iterator[Finding]:
     yield _tried("C++ compiler", _cxx)
     found = distribution("apache-tvm-ffi")
     remedy = "" if found else "python -m pip install apache-tvm-ffi"
-    yield Finding(_TOPIC, "TVM-FFI", "ok" if found else "missing", found or "", remedy)
+    yield Component(_TOPIC, "TVM-FFI", "ok" if found else "missing", found or "", remedy)
     for name in ("CMake", "ninja"):
         yield _check_program(name, name.lower())
 
@@ -43,7 +43,7 @@ def _nvrtc() -> str:
     return f"{version()}, {loaded_library()}; it knows {archs}"
 
 
-def _check_headers() -> Iterator[Finding]:
+def _check_headers() -> Iterator[Component]:
     """Check CUDA's own headers, which belong to one NVRTC."""
     from culaunch._compile.nvrtc import Nvrtc
 
@@ -61,7 +61,7 @@ def _check_headers() -> Iterator[Finding]:
         path = found[header]
         state, remedy = ("ok", "") if path else ("missing", f"python -m pip install {package}")
         detail = path or "; ".join(toolkit.notes)
-        yield Finding(_TOPIC, header, state, detail, remedy)
+        yield Component(_TOPIC, header, state, detail, remedy)
 
 
 def _library(module: str, library: str) -> str:
@@ -73,10 +73,10 @@ def _library(module: str, library: str) -> str:
     return f"{found}, {load_nvidia_dynamic_lib(library).abs_path}"
 
 
-def _check_nvcc() -> Finding:
+def _check_nvcc() -> Component:
     path = find_nvcc()
     if path is None:
-        return Finding(
+        return Component(
             _TOPIC,
             "nvcc",
             "missing",
@@ -86,11 +86,11 @@ def _check_nvcc() -> Finding:
     return _tried("nvcc", lambda: f"{_version([path])}, {path}")
 
 
-def _check_program(name: str, program: str) -> Finding:
+def _check_program(name: str, program: str) -> Component:
     """Look in PATH, as a build does, and where pip puts programs of this Python."""
     path = shutil.which(program) or shutil.which(program, path=sysconfig.get_path("scripts"))
     if path is None:
-        return Finding(_TOPIC, name, "missing", "", f"python -m pip install {program}")
+        return Component(_TOPIC, name, "missing", "", f"python -m pip install {program}")
     return _tried(name, lambda: f"{_version([path])}, {path}")
 
 
@@ -116,12 +116,12 @@ def _version(command: list[str]) -> str:
     return next((line for line in lines if "release" in line), lines[0] if lines else "no version")
 
 
-def _tried(name: str, look: Callable[[], str]) -> Finding:
+def _tried(name: str, look: Callable[[], str]) -> Component:
     """Return the result of a check: missing if it is not installed, broken if it does not work."""
     try:
-        return Finding(_TOPIC, name, "ok", look())
+        return Component(_TOPIC, name, "ok", look())
     # Missing software is not a fault of the machine: most programs need none of it.
     except (ImportError, CompileError, FileNotFoundError) as error:
-        return Finding(_TOPIC, name, "missing", str(error))
+        return Component(_TOPIC, name, "missing", str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for
-        return Finding(_TOPIC, name, "broken", f"{type(error).__name__}: {error}")
+        return Component(_TOPIC, name, "broken", f"{type(error).__name__}: {error}")

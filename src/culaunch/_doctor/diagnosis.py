@@ -1,4 +1,4 @@
-"""What was found: a list of findings, for reading and as plain data."""
+"""Diagnoses: a list of components, for reading and as plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MARKS = {"ok": "ok", "missing": "missing", "broken": "BROKEN"}
 
 
 @dataclass(frozen=True)
-class Finding:
+class Component:
     """One thing that culaunch can use.
 
     Attributes
@@ -29,7 +29,8 @@ class Finding:
 
     Examples
     --------
-    >>> [finding.state for finding in cl.doctor().findings if finding.name == "emulator"]
+    >>> components = cl.machine.doctor().components
+    >>> [component.state for component in components if component.name == "emulator"]
     ['ok']
     """
 
@@ -42,43 +43,45 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The result of :func:`culaunch.doctor`.
+    """The result of :func:`culaunch.machine.doctor`.
 
     Attributes
     ----------
-    findings : tuple of Finding
+    components : tuple of Component
         In the order of printing.
 
     Examples
     --------
-    >>> diagnosis = cl.doctor()
-    >>> for finding in diagnosis.broken:
-    ...     print(finding.name, finding.detail)
+    >>> diagnosis = cl.machine.doctor()
+    >>> for component in diagnosis.broken:
+    ...     print(component.name, component.detail)
     """
 
-    findings: tuple[Finding, ...]
+    components: tuple[Component, ...]
 
     @property
-    def broken(self) -> tuple[Finding, ...]:
+    def broken(self) -> tuple[Component, ...]:
         """The software that is installed but does not work."""
-        return tuple(finding for finding in self.findings if finding.state == "broken")
+        return tuple(component for component in self.components if component.state == "broken")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
-        return {"findings": [asdict(finding) for finding in self.findings]}
+        return {"components": [asdict(component) for component in self.components]}
 
     def __str__(self) -> str:
-        width = max((len(finding.name) for finding in self.findings), default=0)
+        width = max((len(component.name) for component in self.components), default=0)
         lines: list[str] = []
         topic = None
-        for finding in self.findings:
-            if finding.topic != topic:
-                topic = finding.topic
+        for component in self.components:
+            if component.topic != topic:
+                topic = component.topic
                 lines += [*([""] if lines else []), topic]
-            text = finding.detail
-            if finding.remedy:
-                text = f"{text}: {finding.remedy}" if text else finding.remedy
-            lines.append(f"  {finding.name:<{width}}  {_MARKS[finding.state]:<7}  {text}".rstrip())
+            text = component.detail
+            if component.remedy:
+                text = f"{text}: {component.remedy}" if text else component.remedy
+            lines.append(
+                f"  {component.name:<{width}}  {_MARKS[component.state]:<7}  {text}".rstrip()
+            )
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.driver_choice import driver_choice
 from culaunch._core import Driver
-from culaunch._doctor.diagnosis import Finding
+from culaunch._doctor.diagnosis import Component
 from culaunch._errors import CulaunchError, DriverNotFoundError
 from culaunch._launch.driver import capability_of
 from culaunch._launch.graphs import GraphStatus
@@ -19,7 +19,7 @@ _TOPIC = "launching"
 _EMULATOR = "or, without a GPU, CULAUNCH_DRIVER=emulator"
 
 
-def check_drivers() -> Iterator[Finding]:
+def check_drivers() -> Iterator[Component]:
     """Check the choice, NVIDIA's driver with its devices, and the emulator."""
     yield _check_choice()
     try:
@@ -28,7 +28,7 @@ def check_drivers() -> Iterator[Finding]:
         # A driver that is there and does not start is broken; none at all may be meant so.
         is_there = error.name != "CUDA_ERROR_NOT_FOUND"
         reason = str(error).partition(". Install")[0]
-        yield Finding(
+        yield Component(
             _TOPIC,
             "CUDA driver",
             "broken" if is_there else "missing",
@@ -37,46 +37,46 @@ def check_drivers() -> Iterator[Finding]:
         )
     else:
         version = f"for CUDA {driver.version // 1000}.{driver.version % 1000 // 10}"
-        yield Finding(_TOPIC, "CUDA driver", "ok", ", ".join([version, *_kernel_module()]))
-        yield Finding(
+        yield Component(_TOPIC, "CUDA driver", "ok", ", ".join([version, *_kernel_module()]))
+        yield Component(
             _TOPIC,
             "graphs",
             "ok",
             f"launches as executable graphs: {GraphStatus(*driver.graph_status())}",
         )
         if driver.device_count == 0:
-            yield Finding(_TOPIC, "devices", "missing", "the driver has none", _EMULATOR)
+            yield Component(_TOPIC, "devices", "missing", "the driver has none", _EMULATOR)
         for ordinal in range(driver.device_count):
             yield _check_device(driver, ordinal)
     yield _check_emulator()
 
 
-def _check_choice() -> Finding:
+def _check_choice() -> Component:
     try:
         choice = driver_choice()
     except ValueError as error:
-        return Finding(_TOPIC, "chosen driver", "broken", str(error))
+        return Component(_TOPIC, "chosen driver", "broken", str(error))
     named = bool(os.environ.get("CULAUNCH_DRIVER"))
-    return Finding(_TOPIC, "chosen driver", "ok", f"{choice}{'' if named else ' (by default)'}")
+    return Component(_TOPIC, "chosen driver", "ok", f"{choice}{'' if named else ' (by default)'}")
 
 
-def _check_device(driver: Driver, ordinal: int) -> Finding:
+def _check_device(driver: Driver, ordinal: int) -> Component:
     name = f"device {ordinal}"
     try:
         major, minor = capability_of(driver, ordinal)
         what = f"{driver.device_name(ordinal)}, sm_{major}{minor}"
         free, total = driver.memory_info(ordinal)  # with a context, which is what may fail
     except CulaunchError as error:
-        return Finding(_TOPIC, name, "broken", str(error))
+        return Component(_TOPIC, name, "broken", str(error))
     memory = f"{free / (1 << 30):.1f} of {total / (1 << 30):.1f} GiB free"
-    return Finding(_TOPIC, name, "ok", f"{what}, {memory}; a context can be made")
+    return Component(_TOPIC, name, "ok", f"{what}, {memory}; a context can be made")
 
 
-def _check_emulator() -> Finding:
+def _check_emulator() -> Component:
     try:
         import numpy as np
     except ImportError:
-        return Finding(
+        return Component(
             _TOPIC, "emulator", "missing", "it needs NumPy", "python -m pip install numpy"
         )
     try:
@@ -84,8 +84,8 @@ def _check_emulator() -> Finding:
 
         name = make_driver().device_name(0)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for
-        return Finding(_TOPIC, "emulator", "broken", f"{type(error).__name__}: {error}")
-    return Finding(_TOPIC, "emulator", "ok", f"{name}, NumPy {np.__version__}")
+        return Component(_TOPIC, "emulator", "broken", f"{type(error).__name__}: {error}")
+    return Component(_TOPIC, "emulator", "ok", f"{name}, NumPy {np.__version__}")
 
 
 def _kernel_module() -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._core import __version__
 from culaunch._doctor.compilers import check_compilers
-from culaunch._doctor.diagnosis import Diagnosis, Finding
+from culaunch._doctor.diagnosis import Component, Diagnosis
 from culaunch._doctor.drivers import check_drivers
 from culaunch._doctor.packages import check_frameworks
 
@@ -26,30 +26,30 @@ def doctor() -> Diagnosis:
     Returns
     -------
     Diagnosis
-        ``print(culaunch.doctor())`` shows it as ``culaunch doctor`` does.
+        ``print(culaunch.machine.doctor())`` shows it as ``culaunch doctor`` does.
 
     Examples
     --------
-    >>> print(cl.doctor())
+    >>> print(cl.machine.doctor())
     this installation
       culaunch ...
     """
     looks = (_check_python, check_drivers, check_compilers, check_frameworks, _check_cache)
-    return Diagnosis(tuple(finding for look in looks for finding in look()))
+    return Diagnosis(tuple(component for look in looks for component in look()))
 
 
-def _check_python() -> Iterator[Finding]:
-    yield Finding("this installation", "culaunch", "ok", __version__)
+def _check_python() -> Iterator[Component]:
+    yield Component("this installation", "culaunch", "ok", __version__)
     kind = platform.python_implementation()
-    yield Finding("this installation", "Python", "ok", f"{kind} {platform.python_version()}")
+    yield Component("this installation", "Python", "ok", f"{kind} {platform.python_version()}")
     libc = " ".join(platform.libc_ver())
     system = f"{platform.system()} {platform.release()}, {platform.machine()}, {libc}"
-    yield Finding("this installation", "system", "ok", system.rstrip(", "))
+    yield Component("this installation", "system", "ok", system.rstrip(", "))
     # The first thing to look at when something is otherwise than expected.
     given = sorted(name for name, value in os.environ.items() if _is_ours(name) and value)
     if given:
         shown = ", ".join(f"{name}={os.environ[name]}" for name in given)
-        yield Finding("this installation", "environment", "ok", shown)
+        yield Component("this installation", "environment", "ok", shown)
 
 
 def _is_ours(variable: str) -> bool:
@@ -57,22 +57,22 @@ def _is_ours(variable: str) -> bool:
     return variable.startswith("CULAUNCH_") and variable != "CULAUNCH_DRIVER_TABLE"
 
 
-def _check_cache() -> Iterator[Finding]:
+def _check_cache() -> Iterator[Component]:
     from culaunch._cache import Cache
 
     topic, name = "caching", "cache"
     try:
         info = Cache().info()
     except (OSError, ValueError) as error:
-        yield Finding(topic, name, "broken", str(error), "CULAUNCH_CACHE_DIR names another place")
+        yield Component(topic, name, "broken", str(error), "CULAUNCH_CACHE_DIR names another place")
         return
     entries = "1 entry" if info.entries == 1 else f"{info.entries} entries"
     size = f"{entries}, {info.size / (1 << 20):.1f} MiB"
     detail = f"{info.path}, {size}, {_owner(info.path)}"
     if info.usable:
-        yield Finding(topic, name, "ok", detail)
+        yield Component(topic, name, "ok", detail)
     else:
-        yield Finding(topic, name, "broken", f"{detail}: {info.reason}", "")
+        yield Component(topic, name, "broken", f"{detail}: {info.reason}", "")
 
 
 def _owner(path: str) -> str:

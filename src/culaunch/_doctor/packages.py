@@ -6,7 +6,7 @@ import importlib
 import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
-from culaunch._doctor.diagnosis import Finding
+from culaunch._doctor.diagnosis import Component
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ _FRAMEWORKS = (
 )
 
 
-def check_frameworks() -> Iterator[Finding]:
+def check_frameworks() -> Iterator[Component]:
     """Check each framework: its version, and the ways in which its arrays are read."""
     for package, command, array in _FRAMEWORKS:
         yield _check(package, command, array)
@@ -38,7 +38,7 @@ def distribution(name: str) -> str | None:
         return None
 
 
-def _check(package: str, command: str, array: str) -> Finding:
+def _check(package: str, command: str, array: str) -> Component:
     root = package.partition(".")[0]
     try:
         module = importlib.import_module(package)
@@ -46,12 +46,12 @@ def _check(package: str, command: str, array: str) -> Finding:
         # The package itself is not there; if it is another module, an installed package lacks
         # something.
         if (error.name or "").partition(".")[0] == root:
-            return Finding(_TOPIC, root, "missing", "", f"python -m pip install {command}")
-        return Finding(_TOPIC, root, "broken", f"{type(error).__name__}: {error}")
+            return Component(_TOPIC, root, "missing", "", f"python -m pip install {command}")
+        return Component(_TOPIC, root, "broken", f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - a package may raise anything as it is imported
-        return Finding(_TOPIC, root, "broken", f"{type(error).__name__}: {error}")
+        return Component(_TOPIC, root, "broken", f"{type(error).__name__}: {error}")
     version = getattr(importlib.import_module(root), "__version__", "unknown version")
-    return Finding(_TOPIC, root, "ok", ", ".join([str(version), *_ways(module, array)]))
+    return Component(_TOPIC, root, "ok", ", ".join([str(version), *_ways(module, array)]))
 
 
 def _ways(module: Any, array: str) -> list[str]:

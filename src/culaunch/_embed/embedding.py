@@ -72,7 +72,7 @@ def embed(
 
     Examples
     --------
-    >>> cl.embed(cl.compile(source, arch="sm_90"), "kernels.o", "kernels")
+    >>> cl.cpp.embed(cl.compile(source, arch="sm_90"), "kernels.o", "kernels")
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be a str (got {type(name).__name__})")

@@ -20,7 +20,7 @@ def include_dir() -> str:
 
     Examples
     --------
-    >>> Path(cl.include_dir(), "culaunch/culaunch.h").exists()
+    >>> Path(cl.cpp.include_dir(), "culaunch/culaunch.h").exists()
     True
     """
     return _find("include", os.path.join("culaunch", "culaunch.h"))
@@ -36,7 +36,7 @@ def cmake_dir() -> str:
 
     Examples
     --------
-    >>> Path(cl.cmake_dir(), "culaunchConfig.cmake").exists()
+    >>> Path(cl.cpp.cmake_dir(), "culaunchConfig.cmake").exists()
     True
     """
     return _find("cmake", "culaunchConfig.cmake")

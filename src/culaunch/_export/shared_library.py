@@ -72,7 +72,7 @@ def export(
     Examples
     --------
     >>> result = scale(x, 2.0)
-    >>> cl.export([scale], "libmylib.so", header="mylib.h")
+    >>> cl.ship.export([scale], "libmylib.so", header="mylib.h")
     """
     chosen = [functions] if isinstance(functions, (Function, RecordedFunction)) else functions
     for one in checked_list("functions", chosen, "functions of culaunch"):

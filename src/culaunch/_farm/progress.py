@@ -22,7 +22,7 @@ class Progress:
     --------
     >>> def show(progress):
     ...     print(progress.done, "of", progress.total)
-    >>> images = cl.compile_many([source, source], jobs=1, progress=show)
+    >>> images = cl.compiling.compile_many([source, source], jobs=1, progress=show)
     1 of 2
     2 of 2
     """

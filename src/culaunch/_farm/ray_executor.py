@@ -31,8 +31,8 @@ class RayExecutor(concurrent.futures.Executor):
 
     Examples
     --------
-    >>> with cl.RayExecutor(num_cpus=1) as executor:  # doctest: +SKIP
-    ...     images = cl.compile_many(sources, executor=executor)
+    >>> with cl.compiling.RayExecutor(num_cpus=1) as executor:  # doctest: +SKIP
+    ...     images = cl.compiling.compile_many(sources, executor=executor)
     """
 
     def __init__(self, **options: Any) -> None:

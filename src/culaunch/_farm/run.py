@@ -36,7 +36,8 @@ def run_all(
         ``concurrent.futures``, or an object with ``done()``, ``exception()``, ``result()`` and
         ``cancel()``.
     progress : bool or callable
-        Whether to draw a bar, or a callable that receives a :class:`Progress` after each task.
+        Whether to draw a bar, or a callable that receives a :class:`culaunch.compiling.Progress`
+        after each task.
     return_exceptions : bool
         Whether to return an exception in place of a result. Otherwise the first failed task's
         exception is raised after the running tasks have ended; the others are canceled.

@@ -3,7 +3,7 @@
 from culaunch._core import set_upcalls
 from culaunch._function import upcalls
 from culaunch._function.abstract import AbstractArray
-from culaunch._function.annotations import Array, same
+from culaunch._function.annotations import Array, dtype_of
 from culaunch._function.debugging import function_debugging
 from culaunch._function.decorator import function
 from culaunch._function.function import Function
@@ -28,13 +28,13 @@ __all__ = [
     "Function",
     "ceildiv",
     "check",
+    "dtype_of",
     "empty",
     "empty_like",
     "function",
     "function_debugging",
     "launch_if",
     "next_power_of_2",
-    "same",
     "zeros",
     "zeros_like",
 ]

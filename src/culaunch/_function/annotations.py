@@ -13,13 +13,13 @@ from culaunch._launch.dtype import DType, as_dtype
 
 
 class Same:
-    """The element type of another argument: what :func:`same` makes."""
+    """The element type of another argument: made by :func:`culaunch.dtype_of`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"same({self.name!r})"
+        return f"dtype_of({self.name!r})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Same) and other.name == self.name
@@ -28,8 +28,8 @@ class Same:
         return hash(("same", self.name))
 
 
-def same(name: str) -> Same:
-    """Say that an array has the element type of another argument: ``cl.Array(cl.same("x"))``.
+def dtype_of(name: str) -> Same:
+    """Say that an array has the element type of another argument: ``cl.Array(cl.dtype_of("x"))``.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def same(name: str) -> Same:
     Examples
     --------
     >>> @cl.function
-    ... def add(x: cl.Array("float32 | float16"), y: cl.Array(cl.same("x"))):
+    ... def add(x: cl.Array("float32 | float16"), y: cl.Array(cl.dtype_of("x"))):
     ...     return None
     >>> add(x, cl.zeros(256, "float16"))
     Traceback (most recent call last):
@@ -60,7 +60,7 @@ class Array:
 
     Parameters
     ----------
-    dtype : str, dtype or same, optional
+    dtype : str, dtype or dtype_of, optional
         Element types, separated by ``|``; any type by default.
     dims : str, optional
         Dimensions, separated by spaces; any number by default.
@@ -68,7 +68,7 @@ class Array:
     Examples
     --------
     >>> @cl.function
-    ... def add(x: cl.Array("float32", "n"), y: cl.Array(cl.same("x"), "n")):
+    ... def add(x: cl.Array("float32", "n"), y: cl.Array(cl.dtype_of("x"), "n")):
     ...     z = cl.empty_like(x)
     ...     module["add"][cl.ceildiv(x.size, 256), 256](z, x, y, x.size)
     ...     return z

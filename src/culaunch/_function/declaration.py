@@ -8,7 +8,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, Protocol
 
 from culaunch._base.values import spell
-from culaunch._function.annotations import Array, Wanted, same, wanted
+from culaunch._function.annotations import Array, Wanted, dtype_of, wanted
 
 if TYPE_CHECKING:
     import types
@@ -110,8 +110,8 @@ class Declaration:
             other = None if want.array is None else want.array.same
             if other is not None and other not in self.names:
                 raise ValueError(
-                    f"{self.name}: the annotation of {name} says same({other!r}), and there is no "
-                    f"parameter {other!r}"
+                    f"{self.name}: the annotation of {name} says dtype_of({other!r}), and there "
+                    f"is no parameter {other!r}"
                 )
             found[index] = want
         return found
@@ -129,7 +129,7 @@ class Declaration:
             return eval(text, scope)  # noqa: S307 - the user's own annotation, as typing does it
         except NameError as error:
             # Names that are there for type checkers alone say nothing here.
-            if "Array(" in text or "same(" in text:
+            if "Array(" in text or "dtype_of(" in text:
                 raise TypeError(
                     f"{self.name}: the annotation of {name}, {text!r}, cannot be read: {error}"
                 ) from None
@@ -154,4 +154,4 @@ def _raw(body: types.FunctionType) -> dict[str, Any]:
 
 
 _UNKNOWN = object()
-__all__ = ["Array", "Declaration", "same"]
+__all__ = ["Array", "Declaration", "dtype_of"]

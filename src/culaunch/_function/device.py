@@ -25,7 +25,7 @@ class BodyDevice:
         return self._ordinal()
 
     def attribute(self, name: str) -> Any:
-        """Return an attribute by its name in the driver API, as :meth:`Device.attribute` does."""
+        """Return an attribute by its name in the driver API, as ``Device.attribute`` does."""
         return self._get(int(attribute_number(name)), name)
 
     def __repr__(self) -> str:

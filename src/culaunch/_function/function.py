@@ -164,12 +164,13 @@ class Function(CoreFunction, Generic[P, R]):
             Whether to follow every guard to both sides. Otherwise only the side of large,
             contiguous and aligned arrays is traced.
         executor : concurrent.futures.Executor, optional
-            An executor whose workers trace each kind first, as for :func:`culaunch.compile_many`.
-            This fills the caches that they share with this process, for example for Triton kernels
-            in the body. The workers import the function by its name.
+            An executor whose workers trace each kind first, as for
+            :func:`culaunch.compiling.compile_many`. This fills the caches that they share with this
+            process, for example for Triton kernels in the body. The workers import the function by
+            its name.
         progress : bool or callable, optional
             With an executor: True draws a progress bar, and a callable receives a
-            :class:`culaunch.Progress`.
+            :class:`culaunch.compiling.Progress`.
         **parameters
             The type of each parameter: ``cl.Array("float32 | float16", "b n")``, the types ``int``
             and ``float``, None, a list or tuple of these, or a value. The annotation or the default
@@ -252,7 +253,7 @@ class Function(CoreFunction, Generic[P, R]):
     def jax(self) -> Any:
         """The function as an operation of JAX, for ``jax.jit``, ``grad`` and ``vmap``.
 
-        It is what ``culaunch.jax_op(function)`` makes.
+        It is what ``culaunch.frameworks.jax_op(function)`` makes.
 
         Raises
         ------

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from culaunch._image.image import Image
-    from culaunch._image.info import ImageInfo, Inspection, KernelInfo, ParamInfo, VariableInfo
+    from culaunch._image.info import ImageInfo, Inspection, KernelInfo, ParameterInfo, VariableInfo
     from culaunch._image.inspection import embedded_ptx, inspect, ptx_kernel_names, ptx_param_types
     from culaunch._image.names import demangle, mangled_param_types
 
@@ -19,7 +19,7 @@ _HOME = {
     "ImageInfo": "info",
     "Inspection": "info",
     "KernelInfo": "info",
-    "ParamInfo": "info",
+    "ParameterInfo": "info",
     "VariableInfo": "info",
     "demangle": "names",
     "embedded_ptx": "inspection",
@@ -34,7 +34,7 @@ __all__ = [
     "ImageInfo",
     "Inspection",
     "KernelInfo",
-    "ParamInfo",
+    "ParameterInfo",
     "VariableInfo",
     "demangle",
     "embedded_ptx",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._image.info import ParamInfo
+from culaunch._image.info import ParameterInfo
 from culaunch._image.names import demangle, mangled_param_types
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Budget:
         self._names = _FLOOR + size // 2
         self._demangled = _FLOOR + size // 4
         self._signatures = signatures or {}
-        self._params: dict[tuple[int, int, str | None], ParamInfo] = {}
+        self._params: dict[tuple[int, int, str | None], ParameterInfo] = {}
         self._spelled: dict[str, tuple[str, tuple[str, ...] | None]] = {}
 
     def may_open(self, stored: int, size: int) -> bool:
@@ -75,14 +75,14 @@ class Budget:
         if self._report < 0 or self._names < 0:
             raise where.error("is corrupt: it states more kernels than its size can hold")
 
-    def param(self, offset: int, size: int, spelled: str | None, where: Reader) -> ParamInfo:
+    def param(self, offset: int, size: int, spelled: str | None, where: Reader) -> ParameterInfo:
         """Make a parameter, or return an equal one: kernels have much the same parameters."""
         key = offset, size, spelled
         known = self._params.get(key)
         self._report -= _REFERENCE_COST
         if known is None:
             self._report -= _PARAM_COST
-            known = self._params[key] = ParamInfo(offset, size, spelled)
+            known = self._params[key] = ParameterInfo(offset, size, spelled)
         if self._report < 0:
             raise where.error("is corrupt: it states more parameters than its size can hold")
         return known

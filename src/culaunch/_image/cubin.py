@@ -17,7 +17,7 @@ from culaunch._base.elf import (
 )
 from culaunch._image import attributes as attr
 from culaunch._image.elf import Elf, Section
-from culaunch._image.info import KernelInfo, ParamInfo
+from culaunch._image.info import KernelInfo, ParameterInfo
 from culaunch._image.kernel_params import ParamRecords
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class _Builder:
     def finish(self, budget: Budget, reserved: int, toolkit: str | None) -> KernelInfo:
         """Return the known facts."""
         demangled, types = budget.spell(self.name)
-        params: tuple[ParamInfo, ...] = ()
+        params: tuple[ParameterInfo, ...] = ()
         if self.attributes is not None:
             params = self.params.finish(types, budget, self.attributes)
         return KernelInfo(

@@ -162,7 +162,7 @@ class KernelInfo:
         The name in the image.
     demangled : str
         Its C++ spelling.
-    params : tuple of ParamInfo
+    params : tuple of ParameterInfo
         In order.
     registers : int or None
         Per thread.
@@ -186,7 +186,7 @@ class KernelInfo:
 
     name: str
     demangled: str
-    params: tuple[ParamInfo, ...]
+    params: tuple[ParameterInfo, ...]
     registers: int | None = None
     static_shared: int | None = None
     stack: int | None = None
@@ -260,7 +260,7 @@ class VariableInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class ParamInfo:
+class ParameterInfo:
     """One parameter of a kernel.
 
     Attributes

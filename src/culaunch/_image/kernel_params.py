@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from culaunch._image.attributes import Record
     from culaunch._image.budget import Budget
-    from culaunch._image.info import ParamInfo
+    from culaunch._image.info import ParameterInfo
     from culaunch._image.reader import Reader
 
 _POINTER_SIZE = 8
@@ -50,7 +50,7 @@ class ParamRecords:
 
     def finish(
         self, types: tuple[str | None, ...] | None, budget: Budget, section: Reader
-    ) -> tuple[ParamInfo, ...]:
+    ) -> tuple[ParameterInfo, ...]:
         """Return the parameters in order.
 
         Parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from culaunch._image.info import KernelInfo, ParamInfo
+from culaunch._image.info import KernelInfo, ParameterInfo
 from culaunch._image.ptx_params import parameter_block
 from culaunch._image.ptx_tokens import Tokens, entry_offsets
 
@@ -76,7 +76,7 @@ class Ptx:
         """Return the names of the kernels, which may be declarations."""
         return [name for _, name in self._entries()]
 
-    def params(self, kernel: str, budget: Budget) -> tuple[ParamInfo, ...] | None:
+    def params(self, kernel: str, budget: Budget) -> tuple[ParameterInfo, ...] | None:
         """Return one kernel's parameters, or None if it is not here."""
         for tokens, name in self._entries():
             if name == kernel:

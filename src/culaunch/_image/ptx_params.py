@@ -25,7 +25,7 @@ from culaunch._image.kernel_params import agrees
 
 if TYPE_CHECKING:
     from culaunch._image.budget import Budget
-    from culaunch._image.info import ParamInfo
+    from culaunch._image.info import ParameterInfo
     from culaunch._image.ptx_tokens import Tokens
 
 _SIZES = {
@@ -62,7 +62,7 @@ _MAX_SIZE = 1 << 16
 
 def parameter_block(
     tokens: Tokens, budget: Budget, types: tuple[str | None, ...] | None = None
-) -> tuple[ParamInfo, ...]:
+) -> tuple[ParameterInfo, ...]:
     """Parse the parameters that follow an entry's name, if it has any.
 
     Parameters

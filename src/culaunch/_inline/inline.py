@@ -122,7 +122,7 @@ def load_inline(
     Examples
     --------
     >>> text = "double twice(double x) { return 2 * x; }"
-    >>> module = cl.load_inline("twice", text, functions="twice")
+    >>> module = cl.cpp.load_inline("twice", text, functions="twice")
     >>> module.twice(21.0)
     42.0
     """
@@ -182,12 +182,12 @@ def build_inline(
     build_directory: str | os.PathLike[str] | None = None,
     **extra: Any,
 ) -> Path:
-    """Compile C++ as :func:`load_inline` does, and load nothing.
+    """Compile C++ as :func:`culaunch.cpp.load_inline` does, and load nothing.
 
     Parameters
     ----------
     name, cpp_sources, cuda_sources, embed_cubin, functions, headers
-        As for :func:`load_inline`; so are the flags, `arch` and `build_directory`.
+        As for :func:`culaunch.cpp.load_inline`; so are the flags, `arch` and `build_directory`.
     output : str or os.PathLike, optional
         Where to write the library. By default it stays in the cache, from which it may be evicted.
 
@@ -200,14 +200,14 @@ def build_inline(
     Raises
     ------
     CompileError, ImageError, TypeError, ValueError, MissingDependencyError
-        As :func:`load_inline`.
+        As :func:`culaunch.cpp.load_inline`.
     OSError
         If the output cannot be written, or there is no space for a compiler's files.
 
     Examples
     --------
     >>> text = "double twice(double x) { return 2 * x; }"
-    >>> library = cl.build_inline("twice", text, functions="twice", output="twice.so")
+    >>> library = cl.cpp.build_inline("twice", text, functions="twice", output="twice.so")
     """
     _tvm_ffi("build_inline")
     if output is not None:
@@ -265,7 +265,7 @@ def build(
         The files. Those that end in ``.cu`` are for nvcc.
     output, embed_cubin, functions, include_dirs, flags, cuda_flags, link_flags, arch, \
 build_directory
-        As for :func:`build_inline`.
+        As for :func:`culaunch.cpp.build_inline`.
 
     Returns
     -------
@@ -276,7 +276,7 @@ build_directory
     Raises
     ------
     CompileError, ImageError, TypeError, ValueError, MissingDependencyError
-        As :func:`load_inline`.
+        As :func:`culaunch.cpp.load_inline`.
     OSError
         If a source is not there, or the output cannot be written.
 
@@ -285,7 +285,7 @@ build_directory
     >>> _ = Path("twice.cpp").write_text(
     ...     "double Twice(double x) { return 2 * x; } CULAUNCH_EXPORT(twice, Twice);"
     ... )
-    >>> library = cl.build("twice", "twice.cpp", output="twice.so")
+    >>> library = cl.cpp.build("twice", "twice.cpp", output="twice.so")
     """
     cpp, cuda = including(sources)
     return build_inline(

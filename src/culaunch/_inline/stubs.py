@@ -38,8 +38,9 @@ def stubs(library: str | os.PathLike[str], output: str | os.PathLike[str] | None
     Parameters
     ----------
     library : str or os.PathLike
-        A shared library with functions of TVM-FFI: of ``CULAUNCH_EXPORT``, :func:`load_inline`,
-        :func:`build` or :func:`export`.
+        A shared library with functions of TVM-FFI: of ``CULAUNCH_EXPORT``,
+        :func:`culaunch.cpp.load_inline`, :func:`culaunch.cpp.build` or
+        :func:`culaunch.ship.export`.
     output : str or os.PathLike, optional
         Write it there as well.
 
@@ -60,8 +61,8 @@ def stubs(library: str | os.PathLike[str], output: str | os.PathLike[str] | None
     Examples
     --------
     >>> text = "double twice(double x) { return 2 * x; }"
-    >>> library = cl.build_inline("twice", text, functions="twice", output="twice.so")
-    >>> "def twice(x: float" in cl.stubs("twice.so")
+    >>> library = cl.cpp.build_inline("twice", text, functions="twice", output="twice.so")
+    >>> "def twice(x: float" in cl.cpp.stubs("twice.so")
     True
     """
     path = checked_path("library", library)

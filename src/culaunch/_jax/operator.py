@@ -21,7 +21,7 @@ _WAYS = ("sequential", "sequential_unrolled", "broadcast_all")
 
 
 class JaxOperator:
-    """A function as an operation of JAX: the result of :func:`jax_op`.
+    """A function as an operation of JAX: the result of :func:`culaunch.frameworks.jax_op`.
 
     Call it with arrays of JAX, traced ones too; it returns new arrays. Arrays that the function
     writes are returned instead of changed. If the function itself returns one of these, that result
@@ -35,7 +35,7 @@ class JaxOperator:
 
     Examples
     --------
-    >>> operator = cl.jax_op(scale, vmap="broadcast_all")
+    >>> operator = cl.frameworks.jax_op(scale, vmap="broadcast_all")
     """
 
     target = TARGET
@@ -100,7 +100,7 @@ class JaxOperator:
         return plan, call, [varying(jax, one, axes) for one in found]
 
     def __repr__(self) -> str:
-        return f"<culaunch.JaxOperator {self.function}>".replace("\n", " ")
+        return f"<culaunch.frameworks.JaxOperator {self.function}>".replace("\n", " ")
 
     def _plan(self, values: Any, kinds: tuple[int, ...], arrays: list[Any]) -> Any:
         shapes = tuple((tuple(one.shape), dtype_of(one)) for one in arrays)
@@ -189,7 +189,7 @@ def jax_op(function: Any, *, vmap: str | Callable[..., Any] = "sequential") -> J
     Examples
     --------
     >>> import jax
-    >>> operator = cl.jax_op(scale)
+    >>> operator = cl.frameworks.jax_op(scale)
     >>> y = jax.jit(operator)(jax.numpy.ones(256), 2.0)  # doctest: +SKIP
     """
     if not isinstance(function, CoreFunction):

@@ -83,7 +83,7 @@ def benchmark(
 
     Examples
     --------
-    >>> timing = cl.benchmark(kernel[1, 256], y, x, 2.0, 256, repeat=5, flush=False)
+    >>> timing = cl.profile.benchmark(kernel[1, 256], y, x, 2.0, 256, repeat=5, flush=False)
     >>> print(timing)
     void scale<float>(float*, float const*, float, int) on ...
     """

@@ -28,7 +28,7 @@ class Device:
 
     Examples
     --------
-    >>> device = cl.Device(0)
+    >>> device = cl.driver.Device(0)
     >>> device.arch, device.attribute("warp_size")
     ('sm_...', 32)
     """
@@ -78,7 +78,7 @@ class Device:
         self._driver.pop_device()
 
     def __repr__(self) -> str:
-        return f"<culaunch.Device {self.ordinal}: {self.name}, {self.arch}>"
+        return f"<culaunch.driver.Device {self.ordinal}: {self.name}, {self.arch}>"
 
 
 def device_count() -> int:
@@ -86,7 +86,7 @@ def device_count() -> int:
 
     Examples
     --------
-    >>> cl.device_count() > 0
+    >>> cl.driver.device_count() > 0
     True
     """
     return current_driver().device_count
@@ -97,7 +97,7 @@ def devices() -> tuple[Device, ...]:
 
     Examples
     --------
-    >>> [device.name for device in cl.devices()]
+    >>> [device.name for device in cl.driver.devices()]
     [...]
     """
     return tuple(Device(i) for i in range(device_count()))

@@ -59,8 +59,8 @@ def set_driver(name: str) -> None:
 
     Examples
     --------
-    >>> cl.set_driver("emulator")
-    >>> cl.driver_name()
+    >>> cl.driver.set_driver("emulator")
+    >>> cl.driver.driver_name()
     'emulator'
     """
     _open(name)
@@ -79,7 +79,7 @@ def driver_name() -> str:
 
     Examples
     --------
-    >>> cl.driver_name()
+    >>> cl.driver.driver_name()
     '...'
     """
     return current_driver().name

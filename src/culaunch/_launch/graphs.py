@@ -15,7 +15,7 @@ VARIABLE = "CULAUNCH_GRAPHS"
 
 @dataclass(frozen=True)
 class GraphStatus:
-    """Whether launches go as graphs, as :func:`culaunch.graph_status` returns it.
+    """Whether launches go as graphs, as :func:`culaunch.graph.graph_status` returns it.
 
     Attributes
     ----------
@@ -68,8 +68,8 @@ def set_graphs(mode: bool | str, *, limit: int | None = None) -> None:
     Examples
     --------
     >>> import culaunch as cl
-    >>> cl.set_graphs(False)
-    >>> cl.set_graphs("auto", limit=64)
+    >>> cl.graph.set_graphs(False)
+    >>> cl.graph.set_graphs("auto", limit=64)
     """
     text = {True: "1", False: "0"}[mode] if isinstance(mode, bool) else mode
     if not isinstance(text, str) or text not in ("0", "1", "auto"):
@@ -94,7 +94,7 @@ def graph_status() -> GraphStatus:
     Examples
     --------
     >>> import culaunch as cl
-    >>> print(cl.graph_status())  # doctest: +SKIP
+    >>> print(cl.graph.graph_status())  # doctest: +SKIP
     on: the driver's graphs were measured to gain; 12 of at most 256
     """
     return GraphStatus(*current_driver().graph_status())

@@ -35,7 +35,7 @@ class LoadedImage:
 
     Examples
     --------
-    >>> cl.load_report().images[-1].size > 0
+    >>> cl.profile.load_report().images[-1].size > 0
     True
     """
 
@@ -51,7 +51,7 @@ class LoadedImage:
     is_mapped: bool
     """Whether the driver read it from a file that processes share."""
     is_preloaded: bool
-    """Whether :func:`preload` asked for it, and no call had to wait."""
+    """Whether :func:`culaunch.ship.preload` asked for it, and no call had to wait."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class LoadReport:
 
     Examples
     --------
-    >>> report = cl.load_report()
+    >>> report = cl.profile.load_report()
     >>> report.size > 0, len(report.images) > 0
     (True, True)
     """
@@ -120,7 +120,7 @@ def load_report() -> LoadReport:
 
     Examples
     --------
-    >>> report = cl.load_report()
+    >>> report = cl.profile.load_report()
     >>> report.images[-1].format
     'ptx'
     """

@@ -14,7 +14,7 @@ from culaunch._launch.strides import is_dense
 _UNSUPPORTED = 217  # CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
 
 
-def peer(array: Any, device: int | None = None) -> DeviceArray:
+def peer_array(array: Any, device: int | None = None) -> DeviceArray:
     """Return an array on another device as one that kernels on this device accept.
 
     All arrays of a launch must belong to one device, and the launch goes there. The result counts
@@ -50,8 +50,8 @@ def peer(array: Any, device: int | None = None) -> DeviceArray:
 
     Examples
     --------
-    >>> there = cl.to_device(np.ones(256, "float32"), device=cl.device_count() - 1)
-    >>> kernel[1, 256](y, cl.peer(there, 0), 2.0, 256)
+    >>> there = cl.to_device(np.ones(256, "float32"), device=cl.driver.device_count() - 1)
+    >>> kernel[1, 256](y, cl.arguments.peer_array(there, 0), 2.0, 256)
     """
     driver = current_driver()
     ordinal = device_ordinal(driver, device)

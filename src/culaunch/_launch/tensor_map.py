@@ -50,7 +50,7 @@ class TensorMap(ctypes.Structure):
     Examples
     --------
     >>> a = cl.zeros((64, 64), "float16")
-    >>> tensor_map = cl.TensorMap.tiled(a, (16, 64))  # doctest: +SKIP
+    >>> tensor_map = cl.arguments.TensorMap.tiled(a, (16, 64))  # doctest: +SKIP
     >>> kernel[1, 128](tensor_map)  # doctest: +SKIP
     """
 

@@ -76,7 +76,7 @@ class Surface(TextureUnitObject):
 
     Examples
     --------
-    >>> surface = cl.Surface(np.zeros((16, 16), "float32"))  # doctest: +SKIP
+    >>> surface = cl.arguments.Surface(np.zeros((16, 16), "float32"))  # doctest: +SKIP
     >>> kernel[1, (16, 16)](surface)  # doctest: +SKIP
     >>> surface.numpy()  # doctest: +SKIP
     """
@@ -102,7 +102,7 @@ class Surface(TextureUnitObject):
         return self._memory.copy_out(stream_or_current(stream, self.device))
 
     def __repr__(self) -> str:
-        return f"<culaunch.Surface {self.shape} {self.dtype} on device {self.device}>"
+        return f"<culaunch.arguments.Surface {self.shape} {self.dtype} on device {self.device}>"
 
     def __del__(self) -> None:
         # The driver's module may no longer exist at the end of a process. Do not destroy a handle
@@ -118,8 +118,8 @@ class Texture(TextureUnitObject):
     Parameters
     ----------
     array : array_like or Surface
-        As in :class:`Surface`. An array is copied. A surface shares its memory: one kernel writes
-        it, and the next one samples it.
+        As in :class:`culaunch.arguments.Surface`. An array is copied. A surface shares its memory:
+        one kernel writes it, and the next one samples it.
     channels : int, optional
         1, 2 or 4; a surface has its own number.
     filter : {"point", "linear"}, optional
@@ -151,7 +151,8 @@ class Texture(TextureUnitObject):
 
     Examples
     --------
-    >>> texture = cl.Texture(np.eye(16, dtype="float32"), filter="linear")  # doctest: +SKIP
+    >>> image = np.eye(16, dtype="float32")
+    >>> texture = cl.arguments.Texture(image, filter="linear")  # doctest: +SKIP
     >>> kernel[1, (16, 16)](y, texture)  # doctest: +SKIP
     """
 
@@ -181,7 +182,7 @@ class Texture(TextureUnitObject):
         self.value = driver.texture_create(ordinal, resource, descriptor, None)
 
     def __repr__(self) -> str:
-        return f"<culaunch.Texture {self.shape} {self.dtype} on device {self.device}>"
+        return f"<culaunch.arguments.Texture {self.shape} {self.dtype} on device {self.device}>"
 
     def __del__(self) -> None:
         if self.value:

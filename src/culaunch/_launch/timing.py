@@ -17,7 +17,7 @@ _FAR = 3.0  # times what is between the minimum and the upper quartile, past the
 
 @dataclass(frozen=True)
 class Timing:
-    """The result of :func:`benchmark`.
+    """The result of :func:`culaunch.profile.benchmark`.
 
     Attributes
     ----------
@@ -38,7 +38,8 @@ class Timing:
 
     Examples
     --------
-    >>> timing = cl.benchmark(kernel[1, 256], y, x, 2.0, 256, repeat=5, flush=False, bytes=2048)
+    >>> launcher = kernel[1, 256]
+    >>> timing = cl.profile.benchmark(launcher, y, x, 2.0, 256, repeat=5, flush=False, bytes=2048)
     >>> timing.median > 0, timing.bandwidth > 0
     (True, True)
     """
@@ -183,7 +184,7 @@ class Timing:
 
     def __repr__(self) -> str:
         runs = f"{len(self.times)} runs on {self.device}"
-        return f"<culaunch.Timing {self.name}: median {_time(self.median)}, {runs}>"
+        return f"<culaunch.profile.Timing {self.name}: median {_time(self.median)}, {runs}>"
 
     def _histogram(self) -> list[str]:
         low, high = min(self.times), max(self.times)

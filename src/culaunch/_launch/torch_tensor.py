@@ -28,7 +28,8 @@ def check_gradient(what: str, tensor: Any) -> None:
         raise TypeError(
             f"{what} has a tangent, and the function has no forward-mode derivative; autograd "
             "would treat the result as a constant. Detach the tensor, or call it in a "
-            "torch.autograd.Function that has a jvp (an operator, cl.torch_op, has reverse mode)"
+            "torch.autograd.Function that has a jvp (an operator, cl.frameworks.torch_op, has "
+            "reverse mode)"
         )
     if tensor.requires_grad and torch.is_grad_enabled():
         raise TypeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from culaunch._function.annotations import Array, Wanted, same
+from culaunch._function.annotations import Array, Wanted, dtype_of
 from culaunch._ship.json_lists import list_of, texts_of
 
 _PLAIN: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
@@ -41,7 +41,7 @@ def read_annotation(data: Any) -> Wanted:
         dtypes, other, dims = (array.get(key) for key in ("dtypes", "same", "dims"))
         dtype: Any = None
         if other is not None:
-            dtype = same(other)
+            dtype = dtype_of(other)
         elif dtypes is not None:
             dtype = " | ".join(texts_of(array, "dtypes", 64))
         # Through the class that users write, which refuses what no annotation can say.

@@ -48,7 +48,8 @@ def choose(name: str, programs: Sequence[SavedKind], device: int | None) -> Save
         have = "; ".join(_shown(one.archs or ()) for one in programs)
         raise KernelNotFoundError(
             f"{name} has no program for sm_{capability}: its programs for these arguments are for "
-            f"{have}. Save it on a device of this kind, and merge the libraries with culaunch.save"
+            f"{have}. Save it on a device of this kind, and merge the libraries with "
+            "culaunch.ship.save"
         )
     return best[1]
 

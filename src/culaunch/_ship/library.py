@@ -42,8 +42,8 @@ class Library:
     Examples
     --------
     >>> result = scale(x, 2.0)
-    >>> cl.save([scale], "mylib.culib")
-    >>> library = cl.load_library("mylib.culib")
+    >>> cl.ship.save([scale], "mylib.culib")
+    >>> library = cl.ship.load_library("mylib.culib")
     >>> library.scale(x, 3.0).numpy()[:3]
     array([3., 3., 3.], dtype=float32)
     """
@@ -152,7 +152,7 @@ class Library:
 
     def __repr__(self) -> str:
         names = [*self.functions, *self.kernels]
-        return f"<culaunch.Library {self.source}: {', '.join(names) or 'no functions'}>"
+        return f"<culaunch.ship.Library {self.source}: {', '.join(names) or 'no functions'}>"
 
     def __reduce__(self) -> Any:
         if self._is_bytes:
@@ -226,7 +226,7 @@ class Library:
 
 
 def load_library(source: str | os.PathLike[str] | bytes) -> Library:
-    """Read the functions of a library that :func:`save` wrote.
+    """Read the functions of a library that :func:`culaunch.ship.save` wrote.
 
     It needs none of the source, no compiler, no Triton and no framework, and no GPU before a call.
 
@@ -245,8 +245,8 @@ def load_library(source: str | os.PathLike[str] | bytes) -> Library:
     Examples
     --------
     >>> result = scale(x, 2.0)
-    >>> cl.save([scale], "mylib.culib")
-    >>> cl.load_library("mylib.culib").scale(x, 3.0).numpy()[:3]
+    >>> cl.ship.save([scale], "mylib.culib")
+    >>> cl.ship.load_library("mylib.culib").scale(x, 3.0).numpy()[:3]
     array([3., 3., 3.], dtype=float32)
     """
     return Library(source)

@@ -65,8 +65,8 @@ class LoadedFunction(RecordedFunction):
     Examples
     --------
     >>> result = scale(x, 2.0)
-    >>> cl.save([scale], "mylib.culib")
-    >>> function = cl.load_library("mylib.culib")["scale"]
+    >>> cl.ship.save([scale], "mylib.culib")
+    >>> function = cl.ship.load_library("mylib.culib")["scale"]
     >>> function(x, 3.0).numpy()[:3]
     array([3., 3., 3.], dtype=float32)
     """
@@ -83,7 +83,7 @@ class LoadedFunction(RecordedFunction):
     _refusals: Refusals
 
     def __new__(cls, library: Origin, entry: SavedEntry) -> LoadedFunction:
-        """Make one; :func:`load_library` is the way to do so."""
+        """Make one; :func:`culaunch.ship.load_library` is the way to do so."""
         declaration = LoadedDeclaration(entry)
         defaults = tuple(
             declaration.defaults.get(name, CoreFunction.missing) for name in declaration.names
@@ -131,7 +131,7 @@ class LoadedFunction(RecordedFunction):
         return "\n\n".join(one.explanation for one in self._entry.kinds)
 
     def source(self, language: str = "c++") -> str:
-        """Return the C++ that :func:`export` compiles: see ``Function.source``."""
+        """Return the C++ that :func:`culaunch.ship.export` compiles: see ``Function.source``."""
         if language != "c++":
             raise ValueError(f'language must be "c++" (got {spell(language)})')
         return library_source([self._exported()], self.__name__).text
@@ -275,7 +275,7 @@ class LoadedFunction(RecordedFunction):
 
     def __repr__(self) -> str:
         first = str(self).partition("\n")[0]
-        return f"<culaunch.LoadedFunction {first} of {self._library.source}>"
+        return f"<culaunch.ship.LoadedFunction {first} of {self._library.source}>"
 
 
 def _record(body: Any, function: Any, how: str, *_: Any) -> Any:

@@ -31,7 +31,7 @@ import culaunch as _culaunch
 __version__ = "{version}"
 __all__ = [{names}]
 
-_library = _culaunch.load_library(_Path(__file__).with_name("{file}"))
+_library = _culaunch.ship.load_library(_Path(__file__).with_name("{file}"))
 
 {functions}
 # By these names a program of JAX finds them in another process.
@@ -85,7 +85,7 @@ def package(
     Parameters
     ----------
     library : str or os.PathLike
-        A ``.culib`` file that :func:`save` wrote.
+        A ``.culib`` file that :func:`culaunch.ship.save` wrote.
     name : str
         The distribution's name, such as ``"my-kernels"``; its package is then ``my_kernels``.
     version : str
@@ -119,8 +119,8 @@ def package(
     Examples
     --------
     >>> result = scale(x, 2.0)
-    >>> cl.save([scale], "mylib.culib")
-    >>> cl.package("mylib.culib", name="my-kernels", version="1.0")
+    >>> cl.ship.save([scale], "mylib.culib")
+    >>> cl.ship.package("mylib.culib", name="my-kernels", version="1.0")
     '...my_kernels-1.0-...whl'
     """
     checked_flag("with_culaunch", with_culaunch)
@@ -132,7 +132,9 @@ def package(
             f"{version!r})"
         )
     if not len(lib):
-        raise ValueError(f"{lib.source} has no functions: culaunch.save writes them to a library")
+        raise ValueError(
+            f"{lib.source} has no functions: culaunch.ship.save writes them to a library"
+        )
     # The package has modules of these names, which would hide the functions.
     for one in lib.functions:
         if one in _MODULES:
@@ -170,9 +172,12 @@ def _files(module: str, version: str, lib: Library, data: bytes) -> dict[str, by
         functions="\n".join(f"{one} = _library.{one}" for one in lib.functions),
     )
     operators = [one for one in lib.functions if not _returns_none_in_a_tuple(lib[one])]
-    doors = (f'{one} = _culaunch.torch_op("{module}::{one}", _library.{one})' for one in operators)
+    doors = (
+        f'{one} = _culaunch.frameworks.torch_op("{module}::{one}", _library.{one})'
+        for one in operators
+    )
     torch = _TORCH.format(package=module, names=_quoted(operators), functions="\n".join(doors))
-    operations = (f"{one} = _culaunch.jax_op(_library.{one})" for one in lib.functions)
+    operations = (f"{one} = _culaunch.frameworks.jax_op(_library.{one})" for one in lib.functions)
     jax = _JAX.format(package=module, names=names, functions="\n".join(operations))
     return {
         f"{module}/__init__.py": init.encode(),

@@ -12,12 +12,13 @@ from culaunch._launch.inside import make_ready
 from culaunch._launch.loading import LoadReport, preloading
 from culaunch._ship.library import Library
 from culaunch._ship.loaded import LoadedFunction
-from culaunch._triton.saved.variant_dispatch import VariantDispatcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from culaunch._core import Kernel as CoreKernel
+
+_SOURCES = (Library, LoadedFunction, Module, Kernel)
 
 
 def preload(
@@ -51,11 +52,11 @@ def preload(
 
     Examples
     --------
-    >>> report = cl.preload(module)
+    >>> report = cl.ship.preload(module)
     """
     ordinals = _ordinals(devices)
     for source in sources:
-        if not isinstance(source, (Library, LoadedFunction, VariantDispatcher, Module, Kernel)):
+        if not isinstance(source, _SOURCES) and not _is_set_of_variants(source):
             raise TypeError(
                 "preload() takes libraries, their functions, sets of Triton kernels, modules and "
                 f"kernels (got {spell(source)})"
@@ -71,9 +72,7 @@ def preload(
 
 
 def _kernels(source: Any, ordinal: int) -> Iterator[CoreKernel]:
-    if isinstance(source, VariantDispatcher):
-        yield from source.load_all(ordinal)
-    elif isinstance(source, Library):
+    if isinstance(source, Library):
         for function in source:
             yield from function.load_all()
         yield from source.kernels.values()
@@ -81,8 +80,17 @@ def _kernels(source: Any, ordinal: int) -> Iterator[CoreKernel]:
         yield from source.load_all()
     elif isinstance(source, Module):
         yield from source.kernels
-    else:
+    elif isinstance(source, Kernel):
         yield source
+    else:
+        yield from source.load_all(ordinal)
+
+
+def _is_set_of_variants(source: Any) -> bool:
+    # Libraries of functions need nothing of Triton's.
+    from culaunch._triton.saved.variant_dispatch import VariantDispatcher
+
+    return isinstance(source, VariantDispatcher)
 
 
 def _ordinals(devices: Any) -> list[int]:

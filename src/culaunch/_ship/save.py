@@ -52,8 +52,9 @@ def save(
 ) -> None:
     """Write functions to a library: their traced programs, and the images that they launch.
 
-    :func:`load_library` reads it without the source, a compiler or Triton. The library contains the
-    kinds of arguments of earlier calls and of ``function.specialize(...)``, with the known paths.
+    :func:`culaunch.ship.load_library` reads it without the source, a compiler or Triton. The
+    library contains the kinds of arguments of earlier calls and of ``function.specialize(...)``,
+    with the known paths.
     The same functions, traced in the same way, always give the same bytes.
 
     Parameters
@@ -85,7 +86,7 @@ def save(
     Examples
     --------
     >>> result = scale(x, 2.0)
-    >>> cl.save([scale], "mylib.culib", kernels=[module["add"]])
+    >>> cl.ship.save([scale], "mylib.culib", kernels=[module["add"]])
     """
     from culaunch._base.checks import checked_path
     from culaunch._base.outputs import write_output
@@ -96,7 +97,7 @@ def save(
 
 
 def saved_bytes(functions: Iterable[AnyFunction], images: Any = None, kernels: Any = ()) -> bytes:
-    """Return the library that :func:`save` writes."""
+    """Return the library that :func:`culaunch.ship.save` writes."""
     given = _checked(functions)
     alone = checked_kernels(kernels)
     if not given and not alone:

@@ -136,7 +136,7 @@ class SavedKernels(Mapping[str, "Kernel"]):
     def only(self, names: Iterable[str]) -> SavedKernels:
         """Return those that were saved under some names; nothing is loaded.
 
-        :func:`culaunch.save` takes them, and writes them to another library.
+        :func:`culaunch.ship.save` takes them, and writes them to another library.
         """
         wanted = set(names)
         kept = {name: one for name, one in self.entries.items() if name in wanted}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class TorchOperator(CoreTorchOperator):
-    """A function as an operator of torch, made by :func:`torch_op`.
+    """A function as an operator of torch, made by :func:`culaunch.frameworks.torch_op`.
 
     Calling it calls the operator, ``torch.ops.mylib.scale``, at a lower cost: where torch's
     dispatcher would do nothing but call the function, it is not asked. It lives as long as the
@@ -46,7 +46,7 @@ class TorchOperator(CoreTorchOperator):
 
     Examples
     --------
-    >>> operator = cl.torch_op("mylib::scale_op", scale)
+    >>> operator = cl.frameworks.torch_op("mylib::scale_op", scale)
     >>> operator.mutates
     ()
     """
@@ -92,7 +92,7 @@ class TorchOperator(CoreTorchOperator):
         return tuple(i for i, one in enumerate(self.parameters) if one.name in self.mutates)
 
     def __repr__(self) -> str:
-        return f"<culaunch.TorchOperator {self.schema}, dispatch: {self.dispatch}>"
+        return f"<culaunch.frameworks.TorchOperator {self.schema}, dispatch: {self.dispatch}>"
 
     # ---- what the function tells
 

@@ -92,7 +92,7 @@ def torch_op(
 
     Examples
     --------
-    >>> operator = cl.torch_op("mylib::scale", scale)
+    >>> operator = cl.frameworks.torch_op("mylib::scale", scale)
     """
     checked_text("name", name, "a str, namespace::name")
     if _NAME.fullmatch(name) is None:

@@ -74,12 +74,12 @@ def compile(  # noqa: A001
         The default grid of a call: ``"cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N), 1, 1"``, or a function
         of the arguments by name that computes a grid in the same way.
     executor : concurrent.futures.Executor, optional
-        An executor that compiles the variants, as for :func:`culaunch.compile_many`. Its workers
-        import the kernel by its name, so it must be at the top level of a module. Without an
-        executor, this process compiles them one after the other.
+        An executor that compiles the variants, as for :func:`culaunch.compiling.compile_many`. Its
+        workers import the kernel by its name, so it must be at the top level of a module. Without
+        an executor, this process compiles them one after the other.
     progress : bool or callable, optional
         With an executor: True draws a progress bar, and a callable receives a
-        :class:`culaunch.Progress`.
+        :class:`culaunch.compiling.Progress`.
     **options
         Triton's compile options: ``num_warps``, ``num_stages``, ``num_ctas``, ...
 

@@ -180,8 +180,8 @@ class KernelSet(SetDispatcher):
             The names of the parameters that the choice depends on.
         choices : sequence of (sequence, dict), or TunedConfigs
             Pairs of the arguments of a call on this device and the configuration for similar
-            calls, one of :attr:`configs`. From the results of :func:`culaunch.tune`, all entries
-            whose keys are as long as `key`.
+            calls, one of :attr:`configs`. From the results of :func:`culaunch.tuning.tune`, all
+            entries whose keys are as long as `key`.
 
         Raises
         ------

@@ -29,7 +29,7 @@ class Contest:
         What is measured is added to them.
     repeat : int
     check : callable or None
-        As :func:`culaunch.tune` takes it.
+        As :func:`culaunch.tuning.tune` takes it.
     flush : bool
     stream : object
     """

@@ -22,7 +22,7 @@ class Count:
     arguments : tuple
     trials : list of Trial
     check : callable, optional
-        As :func:`culaunch.tune` takes it.
+        As :func:`culaunch.tuning.tune` takes it.
     """
 
     def __init__(

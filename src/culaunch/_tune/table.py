@@ -42,7 +42,7 @@ _IN_MEMORY = ForkLock()
 
 
 class TunedConfigs:
-    """Configurations that :func:`tune` chose, to look up in programs and in functions.
+    """Configurations chosen by :func:`culaunch.tuning.tune`, to look up in programs and functions.
 
     ``table[n]`` or ``table[n, dtype]`` is the configuration for a key on the current device. In the
     body of a :func:`function`, each value of the key is a guard, and one path is recorded for each.
@@ -63,9 +63,9 @@ class TunedConfigs:
 
     Examples
     --------
-    >>> table = cl.TunedConfigs("tuned.json")
+    >>> table = cl.tuning.TunedConfigs("tuned.json")
     >>> configs = [{"grid": 1, "block": 128}, {"grid": 1, "block": 256}]
-    >>> tuning = cl.tune(
+    >>> tuning = cl.tuning.tune(
     ...     kernel, configs, (y, x, 2.0, 256), key=(256,), table=table, repeat=5, flush=False
     ... )
     >>> table[256] == tuning.best
@@ -101,7 +101,7 @@ class TunedConfigs:
         Parameters
         ----------
         *key : int, float, str, bool, None or dtype
-            The key that :func:`tune` was given.
+            The key that :func:`culaunch.tuning.tune` was given.
         device : str, optional
             The device's name; the current device's by default.
 
@@ -117,7 +117,9 @@ class TunedConfigs:
         found = [one for one in self._entries if one["device"] == name]
         if not found:
             devices = ", ".join(dict.fromkeys(one["device"] for one in self._entries)) or "none"
-            raise KeyError(f"nothing was tuned on {name} (the table has: {devices}): cl.tune(...)")
+            raise KeyError(
+                f"nothing was tuned on {name} (the table has: {devices}): cl.tuning.tune(...)"
+            )
         # Any configuration gives a correct result: a key that was not tuned uses the nearest one.
         near = [(_distance(one["key"], values), one) for one in found]
         distance, entry = min(near, key=lambda pair: pair[0])
@@ -138,7 +140,7 @@ class TunedConfigs:
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else repr(self.path)
-        return f"<culaunch.TunedConfigs {where}, {len(self)} entries>"
+        return f"<culaunch.tuning.TunedConfigs {where}, {len(self)} entries>"
 
     # ---- for tune()
 

@@ -106,7 +106,7 @@ def tune(
     Examples
     --------
     >>> configs = [{"grid": 1, "block": 128}, {"grid": 1, "block": 256}]
-    >>> tuning = cl.tune(kernel, configs, (y, x, 2.0, 256), repeat=5, flush=False)
+    >>> tuning = cl.tuning.tune(kernel, configs, (y, x, 2.0, 256), repeat=5, flush=False)
     >>> launcher = kernel.configure(**tuning.best)
     """
     call = caller_of(target, grid)

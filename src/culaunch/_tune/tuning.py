@@ -30,7 +30,7 @@ class Trial:
     Examples
     --------
     >>> configs = [{"grid": 1, "block": 128}, {"grid": 1, "block": 256}]
-    >>> tuning = cl.tune(kernel, configs, (y, x, 2.0, 256), repeat=5, flush=False)
+    >>> tuning = cl.tuning.tune(kernel, configs, (y, x, 2.0, 256), repeat=5, flush=False)
     >>> [trial.error for trial in tuning.trials]
     [None, None]
     """
@@ -85,7 +85,7 @@ class Tuning:
     Examples
     --------
     >>> configs = [{"grid": 1, "block": 128}, {"grid": 1, "block": 256}]
-    >>> tuning = cl.tune(kernel, configs, (y, x, 2.0, 256), repeat=5, flush=False)
+    >>> tuning = cl.tuning.tune(kernel, configs, (y, x, 2.0, 256), repeat=5, flush=False)
     >>> tuning.best in configs
     True
     """

@@ -43,7 +43,7 @@ def _doctor(*, as_json: bool) -> int:
 
     import culaunch as cl
 
-    found = cl.doctor()
+    found = cl.machine.doctor()
     try:
         print(json.dumps(found.to_dict(), indent=2) if as_json else found, flush=True)
     except BrokenPipeError:

@@ -76,7 +76,7 @@ def group() -> None:
 def _print_directory(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
     """Print the directory that the option is named after, and leave."""
     if wanted and not ctx.resilient_parsing:
-        click.echo(getattr(cl, str(option.name))())
+        click.echo(getattr(cl.cpp, str(option.name))())
         ctx.exit()
 
 

@@ -14,7 +14,7 @@ SUFFIX = ".culib"
 
 def library_to_dict(path: str) -> dict[str, Any]:
     """Return what a library holds: functions and kernels, or a Triton kernel."""
-    library = cl.load_library(path)
+    library = cl.ship.load_library(path)
     if len(library) or library.kernels:
         return library.to_dict()
     return {"path": path, "format": "culib", "functions": [_load(path).to_manifest()]}
@@ -22,7 +22,7 @@ def library_to_dict(path: str) -> dict[str, Any]:
 
 def library_lines(path: str) -> list[str]:
     """Return the lines to print: one for each kind of a function, or variant of a kernel."""
-    library = cl.load_library(path)
+    library = cl.ship.load_library(path)
     if len(library) or library.kernels:
         return str(library).split("\n")
     kernels = _load(path)

@@ -47,7 +47,7 @@ class KernelName(click.ParamType):  # type: ignore[type-arg]  # not generic befo
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def _short(kernel: cl.KernelInfo) -> str:
+def _short(kernel: cl.image.KernelInfo) -> str:
     """Return the least text that names a kernel: without the types of its parameters."""
     name = kernel.demangled.removeprefix("void ")
     return name.partition("(")[0] if "(" in name and "::(" not in name else name

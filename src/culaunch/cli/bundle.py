@@ -48,7 +48,7 @@ def _run(program: tuple[str, ...], **variables: str) -> None:
 
 
 def _pack(output: str, record: str) -> int:
-    count = cl.Cache().bundle(output, record)
+    count = cl.cache.Cache().bundle(output, record)
     click.echo(f"packed {count} entries into {output}")
     return 0
 
@@ -56,7 +56,7 @@ def _pack(output: str, record: str) -> int:
 def _join(output: str, folder: str) -> int:
     # Libraries of each process, in which what it traced and launched is.
     paths = sorted(os.path.join(folder, name) for name in os.listdir(folder))
-    libraries = [cl.load_library(path) for path in paths]
+    libraries = [cl.ship.load_library(path) for path in paths]
     functions = [function for library in libraries for function in library]
     unique = _unique_kernels(libraries)
     kernels = [library.kernels.only(unique) for library in libraries]
@@ -64,14 +64,14 @@ def _join(output: str, folder: str) -> int:
         raise click.ClickException(
             "the program called no cl.function, and launched no kernel, that a library can hold"
         )
-    cl.save(functions, output, kernels=kernels)
+    cl.ship.save(functions, output, kernels=kernels)
     counts = {"function": len({one.__name__ for one in functions}), "kernel": len(unique)}
     packed = [f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count]
     click.echo(f"packed {' and '.join(packed)} into {output}")
     return 0
 
 
-def _unique_kernels(libraries: list[cl.Library]) -> list[str]:
+def _unique_kernels(libraries: list[cl.ship.Library]) -> list[str]:
     """Return the names of kernels that no other image has one of."""
     images: dict[str, set[str]] = {}
     for library in libraries:
@@ -82,7 +82,7 @@ def _unique_kernels(libraries: list[cl.Library]) -> list[str]:
         if len(several) > 1:
             click.echo(
                 f"culaunch bundle: kernel {name} is left out: {len(several)} images have one of "
-                "that name. Save them under names of your own (cl.save(..., kernels={name: "
+                "that name. Save them under names of your own (cl.ship.save(..., kernels={name: "
                 "kernel})), or bundle a directory",
                 err=True,
             )

@@ -18,14 +18,14 @@ def command() -> None:
 @command.command("path")
 def path() -> None:
     """Print where the cache is."""
-    click.echo(cl.Cache().path)
+    click.echo(cl.cache.Cache().path)
 
 
 @command.command("info")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info(as_json: bool) -> int:
     """Print where the cache is and what it holds; end with code 1 if it cannot be used."""
-    found = cl.Cache().info()
+    found = cl.cache.Cache().info()
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(found), indent=2))
         return 0 if found.usable else 1
@@ -48,7 +48,7 @@ def info(as_json: bool) -> int:
 @click.option("--drop", is_flag=True, help="Remove the entries that are bad.")
 def verify(drop: bool) -> int:
     """Read every entry and check it; end with code 1 if one is bad or the cache is not used."""
-    cache = cl.Cache()
+    cache = cl.cache.Cache()
     bad = cache.verify(drop=drop)
     for entry in bad:
         click.echo(f"bad: {entry}{' (removed)' if drop else ''}")
@@ -59,7 +59,7 @@ def verify(drop: bool) -> int:
 @command.command("clear")
 def clear() -> None:
     """Remove every entry."""
-    cache = cl.Cache()
+    cache = cl.cache.Cache()
     removed = cache.clear()
     click.echo(f"removed {removed} entries from {cache.path}")
 
@@ -68,7 +68,7 @@ def clear() -> None:
 @click.option("--remote", help="The remote cache's URL; by default $CULAUNCH_CACHE_REMOTE.")
 def push(remote: str | None) -> None:
     """Write to the remote cache what it does not have."""
-    cache = cl.Cache(remote=remote)
+    cache = cl.cache.Cache(remote=remote)
     click.echo(f"pushed {cache.push()} entries to {cache.info().remote}")
 
 
@@ -76,7 +76,7 @@ def push(remote: str | None) -> None:
 @click.option("--remote", help="The remote cache's URL; by default $CULAUNCH_CACHE_REMOTE.")
 def pull(remote: str | None) -> None:
     """Download entries of the remote cache that are missing here."""
-    cache = cl.Cache(remote=remote)
+    cache = cl.cache.Cache(remote=remote)
     click.echo(f"pulled {cache.pull()} entries from {cache.info().remote}")
 
 
@@ -84,7 +84,7 @@ def pull(remote: str | None) -> None:
 @click.option("--remote", help="The remote cache's URL; by default $CULAUNCH_CACHE_REMOTE.")
 def sync(remote: str | None) -> None:
     """Pull, then push."""
-    cache = cl.Cache(remote=remote)
+    cache = cl.cache.Cache(remote=remote)
     pulled, pushed = cache.pull(), cache.push()
     click.echo(f"pulled {pulled} and pushed {pushed} entries, {cache.info().remote}")
 

@@ -82,7 +82,7 @@ def command(source: str, output: str, arch: str | None, verbose: bool, **keyword
     archs = None if arch is None else [name.strip() for name in arch.split(",") if name.strip()]
     image = cl.compile(text, arch=archs, **keywords)
     if kind == "fatbin" and image.format != "fatbin":
-        image = cl.fatbin([image])
+        image = cl.compiling.fatbin([image])
     if kind is not None and image.format != kind:
         chosen = os.environ.get("CULAUNCH_DRIVER") == "emulator"
         emulated = chosen and arch is not None and "compute_" not in arch

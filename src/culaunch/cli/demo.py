@@ -74,23 +74,23 @@ class Demo:
         if self.driver == "emulator":
             echo("Everything worked, emulated: no GPU was used, and no times are shown.")
         else:
-            echo(f"Everything worked on the {cl.Device().name}.")
+            echo(f"Everything worked on the {cl.driver.Device().name}.")
 
     def _choose_driver(self) -> str | None:
         """Find out which driver works here; the emulated one only where nobody chose another."""
         chosen = os.environ.get("CULAUNCH_DRIVER")
         try:
-            if cl.device_count() > 0:
-                return cl.driver_name()
+            if cl.driver.device_count() > 0:
+                return cl.driver.driver_name()
         except cl.DriverNotFoundError as error:
             self.refusal = str(error) if chosen else ""
         if chosen:
             return None
         try:
-            cl.set_driver("emulator")
+            cl.driver.set_driver("emulator")
         except cl.DriverNotFoundError:
             return None
-        return cl.driver_name()
+        return cl.driver.driver_name()
 
     def _compile(self) -> cl.Image:
         arch = FALLBACK_ARCH if self.driver is None else None

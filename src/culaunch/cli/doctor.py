@@ -19,6 +19,6 @@ def command(as_json: bool) -> int:
     Each line is ok, missing (with the command that gets it; few need everything) or BROKEN (with
     the reason). The exit code is 1 if something is broken. Bug reports should have it.
     """
-    found = cl.doctor()
+    found = cl.machine.doctor()
     click.echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
     return 1 if found.broken else 0

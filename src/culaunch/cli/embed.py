@@ -80,7 +80,7 @@ def command(
         jobs.append((output_obj, input_obj))
     for path, merge_with in jobs:
         with output_path(path) as target:
-            cl.embed(
+            cl.cpp.embed(
                 image,
                 target,
                 name,

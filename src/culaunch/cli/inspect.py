@@ -82,20 +82,22 @@ def command(
     return 0 if len(found) == len(files) else 1
 
 
-def _inspect(path: str, kernels: bool, pattern: str | None, folder: str | None) -> cl.Inspection:
+def _inspect(
+    path: str, kernels: bool, pattern: str | None, folder: str | None
+) -> cl.image.Inspection:
     """Inspect a file, and write its images to a directory."""
     if folder is None:
         inspection = cl.inspect(image_source(path), kernels=kernels)
         return inspection if pattern is None else inspection.filter(pattern)
     os.makedirs(folder, exist_ok=True)
     stem = "stdin" if path == "-" else os.path.basename(path)
-    shown: list[cl.ImageInfo] = []
+    shown: list[cl.image.ImageInfo] = []
     number = 0
 
-    def write(image: cl.ImageInfo, data: bytes) -> None:
+    def write(image: cl.image.ImageInfo, data: bytes) -> None:
         nonlocal number
         number += 1
-        one = cl.Inspection(path, image.format, (image,))
+        one = cl.image.Inspection(path, image.format, (image,))
         if pattern is not None:
             one = one.filter(pattern)
         if one.images:
@@ -107,10 +109,10 @@ def _inspect(path: str, kernels: bool, pattern: str | None, folder: str | None) 
 
     inspection = cl.inspect(image_source(path), kernels=kernels, visit=write)
     click.echo(f"{path}: wrote {len(shown)} of {number} images to {folder}", err=True)
-    return cl.Inspection(inspection.path, inspection.format, tuple(shown))
+    return cl.image.Inspection(inspection.path, inspection.format, tuple(shown))
 
 
-def _lines(inspection: cl.Inspection, is_long: bool, pattern: str | None) -> list[str]:
+def _lines(inspection: cl.image.Inspection, is_long: bool, pattern: str | None) -> list[str]:
     on_terminal = is_terminal(sys.stdout)
     width = shutil.get_terminal_size().columns if on_terminal and not is_long else None
     heading, *lines = inspection.table(width).split("\n")

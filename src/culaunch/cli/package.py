@@ -25,10 +25,10 @@ def command(
 ) -> None:  # fmt: skip
     """Make a wheel of a library with functions.
 
-    LIBRARY is a .culib that culaunch.save wrote. The same as culaunch.package; the path of the
-    wheel is printed.
+    LIBRARY is a .culib that culaunch.ship.save wrote. The same as culaunch.ship.package; the path
+    of the wheel is printed.
     """
-    path = cl.package(
+    path = cl.ship.package(
         library,
         name=name,
         version=version,

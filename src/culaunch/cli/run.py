@@ -88,7 +88,7 @@ def command(
     arrays = {one.name: one for one in given if one.is_array}
     written = [_target(text, arrays, "--save") for text in save]
     compared = [_target(text, arrays, "--expect") for text in expect]
-    with cl.Device(device or 0) as where:
+    with cl.driver.Device(device or 0) as where:
         values = [one.value(where.ordinal) for one in given]
         launcher = found.configure(**options)
         try:
@@ -100,7 +100,7 @@ def command(
             one.result = values[given.index(one)].numpy()
             click.echo(one.summary())
         if is_timed:
-            click.echo(str(cl.benchmark(launcher, *values)))
+            click.echo(str(cl.profile.benchmark(launcher, *values)))
     for argument, path in written:
         argument.save(path)
     same = [argument.compare(path) for argument, path in compared]  # each says how it went

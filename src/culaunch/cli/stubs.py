@@ -24,7 +24,7 @@ def command(library: str, output: str | None) -> None:
     CULAUNCH_EXPORT records the names of their parameters and their docstrings.
     """
     if output is None:
-        click.echo(cl.stubs(library), nl=False)
+        click.echo(cl.cpp.stubs(library), nl=False)
         return
     with output_path(output) as target:
-        cl.stubs(library, target)
+        cl.cpp.stubs(library, target)

@@ -83,9 +83,9 @@ def command(
     use. You may omit KERNEL if the image has only one. Each --config has its grid and block.
     FILE.culib is a set of Triton kernels, and its variants are the configurations; with --output,
     calls of the set look the choice up. NAME of FILE.py is a function, or any object that
-    `culaunch.tune` accepts. --arg is the same as in `culaunch run`. --driver emulator does not
-    measure times. It counts the instructions that all threads execute, which says little about a
-    GPU.
+    `culaunch.tuning.tune` accepts. --arg is the same as in `culaunch run`. --driver emulator does
+    not measure times. It counts the instructions that all threads execute, which says little about
+    a GPU.
     """
     given = [parse_argument(text, index, seed) for index, text in enumerate(arguments)]
     tried = [read_settings(split_settings(text)) for text in configs]
@@ -93,15 +93,15 @@ def command(
         raise click.UsageError("give at least one --config to try")
     if output is not None and ".culib" not in target:
         raise click.UsageError("--output needs a set: FILE.culib")
-    with cl.Device(device) as where:
+    with cl.driver.Device(device) as where:
         what, blocks = _target(target, kernel, signature, grid)
-        kept = None if table is None else cl.TunedConfigs(table)
-        measured: list[cl.Tuning] = []
+        kept = None if table is None else cl.tuning.TunedConfigs(table)
+        measured: list[cl.tuning.Tuning] = []
         values = [one.value(where.ordinal) for one in given]
         if ".culib" in target:  # Triton's kernels take Python's numbers, whose values are the types
             values = [_plain(one) for one in values]
         try:
-            tuning = cl.tune(
+            tuning = cl.tuning.tune(
                 what,
                 tried or None,
                 values,
@@ -125,7 +125,7 @@ def command(
         elif tuning.is_emulated:
             click.echo("counted on the emulator, which says little about a GPU", err=True)
     # A warning has said why. Print the result, but the command has still failed.
-    if table is not None and (tuning.device, tuning.key) not in cl.TunedConfigs(table):
+    if table is not None and (tuning.device, tuning.key) not in cl.tuning.TunedConfigs(table):
         raise click.ClickException(f"{table} was not written")
 
 

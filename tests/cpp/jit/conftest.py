@@ -17,7 +17,7 @@ from jit_requests import fields_of, hexed
 
 @pytest.fixture
 def cache(tmp_path):
-    return cl.Cache(tmp_path / "cache")
+    return cl.cache.Cache(tmp_path / "cache")
 
 
 @pytest.fixture

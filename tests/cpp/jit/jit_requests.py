@@ -43,7 +43,7 @@ class AskedKey(Exception):
     """Ends a compile that is asked for its key alone."""
 
 
-class KeyCache(cl.Cache):
+class KeyCache(cl.cache.Cache):
     def lookup(self, key):
         raise AskedKey(key)
 

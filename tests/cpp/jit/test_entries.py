@@ -36,7 +36,10 @@ def test_an_entry_that_one_wrote_serves_the_other(ask, cache, tmp_path):
         {"source": "__global__ void k(int* x) { int unused; *x = 1; }", "headers": HEADERS},
     ]
     for number, request in enumerate(requests):
-        theirs, ours = cl.Cache(tmp_path / f"cpp{number}"), cl.Cache(tmp_path / f"python{number}")
+        theirs, ours = (
+            cl.cache.Cache(tmp_path / f"cpp{number}"),
+            cl.cache.Cache(tmp_path / f"python{number}"),
+        )
         (written,) = ask("compile", request, store=theirs)
         image = compile_here(request, ours)
         (entry,) = Path(theirs.path).glob("*.entry")
@@ -89,7 +92,10 @@ def test_what_one_language_linked_serves_the_other(ask, parts, tmp_path):
         {"input": parts(relocatable=True), "arch": ["sm_90"]},
     ]
     for number, request in enumerate(requests):
-        theirs, ours = cl.Cache(tmp_path / f"cpp{number}"), cl.Cache(tmp_path / f"python{number}")
+        theirs, ours = (
+            cl.cache.Cache(tmp_path / f"cpp{number}"),
+            cl.cache.Cache(tmp_path / f"python{number}"),
+        )
         (written,) = ask("link", request, store=theirs)
         image = link_here(request, ours)
         assert image.names == {"k<float>": "_Z1kIfEvPT_"}

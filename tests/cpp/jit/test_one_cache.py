@@ -38,11 +38,11 @@ def test_half_of_each_language_make_each_key_once(build, gxx, tmp_path):
     made = (tmp_path / "log").read_text().split()
     assert sorted(map(int, made)) == list(range(keys))
     assert len(list((tmp_path / "cache").glob("*.entry"))) == keys
-    assert cl.Cache(tmp_path / "cache").verify() == []
+    assert cl.cache.Cache(tmp_path / "cache").verify() == []
 
 
 def test_a_cache_that_is_too_full_is_emptied_by_both(ask, tmp_path):
-    store = cl.Cache(tmp_path / "small", max_bytes=40_000)
+    store = cl.cache.Cache(tmp_path / "small", max_bytes=40_000)
     requests = [
         {"source": f"__global__ void k{n}(int* x) {{ *x = {n}; }}", "max_bytes": store.max_bytes}
         for n in range(16)

@@ -85,7 +85,7 @@ cl.synchronize()
 assert (y == 7.0 * x).all()
 # Python compiles the same: it finds the image that the library made.
 def entries():
-    return {one for one in os.listdir(cl.Cache().path) if one.endswith(".entry")}
+    return {one for one in os.listdir(cl.cache.Cache().path) if one.endswith(".entry")}
 made = entries()
 image = cl.compile(source.decode(), names=["scale<float>"])
 assert image.format == "ptx"

@@ -128,8 +128,8 @@ def test_a_library_has_the_kinds_that_were_specialized(tmp_path):
     host.specialize(x=ROWS, both_sides=False)
     x = values(6, 40)
     wanted = host(x)  # a path that the likely sizes do not take
-    cl.save([host], tmp_path / "softmax.culib")
-    library = cl.load_library(tmp_path / "softmax.culib")
+    cl.ship.save([host], tmp_path / "softmax.culib")
+    library = cl.ship.load_library(tmp_path / "softmax.culib")
     np.testing.assert_array_equal(library.softmax(x), wanted)
     with pytest.raises(ValueError, match="max of no elements has no value"):
         library.softmax(np.zeros((6, 0), np.float32))
@@ -142,7 +142,7 @@ def test_an_export(tmp_path):
     host = softmax.as_function()
     x = values(6, 40)
     wanted = host(x)
-    cl.export(host, tmp_path / "libsoftmax.so", flags=["-O0"])
+    cl.ship.export(host, tmp_path / "libsoftmax.so", flags=["-O0"])
     module = tvm_ffi.load_module(str(tmp_path / "libsoftmax.so"))
     found = np.zeros_like(x)
     module.softmax_into(found, x)
@@ -154,7 +154,7 @@ def test_an_export(tmp_path):
 @pytest.mark.needs("jax")
 def test_an_operator_of_jax_and_its_gradient():
     jax = pytest.importorskip("jax")
-    operator = cl.jax_op(softmax.as_function(backward="auto"))
+    operator = cl.frameworks.jax_op(softmax.as_function(backward="auto"))
     x = jax.numpy.asarray(values(6, 40))
     weight = jax.numpy.asarray(values(40))
     np.testing.assert_allclose(jax.jit(operator)(x), softmax_in_numpy(np.asarray(x)), rtol=1e-5)
@@ -169,7 +169,7 @@ def test_an_operator_of_torch_of_functions_without_an_identity():
     x = torch.from_numpy(values(6, 40))
     for name, body in NO_IDENTITY.items():
         fused = ew.fuse(body)
-        operator = cl.torch_op(f"tests_reductions::{name}_of_rows", fused)
+        operator = cl.frameworks.torch_op(f"tests_reductions::{name}_of_rows", fused)
         assert torch.equal(operator(x), torch.as_tensor(np.asarray(fused(x.numpy()))))
         with pytest.raises(ValueError, match="of no elements has no value"):
             operator(x[:, :0])

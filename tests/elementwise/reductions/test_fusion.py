@@ -238,6 +238,6 @@ def test_source_shows_every_kernel_and_a_library_holds_the_function(tmp_path):
         softmax.lower(x)
     host = softmax.as_function()
     wanted = host(x)
-    cl.save([host], tmp_path / "norms.culib")
-    library = cl.load_library(tmp_path / "norms.culib")
+    cl.ship.save([host], tmp_path / "norms.culib")
+    library = cl.ship.load_library(tmp_path / "norms.culib")
     np.testing.assert_array_equal(library.softmax(x), wanted)

@@ -108,8 +108,8 @@ def test_compiled_regions_and_graphs():
 def test_operators_have_gradients_from_the_trace():
     import torch
 
-    softmax_op = cl.torch_op("tests_reductions::softmax", softmax, backward="auto")
-    norm_op = cl.torch_op("tests_reductions::norm", norm, backward="auto")
+    softmax_op = cl.frameworks.torch_op("tests_reductions::softmax", softmax, backward="auto")
+    norm_op = cl.frameworks.torch_op("tests_reductions::norm", norm, backward="auto")
     for shape in ((64, 128), (3, 5000), (300, 40)):
         x = torch.randn(shape, device="cuda", requires_grad=True)
         weight, bias = (torch.randn(shape[-1], device="cuda", requires_grad=True) for _ in range(2))

@@ -187,4 +187,4 @@ def test_what_has_no_gradient_is_refused():
     with pytest.raises(ValueError, match="rename the parameter grad"):
         ew.fuse(lambda grad: grad * 2).as_function(backward="auto")
     with pytest.raises(TypeError, match="backward is for fused functions"):
-        cl.torch_op("tests::not_fused", cl.function(lambda x: x), backward="auto")
+        cl.frameworks.torch_op("tests::not_fused", cl.function(lambda x: x), backward="auto")

@@ -231,7 +231,7 @@ def test_a_matrix_outside_of_shared_memory_is_a_fault() -> None:
 @pytest.mark.needs("ml_dtypes")
 @pytest.mark.parametrize(("d", "a", "b", "n"), CASES)
 def test_hardware_gives_the_same_products(d: str, a: str, b: str, n: int) -> None:
-    if not cl.Device().arch.startswith("sm_90"):
+    if not cl.driver.Device().arch.startswith("sm_90"):
         pytest.skip("needs sm_90")
     turns = [(False, False)]
     if BITS[a] == 16:

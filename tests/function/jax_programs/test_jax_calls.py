@@ -35,9 +35,9 @@ def test_a_call_at_once(scale, x):
 
 
 def test_an_operator_says_what_it_is(scale):
-    operator = cl.jax_op(scale)
-    assert repr(operator) == "<culaunch.JaxOperator scale(x, factor: float)>"
-    assert isinstance(scale.jax, cl.JaxOperator)
+    operator = cl.frameworks.jax_op(scale)
+    assert repr(operator) == "<culaunch.frameworks.JaxOperator scale(x, factor: float)>"
+    assert isinstance(scale.jax, cl.frameworks.JaxOperator)
     assert operator.__name__ == "scale"
 
 
@@ -175,7 +175,7 @@ def test_a_function_is_called_where_jax_traces(kernels, scale, x):
 
 def test_a_function_of_a_library(scale, tmp_path, x):
     scale(np.ones(3, np.float32), 2.0)
-    cl.save([scale], tmp_path / "scale.culib")
-    library = cl.load_library(tmp_path / "scale.culib")
+    cl.ship.save([scale], tmp_path / "scale.culib")
+    library = cl.ship.load_library(tmp_path / "scale.culib")
     assert jax.jit(lambda x: library.scale.jax(x, 3.0))(x).tolist() == (x * 3).tolist()
     assert jax.jit(lambda x: library.scale(x, 3.0))(x).tolist() == (x * 3).tolist()

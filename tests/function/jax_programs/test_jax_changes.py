@@ -78,7 +78,7 @@ def test_many_threads(scale, x):
 
 
 def test_one_plan_for_calls_that_are_alike(scale, x):
-    operator = cl.jax_op(scale)
+    operator = cl.frameworks.jax_op(scale)
     traces = []
 
     @jax.jit

@@ -44,7 +44,7 @@ EXPORTER = """
 import sys
 import jax, jax.export, jax.numpy as jnp
 import culaunch as cl
-cl.set_driver("emulator")
+cl.driver.set_driver("emulator")
 sys.path.insert(0, sys.argv[1])
 import scaling
 file = sys.argv[1] + "/program"
@@ -139,7 +139,7 @@ def test_the_end_while_a_call_runs(tmp_path):
     image.write_bytes(cl.compile(source, arch="compute_80").data)
     program = (
         "import sys, jax, jax.numpy as jnp, culaunch as cl\n"
-        "cl.set_driver('emulator')\n"
+        "cl.driver.set_driver('emulator')\n"
         "wait = cl.load(sys.argv[1])['wait']\n"
         "@cl.function(mutates=())\n"
         "def f(x):\n"
@@ -180,5 +180,5 @@ def test_names_of_functions_in_programs(scale, tmp_path):
 
     assert '"function":"#' in named(scale)  # it is inside of another function
     scale(np.ones(3, np.float32), 2.0)
-    cl.save([scale], tmp_path / "scale.culib")
-    assert '"function":"#' in named(cl.load_library(tmp_path / "scale.culib").scale)
+    cl.ship.save([scale], tmp_path / "scale.culib")
+    assert '"function":"#' in named(cl.ship.load_library(tmp_path / "scale.culib").scale)

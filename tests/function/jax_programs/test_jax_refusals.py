@@ -31,7 +31,7 @@ def test_errors_come_when_a_program_is_traced(scale, x):
 
 def test_annotated_arguments(kernels, x):
     @cl.function
-    def both(a: cl.Array("float32", "n"), b: cl.Array(cl.same("a"), "n")):
+    def both(a: cl.Array("float32", "n"), b: cl.Array(cl.dtype_of("a"), "n")):
         return cl.empty_like(a)
 
     with pytest.raises(ValueError, match="b has 4 elements along n, a has 5"):
@@ -54,9 +54,9 @@ def test_what_jax_cannot_have(kernels, x):
     with pytest.raises(TypeError, match=r"returns a view with the strides \(2,\)"):
         strided.jax(x)
     with pytest.raises(TypeError, match="jax_op takes a function of culaunch"):
-        cl.jax_op(len)
+        cl.frameworks.jax_op(len)
     with pytest.raises(ValueError, match="vmap must be one of 'sequential'"):
-        cl.jax_op(double, vmap="fast")
+        cl.frameworks.jax_op(double, vmap="fast")
     shape = jax.export.symbolic_shape("n")
     with pytest.raises(TypeError, match="export a program for certain shapes"):
         jax.eval_shape(strided.jax, jax.ShapeDtypeStruct(shape, "float32"))

@@ -23,7 +23,7 @@ jnp = jax.numpy
     ids=["sequential", "sequential_unrolled", "broadcast_all", "rule"],
 )
 def test_batches(scale, way):
-    operator = cl.jax_op(scale, vmap=way)
+    operator = cl.frameworks.jax_op(scale, vmap=way)
     rows = jnp.arange(6, dtype=jnp.float32).reshape(2, 3)
     assert jax.vmap(lambda x: operator(x, 3.0))(rows).tolist() == (rows * 3).tolist()
     columns = jax.vmap(lambda x: operator(x, 3.0), in_axes=1, out_axes=1)
@@ -41,7 +41,7 @@ def test_what_a_batch_gives_a_call(kernels):
 
     rows = jnp.ones((4, 3))
     for way, factor in (("sequential", 1), ("sequential_unrolled", 1), ("broadcast_all", 2)):
-        found = jax.vmap(cl.jax_op(ranked, vmap=way))(rows)
+        found = jax.vmap(cl.frameworks.jax_op(ranked, vmap=way))(rows)
         assert found.tolist() == [[factor] * 3] * 4
 
 
@@ -57,12 +57,12 @@ def test_loops_and_conditions(scale, x):
 @pytest.mark.parametrize("way", ["sequential", "sequential_unrolled", "broadcast_all"])
 def test_batches_of_what_is_written_and_of_gradients(scale, bump, way):
     scale.backward(lambda grad, factor: scale(grad, factor))
-    bumped = cl.jax_op(bump, vmap=way)
+    bumped = cl.frameworks.jax_op(bump, vmap=way)
     rows = jnp.ones((2, 3))
     assert jax.vmap(lambda x: bumped(x, 2.0))(rows).tolist() == [[3] * 3] * 2
     one = jax.vmap(lambda x, y: bumped(x, 2.0) + y, in_axes=(None, 0))
     assert one(rows[0], rows).tolist() == [[4] * 3] * 2
-    operator = cl.jax_op(scale, vmap=way)
+    operator = cl.frameworks.jax_op(scale, vmap=way)
     inside = jax.grad(lambda x: jax.vmap(lambda x: operator(x, 2.0))(x).sum())
     assert inside(rows).tolist() == [[2] * 3] * 2
     twice = jax.vmap(jax.vmap(lambda x: operator(x, 2.0)))

@@ -168,11 +168,11 @@ def test_what_tune_kept_becomes_a_table(kernels, emulator):
     made = compile(
         kernels.accumulate, FLOATS, arch="compute_80", configs=[{"BLOCK": 16}, {"BLOCK": 64}]
     )
-    kept = cl.TunedConfigs()
+    kept = cl.tuning.TunedConfigs()
     x, out = torch.ones(64), torch.zeros(1)
     for n in (16, 64):
-        cl.tune(made, arguments=(x, out, n), grid=(1,), key=("n",), table=kept)
-    cl.tune(lambda n, a: None, [{"a": 1}], (3,), key=(1, 2), table=kept)
+        cl.tuning.tune(made, arguments=(x, out, n), grid=(1,), key=("n",), table=kept)
+    cl.tuning.tune(lambda n, a: None, [{"a": 1}], (3,), key=(1, 2), table=kept)
     table = made.with_table(["n"], kept).table
     assert [(one.values, one.device) for one in table.entries] == [
         ((n,), "culaunch emulator (sm_80)") for n in (16, 64)
@@ -182,7 +182,7 @@ def test_what_tune_kept_becomes_a_table(kernels, emulator):
         made.with_table([], kept)
     with pytest.raises(ValueError, match="key must have parameters of accumulate"):
         made.with_table(["m"], kept)
-    cl.tune(lambda n, a: None, [{"a": 1}], (3,), key=(8,), table=kept)
+    cl.tuning.tune(lambda n, a: None, [{"a": 1}], (3,), key=(8,), table=kept)
     with pytest.raises(ValueError, match="no variant of accumulate has the configuration"):
         made.with_table(["n"], kept)
 
@@ -203,7 +203,7 @@ def test_what_a_heuristic_gives_is_no_configuration(kernels, emulator):
     assert len(made) == 4
     assert made.configs == [{"BLOCK": 16}, {"BLOCK": 32}]
     x, out = torch.ones(32), torch.zeros(32)
-    tuning = cl.tune(made, arguments=(x, out, 20), grid=(1,), key=("n",))
+    tuning = cl.tuning.tune(made, arguments=(x, out, 20), grid=(1,), key=("n",))
     assert [trial.config for trial in tuning.trials] == made.configs
     table = made.with_table(["n"], [((x, out, 20), {"BLOCK": 32})])
     out.zero_()

@@ -46,7 +46,7 @@ def main(folder, count):
     """Print how many calls there were, and those that differ."""
     os.environ["CULAUNCH_DRIVER"] = "emulator"
     own_driver.build(folder)
-    cl.set_driver("emulator")
+    cl.driver.set_driver("emulator")
     signature = "*fp32, *fp32, i32"
     saved = compile(decorated_kernels.tuned(zero, (64,)), signature, arch="sm_80", keep_ptx=True)
     triton.runtime.driver.set_active(own_driver.OwnDriver())

@@ -34,7 +34,7 @@ def checked_remote(given: object) -> RemoteCache | None:
         return RemoteCache(given)
     if not isinstance(given, RemoteCache):
         raise TypeError(
-            f"remote must be a URL, a culaunch.RemoteCache, or False (got {spell(given)})"
+            f"remote must be a URL, a culaunch.cache.RemoteCache, or False (got {spell(given)})"
         )
     return given
 

@@ -45,8 +45,8 @@ class RemoteCache:
 
     Examples
     --------
-    >>> remote = cl.RemoteCache("file:///shared/cache", write=False)
-    >>> cache = cl.Cache("images", remote=remote)
+    >>> remote = cl.cache.RemoteCache("file:///shared/cache", write=False)
+    >>> cache = cl.cache.Cache("images", remote=remote)
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class RemoteCache:
         return hash(self.__reduce__()[1])
 
     def __repr__(self) -> str:
-        return f"<culaunch.RemoteCache {self._server.shown!r}>"
+        return f"<culaunch.cache.RemoteCache {self._server.shown!r}>"
 
 
 def _rebuild(

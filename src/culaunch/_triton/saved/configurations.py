@@ -89,7 +89,7 @@ def table_of_kept(saved: SavedSet, key: Sequence[str], kept: KeptConfigs) -> Tun
 
 @runtime_checkable
 class KeptConfigs(Protocol):
-    """What :class:`culaunch.TunedConfigs` is to a set."""
+    """What :class:`culaunch.tuning.TunedConfigs` is to a set."""
 
     def __iter__(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """Go through devices and keys."""

@@ -1,0 +1,14 @@
+"""C++ that launches kernels: compiled at run time, or built with what this package installs."""
+
+from culaunch._embed import cmake_dir, embed, include_dir
+from culaunch._inline import build, build_inline, load_inline, stubs
+
+__all__ = [
+    "build",
+    "build_inline",
+    "cmake_dir",
+    "embed",
+    "include_dir",
+    "load_inline",
+    "stubs",
+]

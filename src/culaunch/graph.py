@@ -1,0 +1,11 @@
+"""Switch launches as CUDA graphs on and off; the nodes of :class:`culaunch.Graph`."""
+
+from culaunch._graph import GraphNode
+from culaunch._launch.graphs import GraphStatus, graph_status, set_graphs
+
+__all__ = [
+    "GraphNode",
+    "GraphStatus",
+    "graph_status",
+    "set_graphs",
+]
