@@ -113,7 +113,7 @@ def _declare_what_is_loaded(null: Any) -> None:
         if f"{name}.cubin" not in files:
             return
         (kernel,) = cl.inspect(Path(files[f"{name}.cubin"]).read_bytes()).images[0].kernels
-        sizes = [one.size for one in kernel.params]
+        sizes = [one.size for one in kernel.parameters]
         array = (ctypes.c_size_t * len(sizes))(*sizes)
         null.fake_driver_declare(name.encode(), len(sizes), array)
 

@@ -136,7 +136,9 @@ def declare(bench: Bench, function: Any, *args: Any) -> None:
 
     image = cl.compile(function.source(*args), arch=f"sm_{bench.capability}")
     for kernel in image.kernels:
-        sizes = [parameter.size for parameter in kernel.params]
+        # An older wheel may have another name for them.
+        known = kernel.parameters if hasattr(kernel, "parameters") else kernel.params
+        sizes = [parameter.size for parameter in known]
         array = (ctypes.c_size_t * len(sizes))(*sizes)
         bench.null.fake_driver_declare(kernel.name.encode(), len(sizes), array)
 

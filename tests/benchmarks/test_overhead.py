@@ -35,7 +35,7 @@ def test_kernels_compile_under_those_names(overhead: Callable[[str], Any]) -> No
 
     cases = overhead("cases")
     image = cl.compile(cases.cuda_source(), arch="sm_90")
-    found = {kernel.name: [p.size for p in kernel.params] for kernel in image.kernels}
+    found = {kernel.name: [p.size for p in kernel.parameters] for kernel in image.kernels}
     wanted = {c.mangled: list(c.sizes) for c in cases.CASES + cases.SLOPE_CASES}
     assert found == wanted
 

@@ -189,7 +189,7 @@ def test_cudas_own_headers_need_no_setup():
         #include <cuda/std/array>
         __global__ void k(__half* x) { *x = __hadd(*x, *x); }
     """
-    assert cl.compile(source, arch="sm_80").kernels[0].params[0].type == "__half*"
+    assert cl.compile(source, arch="sm_80").kernels[0].parameters[0].type == "__half*"
 
 
 def test_own_copy_of_a_cuda_header_is_followed(misses):

@@ -51,7 +51,7 @@ def test_an_object(objects):
     assert listed(first) == [("compute_80", ["first"])]
     assert listed(merged) == [("compute_80", ["merged"])]
     (image,) = cl.inspect(first).images
-    assert [param.type for param in image.kernels[0].params] == ["float*"]
+    assert [param.type for param in image.kernels[0].parameters] == ["float*"]
     assert cl.inspect(first, kernels=False).images[0].kernels == ()
 
 

@@ -75,7 +75,7 @@ def test_attributes_agree_with_cuobjdump(arch_and_cubin, cuobjdump, tmp_path):
         )
     found = {
         kernel.name: (
-            [(param.offset, param.size) for param in kernel.params],
+            [(param.offset, param.size) for param in kernel.parameters],
             kernel.max_threads,
             kernel.required_threads,
             kernel.cluster,
@@ -115,23 +115,23 @@ def test_limits_are_what_the_source_says(arch_and_cubin):
 
 def test_types_come_from_the_mangled_name(arch_and_cubin):
     kernels = kernels_of(arch_and_cubin[1])
-    types = [param.type for param in kernels["_Z4tileIfLi32EEvPT_PKS0_S0_i"].params]
+    types = [param.type for param in kernels["_Z4tileIfLi32EEvPT_PKS0_S0_i"].parameters]
     assert types == ["float*", "const float*", "float", "int"]
     hidden = next(kernel for name, kernel in kernels.items() if "hidden" in name)
     assert hidden.demangled == "(anonymous namespace)::hidden(float*)"
-    assert [param.type for param in hidden.params] == ["float*"]
-    assert kernels["empty"].params == ()
+    assert [param.type for param in hidden.parameters] == ["float*"]
+    assert kernels["empty"].parameters == ()
 
 
 def test_an_unmangled_name_tells_no_types_but_new_compilers_mark_pointers(arch_and_cubin):
     arch, cubin = arch_and_cubin
     kernels = kernels_of(cubin)
     pointer = "void*" if int(re.sub(r"\D", "", arch)) >= 100 else None
-    types = [param.type for param in kernels["many"].params]
+    types = [param.type for param in kernels["many"].parameters]
     # The struct that holds a pointer is no pointer, nor are the 64-bit integers.
     assert types == [pointer, pointer] + [None] * 14
     # More than 4352 bytes of parameters are in another form of record.
-    assert [(p.offset, p.size, p.type) for p in kernels["large"].params] == [
+    assert [(p.offset, p.size, p.type) for p in kernels["large"].parameters] == [
         (0, 4100, None),
         (4104, 8, pointer),
         (4112, 4100, None),
@@ -145,7 +145,7 @@ def test_relocatable(relocatable):
         kernels = kernels_of(cubin)
         # The linker decides; only a number that is certain is shown.
         assert kernels["_Z4tileIfLi32EEvPT_PKS0_S0_i"].static_shared is None
-        assert len(kernels["many"].params) == 16
+        assert len(kernels["many"].parameters) == 16
 
 
 @pytest.mark.parametrize("name", STORED)
@@ -156,12 +156,12 @@ def test_older_toolkits(name, data):
     assert image.relocatable == name.endswith("relocatable")
     fixed, tile = image.kernels
     assert (fixed.name, fixed.registers, fixed.required_threads) == ("fixed", 4, (32, 4, 2))
-    assert (fixed.params, fixed.static_shared or 0, fixed.barriers) == ((), 0, 0)
+    assert (fixed.parameters, fixed.static_shared or 0, fixed.barriers) == ((), 0, 0)
     assert (tile.registers, tile.max_threads, tile.barriers) == (registers, (128, 2, 1), 1)
     assert tile.static_shared == (None if image.relocatable else 512)
     assert tile.stack == (64 if image.relocatable else 0)
     assert tile.toolkit == toolkit
-    assert [(p.offset, p.size, p.type) for p in tile.params] == [
+    assert [(p.offset, p.size, p.type) for p in tile.parameters] == [
         (0, 8, "float*"),
         (8, 8, "const float*"),
         (16, 4, "unsigned int"),

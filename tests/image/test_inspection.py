@@ -34,7 +34,7 @@ def test_json_layout(compiled):
     assert kernel == {
         "name": "_Z4tileIfLi32EEvPT_PKS0_S0_i",
         "demangled": "void tile<float, 32>(float*, float const*, float, int)",
-        "params": [
+        "parameters": [
             {"offset": 0, "size": 8, "type": "float*"},
             {"offset": 8, "size": 8, "type": "const float*"},
             {"offset": 16, "size": 4, "type": "float"},
@@ -66,13 +66,13 @@ def test_signatures_that_an_image_carries_are_shown(compiled, tmp_path):
     image.save(path)
     for source in (image, path, path.read_bytes()):
         kernels = {kernel.name: kernel for kernel in cl.inspect(source).images[0].kernels}
-        assert [param.type for param in kernels["grows"].params] == ["float*"]
-        assert [param.type for param in kernels["frame"].params] == ["int*", None]
+        assert [param.type for param in kernels["grows"].parameters] == ["float*"]
+        assert [param.type for param in kernels["frame"].parameters] == ["int*", None]
     # One that does not agree with the image is not believed.
     wrong = cl.Image(cubin, signatures={"grows": ("int",), "frame": ("int*",)})
     kernels = {kernel.name: kernel for kernel in wrong.kernels}
-    assert kernels["grows"].params[0].type is None
-    assert kernels["frame"].params[0].type is None
+    assert kernels["grows"].parameters[0].type is None
+    assert kernels["frame"].parameters[0].type is None
 
 
 @pytest.mark.needs("gcc")
@@ -132,7 +132,7 @@ def test_a_large_library(libcurand, cuobjdump):
     by_name = {}
     for image in inspection.images:
         for kernel in image.kernels:
-            layout = [(param.offset, param.size) for param in kernel.params]
+            layout = [(param.offset, param.size) for param in kernel.parameters]
             assert by_name.setdefault(kernel.name, layout) == layout
 
 

@@ -24,7 +24,7 @@ def one(text):
 
 
 def params(text):
-    return [(p.offset, p.size, p.type) for p in one(f".entry k({text})\n{BODY}").params]
+    return [(p.offset, p.size, p.type) for p in one(f".entry k({text})\n{BODY}").parameters]
 
 
 @pytest.mark.slow
@@ -36,8 +36,8 @@ def test_every_architecture(compiled):
         assert {kernel.name for kernel in image.kernels} == compiled_kernels.keys()
         for kernel in image.kernels:
             other = compiled_kernels[kernel.name]
-            assert [(p.offset, p.size) for p in kernel.params] == [
-                (p.offset, p.size) for p in other.params
+            assert [(p.offset, p.size) for p in kernel.parameters] == [
+                (p.offset, p.size) for p in other.parameters
             ]
             assert kernel.max_threads == other.max_threads
             assert kernel.cluster == other.cluster
@@ -119,11 +119,11 @@ def test_offsets_follow_alignment():
 
 def test_mangled_names_tell_more():
     kernel = one(".visible .entry _Z1kPfjx(.param .u64 a, .param .u32 b, .param .u64 c) {}")
-    assert [p.type for p in kernel.params] == ["float*", "unsigned int", "long long"]
+    assert [p.type for p in kernel.parameters] == ["float*", "unsigned int", "long long"]
     assert kernel.demangled == "k(float*, unsigned int, long long)"
     # A name that does not agree with the parameters is not believed.
     kernel = one(".entry _Z1kPfi(.param .u32 a, .param .f64 b) {}")
-    assert [p.type for p in kernel.params] == [None, "double"]
+    assert [p.type for p in kernel.parameters] == [None, "double"]
 
 
 def test_limits():
@@ -240,4 +240,6 @@ def test_anything_is_an_image_or_an_image_error(text):
     except cl.ImageError:
         return
     for kernel in kernels:
-        assert ptx_param_types(HEADER + text, kernel.name) == tuple(p.type for p in kernel.params)
+        assert ptx_param_types(HEADER + text, kernel.name) == tuple(
+            p.type for p in kernel.parameters
+        )

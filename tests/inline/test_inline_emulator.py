@@ -194,7 +194,7 @@ def test_inspect_reads_the_library(module, directory):
     (library,) = directory.glob("*/emulated-*.so")
     (image,) = cl.inspect(library).images
     assert (image.format, [kernel.name for kernel in image.kernels]) == ("ptx", ["add"])
-    assert [param.type for param in image.kernels[0].params][2:] == ["float", "int"]
+    assert [param.type for param in image.kernels[0].parameters][2:] == ["float", "int"]
 
 
 def test_a_read_past_the_end_is_found(module, directory, tmp_path):

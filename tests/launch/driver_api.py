@@ -369,7 +369,7 @@ def described(data) -> dict:
     """Take the kernels of a real image from what it says of itself."""
     kernels, attributes = {}, {}
     for kernel in cl.Image(data).kernels:
-        kernels[kernel.name] = tuple((one.offset, one.size) for one in kernel.params)
+        kernels[kernel.name] = tuple((one.offset, one.size) for one in kernel.parameters)
         attributes[kernel.name] = {
             STATIC_SHARED: kernel.static_shared or 0, REGISTERS: kernel.registers or 0,
             MAX_THREADS: math.prod(kernel.max_threads or (1024,)),

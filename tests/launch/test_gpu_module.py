@@ -89,7 +89,7 @@ def test_the_driver_lists_the_kernels(gpu, gpu_image):
     assert names == {kernel.name for kernel in gpu_image.kernels}
     for kernel in gpu_image.kernels:
         layout = [(one.offset, one.size) for one in gpu[kernel.name].signature.parameters]
-        assert layout == [(one.offset, one.size) for one in kernel.params]
+        assert layout == [(one.offset, one.size) for one in kernel.parameters]
 
 
 # ---- what is refused

@@ -56,8 +56,8 @@ def main() -> None:
 
     (image,) = cl.inspect(PTX).images
     (kernel,) = image.kernels
-    assert (kernel.name, len(kernel.params)) == ("scale", 3), kernel
-    print(f"inspect   {kernel.name}, {len(kernel.params)} parameters")
+    assert (kernel.name, len(kernel.parameters)) == ("scale", 3), kernel
+    print(f"inspect   {kernel.name}, {len(kernel.parameters)} parameters")
 
     import numpy as np
 

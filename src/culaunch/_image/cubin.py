@@ -224,7 +224,7 @@ class _Builder:
         return KernelInfo(
             name=self.name,
             demangled=demangled,
-            params=params,
+            parameters=params,
             registers=self.registers,
             static_shared=None if self.shared is None else max(0, self.shared - reserved),
             stack=self.stack,

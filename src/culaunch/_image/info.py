@@ -162,7 +162,7 @@ class KernelInfo:
         The name in the image.
     demangled : str
         Its C++ spelling.
-    params : tuple of ParameterInfo
+    parameters : tuple of ParameterInfo
         In order.
     registers : int or None
         Per thread.
@@ -180,13 +180,13 @@ class KernelInfo:
     Examples
     --------
     >>> info = cl.inspect(cl.compile(source, arch="sm_90")).images[0].kernels[0]
-    >>> info.demangled, [parameter.type for parameter in info.params]
+    >>> info.demangled, [parameter.type for parameter in info.parameters]
     ('add', ['float*', 'const float*', 'const float*', 'int'])
     """
 
     name: str
     demangled: str
-    params: tuple[ParameterInfo, ...]
+    parameters: tuple[ParameterInfo, ...]
     registers: int | None = None
     static_shared: int | None = None
     stack: int | None = None
@@ -202,7 +202,7 @@ class KernelInfo:
         return {
             "name": self.name,
             "demangled": self.demangled,
-            "params": [param.to_dict() for param in self.params],
+            "parameters": [param.to_dict() for param in self.parameters],
             "registers": self.registers,
             "static_shared": self.static_shared,
             "stack": self.stack,
@@ -273,7 +273,7 @@ class ParameterInfo:
     Examples
     --------
     >>> kernel = cl.inspect(cl.compile(source, arch="sm_90")).images[0].kernels[0]
-    >>> kernel.params[3].offset, kernel.params[3].size, kernel.params[3].type
+    >>> kernel.parameters[3].offset, kernel.parameters[3].size, kernel.parameters[3].type
     (24, 4, 'int')
     """
 

@@ -61,7 +61,7 @@ def inspect(
     Examples
     --------
     >>> for kernel in cl.inspect(cl.compile(source, arch="sm_90")).images[0].kernels:
-    ...     print(kernel.demangled, [parameter.type for parameter in kernel.params])
+    ...     print(kernel.demangled, [parameter.type for parameter in kernel.parameters])
     add ['float*', 'const float*', 'const float*', 'int']
     """
     checked_flag("kernels", kernels)

@@ -109,7 +109,7 @@ class Ptx:
         return KernelInfo(
             name=name,
             demangled=demangled,
-            params=params,
+            parameters=params,
             max_threads=dims.get(".maxntid"),
             required_threads=dims.get(".reqntid"),
             cluster=dims.get(".reqnctapercluster"),

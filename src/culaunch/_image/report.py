@@ -113,7 +113,7 @@ def _signature(kernel: Any) -> str:
     """Return the C++ spelling; for a name without one, the types or sizes that are known."""
     if kernel.demangled != kernel.name:
         return str(kernel.demangled)
-    params = ", ".join(param.type or _bytes(param.size) for param in kernel.params)
+    params = ", ".join(param.type or _bytes(param.size) for param in kernel.parameters)
     return f"{kernel.name}({params})"
 
 

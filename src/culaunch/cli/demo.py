@@ -107,7 +107,7 @@ class Demo:
         found = {kernel.name: kernel for kernel in cl.inspect(image).images[0].kernels}
         for name in NAMES:
             kernel = found[image.names[name]]
-            types = ", ".join(parameter.type or "?" for parameter in kernel.params)
+            types = ", ".join(parameter.type or "?" for parameter in kernel.parameters)
             # PTX has no registers yet: the driver's compiler, or nobody, allots them.
             cost = "" if kernel.registers is None else f": {kernel.registers} registers"
             self._say("inspect", f"{name}({types}){cost}")

@@ -225,7 +225,7 @@ class CVariant:
             ]  # fmt: skip
             if not found:
                 raise ValueError(f"the image has no kernel {variant.facts.name!r:.80}")
-            layout = [(one.offset, one.size) for one in found[0].params]
+            layout = [(one.offset, one.size) for one in found[0].parameters]
         else:  # checked when the variant was made
             sizes = [*map(size_of, kinds), *[8] * variant.facts.hidden]
             layout = [(0, size) for size in sizes]

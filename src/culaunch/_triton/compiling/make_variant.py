@@ -47,7 +47,7 @@ def make_variant(
     keys = tuple(one.key for one in arguments)
     check_arguments(types, keys)
     # Called only because it refuses: a set that cannot be launched is not made.
-    parameter_sources(types, facts, [(one.offset, one.size) for one in kernels[0].params])
+    parameter_sources(types, facts, [(one.offset, one.size) for one in kernels[0].parameters])
     text = ptx.encode() if isinstance(ptx, str) else ptx
     arch = image.arch[0]
     if only_ptx:
