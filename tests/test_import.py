@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 MEASURE = """
 import __future__, importlib, sys, time, typing  # what the standard library itself brings
 before = set(sys.modules)
@@ -42,10 +44,39 @@ def test_looking_up_names_loads_only_ours_and_the_standard_library():
     assert set(loaded) - set(sys.stdlib_module_names) == {"culaunch"}
 
 
-def test_launching_needs_no_compiler_and_no_emulator():
-    loaded = python("import sys, culaunch; culaunch.load; print(*sys.modules)")
-    strangers = ("_compile", "_emulator", "_embed", "_inline", "_triton", "_elementwise", "cli")
-    assert [name for name in strangers if f"culaunch.{name}" in loaded] == []
+IMAGES = {"_base", "_core", "_errors", "_image"}
+LAUNCH = {*IMAGES, "_launch"}
+FUNCTION = {*LAUNCH, "_farm", "_function"}
+# The rooms that a name loads: a program that only launches loads no compiler and no emulator.
+ROOMS = {
+    "CompileError": {"_errors"},
+    "Image": {"_base", "_errors", "_image"},
+    "inspect": IMAGES,
+    "compile": {*IMAGES, "_cache", "_compile", "_includes"},
+    "link": {*IMAGES, "_cache", "_compile"},
+    "load": LAUNCH,
+    "Graph": {*LAUNCH, "_graph"},
+    "function": FUNCTION,
+    "ship": {
+        *FUNCTION, "ship", "_cache", "_embed", "_export", "_includes", "_inline", "_library",
+        "_ship",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_name_loads_the_rooms_that_it_needs(name):
+    loaded = python(f"import sys, culaunch; culaunch.{name}; print(*sys.modules)")
+    found = {module.split(".")[1] for module in loaded if module.startswith("culaunch.")}
+    assert found == ROOMS[name]
+
+
+def test_compiling_loads_no_remote_cache_and_no_linker():
+    loaded = python("import sys, culaunch; culaunch.compile; print(*sys.modules)")
+    ours = {name.removeprefix("culaunch.") for name in loaded if name.startswith("culaunch.")}
+    assert "_cache.remote.environment" in ours
+    strangers = {"_cache.remote.minisign", "_cache.remote.server", "_compile.linking"}
+    assert ours & {*strangers, "_compile.many", "_compile.nvrtc", "_image.parse"} == set()
 
 
 def test_operators_of_frameworks_need_no_compiler():

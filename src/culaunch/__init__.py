@@ -29,7 +29,8 @@ if TYPE_CHECKING:
         triton,
         tuning,
     )
-    from culaunch._compile import compile, link  # noqa: A004
+    from culaunch._compile.compilation import compile  # noqa: A004
+    from culaunch._compile.linking import link
     from culaunch._errors import (
         CacheWarning,
         CompileError,
@@ -100,7 +101,7 @@ _HOME = {
     "cache": "cache",
     "ceildiv": "_function",
     "check": "_function",
-    "compile": "_compile",
+    "compile": "_compile.compilation",
     "compiling": "compiling",
     "cpp": "cpp",
     "driver": "driver",
@@ -116,7 +117,7 @@ _HOME = {
     "inspect": "_image",
     "kernel": "kernel",
     "launch_if": "_function",
-    "link": "_compile",
+    "link": "_compile.linking",
     "load": "_launch",
     "machine": "machine",
     "managed": "_launch",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import culaunch as cl
-from culaunch._compile import set_current_device_arch
+from culaunch._compile.architectures import set_current_device_arch
 
 sys.path.insert(0, str(Path(__file__).parent))  # for sources
 

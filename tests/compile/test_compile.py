@@ -8,7 +8,7 @@ import pytest
 from sources import PLAIN
 
 import culaunch as cl
-from culaunch._compile import set_current_device_arch
+from culaunch._compile.architectures import set_current_device_arch
 
 
 @pytest.mark.sweep(4)

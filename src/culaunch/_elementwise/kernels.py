@@ -39,7 +39,9 @@ def loaded(source: str, name: str, ordinal: int) -> Kernel:
 
 def make_image(source: str, name: str, arch: str) -> Image:
     """Compile a generated source, through the disk cache."""
-    from culaunch._compile import compile as compile_source  # operators of torch need none
+    from culaunch._compile.compilation import (
+        compile as compile_source,  # operators of torch need none
+    )
 
     return compile_source(source, arch=arch, name=f"{name}.cu")
 

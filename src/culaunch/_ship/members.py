@@ -58,7 +58,7 @@ class Members:
         if not further:
             image: Image = module.image
             return image
-        from culaunch._compile import fatbin
+        from culaunch._compile.fatbins import fatbin
 
         return fatbin([module.image, *further])
 
