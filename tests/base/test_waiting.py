@@ -84,3 +84,42 @@ def test_a_build_names_its_compiler(tmp_path):
     text = shown_on_a_terminal([sys.executable, "-c", program])
     assert "building twice: " in text
     assert " compiles it, " in text
+
+
+LINK = """
+import culaunch as cl
+from culaunch._base import waiting
+parts = [cl.compile(f'extern "C" __global__ void f{i}(int* x) {{ *x += {i}; }}', arch="sm_80",
+                    lto=True) for i in range(2)]
+waiting.DELAY, waiting._EVERY = 0.001, 0.001
+cl.link(parts, arch=["sm_80", "sm_90"], cache=False)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("cuda.bindings")
+def test_linking_counts_its_architectures():
+    text = shown_on_a_terminal([sys.executable, "-c", LINK], CULAUNCH_DRIVER="")
+    assert "linking 2 images for sm_80 (1 of 2), 0 s" in text
+    assert "linking 2 images for sm_90 (2 of 2), " in text
+    assert text.endswith("\r\x1b[K")
+
+
+PACKAGE = """
+import culaunch as cl
+from culaunch._base import waiting
+waiting.DELAY, waiting._EVERY = 0.001, 0.001
+@cl.function
+def twice(n: int): return n * 2
+twice(3)
+cl.save([twice], FOLDER + "/a.culib")
+cl.package(FOLDER + "/a.culib", name="my-kernels", version="1.0", output=FOLDER, with_culaunch=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_package_names_its_wheels(tmp_path):
+    program = PACKAGE.replace("FOLDER", repr(os.fspath(tmp_path)))
+    text = shown_on_a_terminal([sys.executable, "-c", program], CULAUNCH_DRIVER="emulator")
+    assert "packaging my-kernels 1.0: the wheel of culaunch, 0 s" in text, text
+    assert len(list(tmp_path.glob("*.whl"))) == 2

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import culaunch as cl
+import culaunch.elementwise as ew
 from culaunch._base.other_words import DONE_BY_OTHERS
 
 SOURCE = 'extern "C" __global__ void one(float* x) { *x = 1; }'
@@ -64,6 +65,23 @@ def test_names_that_frameworks_have(x):
             with pytest.raises(AttributeError) as caught:
                 getattr(value, name)
             assert str(caught.value).endswith(f" has no attribute {name!r}: {advice}")
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "mean", "argmin", "all"])
+def test_reductions_are_those_of_fused_functions(x, name):
+    with pytest.raises(
+        AttributeError, match=rf"fused function, with culaunch\.elementwise\.{name};"
+    ):
+        getattr(x, name)
+    reduce = getattr(ew, name)
+    fused = ew.fuse(lambda v: reduce(v))
+    assert fused(x).numpy() == getattr(np, name)(x.numpy())
+
+
+def test_each_kind_of_kernel_of_cupy_has_a_hint():
+    for theirs in ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel"):
+        with pytest.raises(AttributeError, match=": here it is culaunch"):
+            getattr(cl, theirs)
 
 
 @pytest.mark.needs("torch")

@@ -16,6 +16,7 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
             ("RawModule", "SourceModule", "Program"), "culaunch.load(culaunch.compile(source))"
         ),
         **dict.fromkeys(("ElementwiseKernel", "ufunc"), "culaunch.elementwise.kernel(...)"),
+        "ReductionKernel": "culaunch.elementwise.ReductionKernel(...)",
         **dict.fromkeys(("fuse", "vectorize"), "culaunch.elementwise.fuse(function)"),
         **dict.fromkeys(("arange", "array", "asarray", "full", "ones", "to_gpu"),
                         "culaunch.to_device(numpy_array)"),
@@ -88,14 +89,14 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
 _POOL = "culaunch has no memory pool; use the framework's allocator, or cuda.core"
 _RANDOM = "culaunch has no random numbers; use torch.rand, cupy.random or jax.random"
 _MATRICES = "culaunch has no matrix products; use torch.matmul, or CUTLASS in a kernel"
-_REDUCTIONS = (
-    "culaunch has no reductions of arrays; a framework's array over the same memory has them, as "
-    "in torch.from_dlpack(array).{name}()"
-)
-_REDUCING = (
-    "all", "any", "argmax", "argmin", "argsort", "cumsum", "max", "mean", "min", "prod", "sort",
-    "std", "sum", "var",
-)  # fmt: skip
+_OVER = "a framework's array over the same memory has it, as in torch.from_dlpack(array).{name}()"
+_REDUCTION = "reduce in a fused function, with culaunch.elementwise.{name}; or " + _OVER
+_REDUCTIONS = {
+    **{name: _REDUCTION.format(name=name) for name in (
+        "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "var",
+    )},
+    **{name: _OVER.format(name=name) for name in ("argsort", "cumsum", "sort")},
+}  # fmt: skip
 DONE_BY_OTHERS: dict[str, dict[str, str]] = {
     "culaunch": {
         **dict.fromkeys(
@@ -104,11 +105,11 @@ DONE_BY_OTHERS: dict[str, dict[str, str]] = {
         ),
         **dict.fromkeys(("curand", "rand", "randn", "random"), _RANDOM),
         **dict.fromkeys(("dot", "einsum", "linalg", "matmul"), _MATRICES),
-        **{name: _REDUCTIONS.format(name=name) for name in _REDUCING},
+        **_REDUCTIONS,
     },
     "DeviceArray": {
         **dict.fromkeys(("dot", "matmul"), _MATRICES),
-        **{name: _REDUCTIONS.format(name=name) for name in _REDUCING},
+        **_REDUCTIONS,
         **dict.fromkeys(
             ("T", "mT", "transpose", "swapaxes", "permute", "astype"),
             "a DeviceArray is memory in C order; a framework's array over it does this, as in "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_flag, checked_path
 from culaunch._base.elf import EM_CUDA, MAGIC
 from culaunch._base.values import spell
+from culaunch._base.waiting import waiting
 from culaunch._cache.default import checked_cache
 from culaunch._compile.architectures import arch_number, resolve_arch, with_ptx
 from culaunch._compile.backend import Compiled
@@ -120,7 +121,11 @@ def link(
     signatures = {kernel: types for image in merged for kernel, types in image.signatures.items()}
 
     def make() -> Image:
-        parts = [_link_one(inputs, one, options) for one in archs]
+        what, parts = f"linking {len(inputs)} image{'s' * (len(inputs) > 1)}", []
+        with waiting(what) as show:
+            for number, one in enumerate(archs, 1):
+                show(f"{what} for {one} ({number} of {len(archs)})")
+                parts.append(_link_one(inputs, one, options))
         if len(parts) == 1:
             data = parts[0].data
         else:

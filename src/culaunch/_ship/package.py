@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_flag, checked_path, checked_text
 from culaunch._base.outputs import write_output
+from culaunch._base.waiting import waiting
 from culaunch._core import __version__
 from culaunch._function import opcodes as oc
 from culaunch._ship.library import Library
@@ -153,11 +154,12 @@ def package(
     # The file itself, byte by byte: its digests stay good.
     with open(lib.source, "rb") as file:
         data = file.read()
-    wheel = wheel_bytes(metadata, _files(module, version, lib, data))
     path = os.path.join(checked_path("output", output), wheel_name(metadata))
-    write_output(path, wheel)
-    if with_culaunch:
-        write_own_wheel(os.fspath(output))
+    with waiting(f"packaging {name} {version}") as show:
+        write_output(path, wheel_bytes(metadata, _files(module, version, lib, data)))
+        if with_culaunch:
+            show(f"packaging {name} {version}: the wheel of culaunch")
+            write_own_wheel(os.fspath(output))
     return path
 
 
