@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from libraries.launches import Ways
-from overhead import parts, shortcuts
+from overhead import launch_parts, shortcuts
 from overhead.bars import Bar
 from overhead.bench import Bench
 from overhead.cases import COUNTS, ELEMENTS, GRID, Case
@@ -147,7 +147,7 @@ class Kernels:
     def least(self, case: Case) -> Burst:
         """Do likewise, with what no launch from Python can do without."""
         function, params, block = self._in_c(case)
-        return parts.least(self.bench, case, function, params, block)
+        return launch_parts.least(self.bench, case, function, params, block)
 
     def _in_c(self, case: Case) -> tuple[ctypes.c_void_p, Any, int]:
         from culaunch.triton import native
@@ -342,7 +342,7 @@ def bars(found: dict[tuple[str, str], float], loading: float | None, host_only: 
         pairs = zip(values, bases, strict=True)
         return slope(list(COUNTS), [(a or 0) - (b or 0) for a, b in pairs])
 
-    exchange = found.get((parts.EXCHANGE, FIVE.key))
+    exchange = found.get((launch_parts.EXCHANGE, FIVE.key))
     tensor = slope_of(TENSORS, C_LOOP)
     over = None if exchange is None or tensor is None else tensor - exchange
     # Between launches, as here, the exchange function takes longer than in a loop of its own: both.
@@ -388,10 +388,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 continue
             trials.append(Trial(name, case.key, burst))
     try:
-        burst, _ = parts.exchange(bench)(FIVE)
-        trials.append(Trial(parts.EXCHANGE, FIVE.key, burst))
+        burst, _ = launch_parts.exchange(bench)(FIVE)
+        trials.append(Trial(launch_parts.EXCHANGE, FIVE.key, burst))
     except Exception as error:  # noqa: BLE001
-        missing.append((parts.EXCHANGE, FIVE.key, f"{type(error).__name__}: {error}"))
+        missing.append((launch_parts.EXCHANGE, FIVE.key, f"{type(error).__name__}: {error}"))
     for trial, reason in run(trials, plan, bench.synchronize):
         missing.append((trial.contender, trial.case, reason))
     found = {(trial.contender, trial.case): trial.median for trial in trials if trial.samples}

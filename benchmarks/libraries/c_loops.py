@@ -10,7 +10,7 @@ import ctypes
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from overhead import parts
+from overhead import launch_parts
 from overhead.bench import Bench
 from overhead.cases import Case
 from overhead.timing import Trial, run
@@ -64,7 +64,9 @@ def measure(
         params = (ctypes.c_void_p * len(slots))(*(ctypes.addressof(slot) for slot in slots))
         kept.append(slots)
         case = Case(str(shapes.index(shape)), tensors, ints, floats)
-        trials.append(Trial("C loop", case.key, parts.least(bench, case, function, params, 128)))
+        trials.append(
+            Trial("C loop", case.key, launch_parts.least(bench, case, function, params, 128))
+        )
     trials += [Trial("native", str(i), burst) for i, burst in bursts.items()]
     run(trials, plan, bench.synchronize)
     medians = {(one.contender, int(one.case)): one.median for one in trials if one.samples}

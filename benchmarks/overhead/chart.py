@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from overhead.cases import CASES, MAIN
-from overhead.parts import PARTS
+from overhead.launch_parts import PARTS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from overhead.bars import Bar, bars, breakdown, costs, medians
 from overhead.cases import BLOCK, CASES, GRID, MAIN, SLOPE_CASES
 from overhead.cost_names import COST_NAMES
-from overhead.parts import PARTS
+from overhead.launch_parts import PARTS
 
 if TYPE_CHECKING:
     from overhead.timing import Plan, Trial

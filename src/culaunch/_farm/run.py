@@ -7,8 +7,8 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
+from culaunch._farm.in_flight import TasksInFlight
 from culaunch._farm.message import Failed, Made
-from culaunch._farm.on_the_way import OnTheWay
 from culaunch._farm.progress import metered
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def run_all(
         The exception of a task, with its label.
     """
     answers: list[Made | Failed | None] = [None] * len(tasks)
-    run = OnTheWay(tasks, executor, is_here=shares_memory(executor), stops=not return_exceptions)
+    run = TasksInFlight(
+        tasks, executor, is_here=shares_memory(executor), stops=not return_exceptions
+    )
     try:
         with metered(progress, len(tasks)) as meter:
             # As they end, in any order; the answers stand in the order of the requests.

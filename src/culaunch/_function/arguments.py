@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._core import argument_rules
 from culaunch._function import opcodes as oc
+from culaunch._function.argument_classes import STRUCTURES, argument_class
 from culaunch._function.arithmetic import as_float, as_int
 from culaunch._function.array import StandIn
 from culaunch._function.effects import Constant, Parameter
-from culaunch._function.given import STRUCTURES, given_of
 from culaunch._function.limits import fits_float
 from culaunch._function.numbers import SymBool, SymFloat
 from culaunch._function.pointers import Pointer
@@ -53,7 +53,7 @@ class Argument:
         """Return which row of a launch's rules it is of, where its parameter takes that."""
         # The same rows, in the same order, as in the extension (`argument_rules`): what a trace
         # accepts a launch accepts, and what it refuses is refused in the same words.
-        given = given_of(self.value)
+        given = argument_class(self.value)
         size = self.parameter.size
         if given is None:
             self.refuse("unsupported")
@@ -185,7 +185,7 @@ class RecordedArgument(Argument):
         code = getattr(type(self.value), "_type_", None)
         data = bytes(self.value) if isinstance(code, str) else self.value.tobytes()
         self._require_size(len(data))
-        given = given_of(self.value)
+        given = argument_class(self.value)
         if given == "floating" and self.kind.bits:
             wanted = (self.kind.code, self.kind.bits)
             if wanted != _float_type(self.value):

@@ -10,8 +10,8 @@ from culaunch._core import Graph as CoreGraph
 from culaunch._core import GraphNode, take_child, take_empty, take_host
 from culaunch._graph.arguments import with_names
 from culaunch._graph.drawing import dot_of, svg_of
+from culaunch._graph.foreign_graphs import Capture, handle_of
 from culaunch._graph.memory import copy_between, fill_array
-from culaunch._graph.others import Capture, handle_of
 from culaunch._launch.driver import current_driver
 from culaunch._launch.event import Event
 

@@ -9,8 +9,8 @@ from culaunch._core import DeviceArray as CoreDeviceArray
 from culaunch._core import array_info
 from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.host_memory import bytes_of, host_array
-from culaunch._launch.inside import copy_from, copy_to, driver_of, ordinal_of
 from culaunch._launch.numpy_dtypes import unpacked
+from culaunch._launch.private_members import copy_from, copy_to, driver_of, ordinal_of
 from culaunch._launch.stream_handle import stream_or_current
 from culaunch._launch.strides import is_dense
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from culaunch._base.cuda import FunctionAttribute
 from culaunch._core import Kernel as CoreKernel
 from culaunch._launch.driver import device_ordinal
-from culaunch._launch.inside import core_of
 from culaunch._launch.kernel_use import KernelAttributes, Occupancy
 from culaunch._launch.launch_options import are_options, refuse_options, takes_options
 from culaunch._launch.other_launches import instead_of_a_call, not_subscripted
+from culaunch._launch.private_members import core_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,8 +12,8 @@ from culaunch._launch.device_array import DeviceArray, over
 from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.host_memory import bytes_of, host_array, over_host
-from culaunch._launch.inside import copy_from
 from culaunch._launch.numpy_dtypes import checked_dtype, checked_shape, unpacked
+from culaunch._launch.private_members import copy_from
 from culaunch._launch.stream_handle import stream_or_current
 
 if TYPE_CHECKING:

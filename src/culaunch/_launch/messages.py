@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._base.values import show, type_name
 from culaunch._launch.dlpack import DeviceType, TypeCode, memory_name
-from culaunch._launch.inside import core_of, stream_device
 from culaunch._launch.parameter_type import TypeClass
+from culaunch._launch.private_members import core_of, stream_device
 from culaunch._launch.signature import kind_of
 
 if TYPE_CHECKING:

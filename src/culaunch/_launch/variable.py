@@ -11,8 +11,8 @@ from culaunch._base.values import spell
 from culaunch._core import array_info
 from culaunch._launch.copies import fill_bytes, is_on_device
 from culaunch._launch.device_array import DeviceArray, over
-from culaunch._launch.inside import driver_of
 from culaunch._launch.numpy_dtypes import as_dtype, checked_dtype, filled_in
+from culaunch._launch.private_members import driver_of
 from culaunch._launch.stream_handle import stream_or_current
 from culaunch._launch.strides import is_dense
 

@@ -13,9 +13,9 @@ from culaunch._errors import CulaunchError
 from culaunch._function import Function
 from culaunch._function.encode import encode
 from culaunch._launch import Kernel
-from culaunch._launch.inside import is_configured
+from culaunch._launch.private_members import is_configured
 from culaunch._library import SUFFIX
-from culaunch._ship.given_kernels import GivenKernel
+from culaunch._ship.kernels_to_save import GivenKernel
 from culaunch._ship.save import saved_bytes
 
 if TYPE_CHECKING:

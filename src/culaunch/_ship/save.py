@@ -20,9 +20,9 @@ from culaunch._image import Image
 from culaunch._launch import Module
 from culaunch._library import library_bytes
 from culaunch._ship import entry as rules
-from culaunch._ship.again import entry_of
 from culaunch._ship.annotation import write_annotation
-from culaunch._ship.given_kernels import checked_kernels, write_kernels
+from culaunch._ship.copied_entry import entry_of
+from culaunch._ship.kernels_to_save import checked_kernels, write_kernels
 from culaunch._ship.kinds import write_kind
 from culaunch._ship.loaded import LoadedFunction
 from culaunch._ship.members import Members

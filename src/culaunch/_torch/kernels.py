@@ -16,7 +16,7 @@ from culaunch._launch.torch_tensor import has_tangent
 from culaunch._torch.package import torch_package
 from culaunch._torch.tracked import no_gradient, no_tangent, tensors_of
 from culaunch._torch.transforms import transformed
-from culaunch._torch.written import written_tensors
+from culaunch._torch.written_tensors import written_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._torch.package import torch_package
 from culaunch._torch.tracked import call_tracked, no_gradient, no_tangent, tensors_of
-from culaunch._torch.written import written_tensors
+from culaunch._torch.written_tensors import written_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,10 @@ from culaunch._base.checks import checked_flag, checked_list, checked_number
 from culaunch._base.values import fits, spell
 from culaunch._launch import Device, driver_name
 from culaunch._tune.candidate import caller_of
+from culaunch._tune.compile_on_executor import compile_on_executor
 from culaunch._tune.configs import checked_configs, digest_of
 from culaunch._tune.contest import Contest
 from culaunch._tune.count import Count
-from culaunch._tune.elsewhere import compile_elsewhere
 from culaunch._tune.table import TunedConfigs
 from culaunch._tune.tuning import Trial, Tuning
 
@@ -134,7 +134,7 @@ def tune(
         return known
     is_emulated = driver_name() == "emulator"
     if executor is not None:
-        compile_elsewhere(target, tried, given, executor)
+        compile_on_executor(target, tried, given, executor)
     trials = [Trial(config) for config in tried]
     tuning = Tuning(call.name, device, values, digest, trials, is_emulated=is_emulated)
     if table is not None and not again:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.fork_lock import ForkLock
 from culaunch._cache.remote.minisign import SUFFIX, SignatureError, verify_any
 from culaunch._cache.remote.place import Place, shown
-from culaunch._cache.remote.within import within
+from culaunch._cache.remote.time_limit import with_time_limit
 from culaunch._cache.remote.writer import Writer
 from culaunch._errors import CacheWarning
 
@@ -138,7 +138,7 @@ class Server:
             place.write(name, data)
 
         try:
-            within(self._timeout, write)
+            with_time_limit(self._timeout, write)
             return True
         except (PermissionError, NotImplementedError) as error:
             if self._is_only_read != os.getpid():
@@ -154,7 +154,7 @@ class Server:
             return None
         try:
             # No client of fsspec keeps a time limit in all of its steps.
-            return within(self._timeout * patience, operation)
+            return with_time_limit(self._timeout * patience, operation)
         except FileNotFoundError:
             return None
         except SignatureError as error:

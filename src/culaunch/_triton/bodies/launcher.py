@@ -13,8 +13,8 @@ from culaunch._core import TritonLauncher
 from culaunch._launch.recording import RECORDERS
 from culaunch._triton.bodies.arguments import BodyArguments
 from culaunch._triton.bodies.variant_launch import VariantLaunch
-from culaunch._triton.calls.inside import names_of
 from culaunch._triton.calls.messages import raise_binding
+from culaunch._triton.calls.private_members import names_of
 
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.bodies.numbers import pin_shape, pinned, plain
 from culaunch._triton.calls.choice import Choice, split_settings
-from culaunch._triton.calls.inside import call, driver_of, names_of
+from culaunch._triton.calls.private_members import call, driver_of, names_of
 from culaunch._triton.decorators.decision import NotMeasured
 from culaunch._triton.reads.shapes import ShapePart
 from culaunch._triton.upstream.target import compiling_for

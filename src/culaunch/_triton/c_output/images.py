@@ -59,13 +59,13 @@ class CImages:
 
     def object_file(self, machine: str | None) -> bytes:
         """Return the object file, for a processor: this machine's where None is given."""
-        from culaunch._embed.several import embed_several
+        from culaunch._embed.named_images import embed_named_images
 
         images = {
             name.removeprefix(_PREFIX): self._kernels.read(member)
             for member, name in self._names.items()
         }
-        return embed_several(images, machine)
+        return embed_named_images(images, machine)
 
 
 def _member(variant: SavedVariant) -> str:

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from culaunch._base.values import show
 from culaunch._launch.dlpack import memory_name
-from culaunch._triton.calls.inside import driver_of, names_of
+from culaunch._triton.calls.private_members import driver_of, names_of
 
 
 def raise_binding(dispatcher: Any, what: str, name: str | None, count: int) -> NoReturn:

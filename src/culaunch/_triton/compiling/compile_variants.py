@@ -58,7 +58,7 @@ def compile_variants(
         raise ValueError(f"{module}.{name} is another kernel than the one to compile")
     tasks = [
         Task(
-            _compile_elsewhere,
+            _compile_on_executor,
             {"module": module, "name": name, "request": one},
             f"variant {index} of {name} for {one.arch}",
         )
@@ -75,7 +75,7 @@ def _compile(function: Any, one: VariantRequest, members: dict[str, bytes]) -> S
     return compile_variant(function, one.arguments, one.arch, one.options, one.keep_ptx, members)
 
 
-def _compile_elsewhere(
+def _compile_on_executor(
     module: str, name: str, request: VariantRequest
 ) -> tuple[SavedVariant, dict[str, bytes]]:
     """Compile a variant in a worker; the result contains only this variant's images."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import FunctionAttribute
 from culaunch._image import Image
-from culaunch._launch.inside import kernel_attribute
+from culaunch._launch.private_members import kernel_attribute
 from culaunch._triton.calls.object_kinds import TensorStandIn, type_in_language, type_name
 from culaunch._triton.tensor_descriptor import TensorDescriptor
 from culaunch._triton.upstream.compiler_digest import known_compiler

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-def embed_several(images: Mapping[str, bytes], machine: str | None = None) -> bytes:
+def embed_named_images(images: Mapping[str, bytes], machine: str | None = None) -> bytes:
     """Return an object file that defines ``culaunch_image_<name>``, hidden, for each image.
 
     Parameters

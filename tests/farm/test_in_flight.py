@@ -9,7 +9,7 @@ import time
 import pytest
 
 import culaunch as cl
-from culaunch._farm import on_the_way
+from culaunch._farm import in_flight
 from culaunch._farm.message import Failed, Made, Message, NotBegun
 from culaunch._farm.run import run_all
 from culaunch._farm.task import Shared, Task
@@ -158,8 +158,8 @@ def double_and(number, text):
 
 def test_more_is_sent_while_nobody_answers(monkeypatch):
     """Thousands of workers with long work must not wait for the answers of the first eight."""
-    monkeypatch.setattr(on_the_way, "_PATIENCE", 0.01)
-    monkeypatch.setattr(on_the_way, "_PATIENCE_AT_FIRST", 0.02)
+    monkeypatch.setattr(in_flight, "_PATIENCE", 0.01)
+    monkeypatch.setattr(in_flight, "_PATIENCE_AT_FIRST", 0.02)
     all_there = threading.Event()
     futures = []
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from culaunch._tune.configs import Config
 
 
-def compile_elsewhere(
+def compile_on_executor(
     target: Any,
     configs: Sequence[Config],
     arguments: tuple[Any, ...],

@@ -1,4 +1,4 @@
-"""A time limit for what knows none."""
+"""A time limit for operations that have none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def within(seconds: float, operation: Callable[[], Any]) -> Any:
+def with_time_limit(seconds: float, operation: Callable[[], Any]) -> Any:
     """Run an operation in a thread; return its result or raise its exception.
 
     An operation that takes too long continues, and nobody waits for it. The end of the process does

@@ -24,7 +24,7 @@ _NUMPY = {
 STRUCTURES = (ctypes.Structure, ctypes.Union, ctypes.Array)
 
 
-def given_of(value: Any) -> str | None:
+def argument_class(value: Any) -> str | None:
     """Return which row of a launch's rules an object is of, as the extension has them."""
     kind = type(value)
     # The exact types first, as in the extension: nearly every argument is one of these, or an

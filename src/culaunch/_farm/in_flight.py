@@ -43,7 +43,7 @@ _LEAST_SECONDS = 0.005
 _LOOK = 0.2
 
 
-class OnTheWay:
+class TasksInFlight:
     """Tasks that are sent and answered.
 
     Parameters
