@@ -154,7 +154,7 @@ class IncludeWalk {
     if (is_quoted) {
       const std::string beside = DirectoryOf(includer.where);
       const std::string place = includer.in_memory ? JoinPath(search_.working, beside) : beside;
-      AddOnDisk(JoinPath(place, name), includer.is_system, &found);
+      AddOnDisk(UpFrom(place, name), includer.is_system, &found);
       for (const std::string& directory : search_.quoted_dirs) {
         if (!found.empty() && !also_behind) return found;
         AddOnDisk(JoinPath(directory, name), search_.own.count(directory) != 0, &found);
@@ -170,6 +170,26 @@ class IncludeWalk {
       AddOnDisk(JoinPath(directory, name), true, &found);
     }
     return found;
+  }
+
+  // The path of a name beside a file. "../" leaves a directory again that is no link: two headers
+  // that include each other that way would otherwise be new files under ever longer paths.
+  std::string UpFrom(std::string directory, std::string_view name) {
+    while (name.substr(0, 3) == "../" && IsPlainDirectory(directory)) {
+      directory = DirectoryOf(directory);
+      name.remove_prefix(3);
+    }
+    return JoinPath(directory, name);
+  }
+
+  // Whether ".." in a directory is the one that its path names.
+  bool IsPlainDirectory(const std::string& path) {
+    const std::string name = BaseName(path);
+    if (name.empty() || name == "." || name == ".." || DirectoryOf(path).empty()) return false;
+    const auto [known, is_new] = plain_.emplace(path, false);
+    FileStatus status;
+    if (is_new) known->second = lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    return known->second;
   }
 
   void AddInMemory(const std::string& name, std::vector<Node>* found) {
@@ -277,6 +297,7 @@ class IncludeWalk {
   std::vector<std::string> facts_;
   std::unordered_map<std::string, size_t> numbers_;
   std::vector<Node> nodes_;
+  std::unordered_map<std::string, bool> plain_;  // whether a path is a directory and no link
   std::unordered_map<std::string, SharedFile> scanned_;  // in-memory headers
   std::unordered_map<std::string, std::string> memory_;
   std::vector<std::string> memory_order_;
