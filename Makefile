@@ -33,8 +33,10 @@ demo:
 # file in each worker, and each process that a test starts compile the whole package.
 export PYTHONPYCACHEPREFIX = $(CURDIR)/build/bytecode
 export PYTHONDONTWRITEBYTECODE =
+# A worker takes tests in their order, and of the other's when it has done its own: what a file
+# prepares is prepared once.
 PYTEST = mkdir -p build/tests && cd build/tests && CULAUNCH_TEST_INSTALLED=1 PATH="$(BIN):$$PATH" \
-	$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(ORDER) $(abspath $(TESTS))
+	$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) --dist worksteal $(ORDER) $(abspath $(TESTS))
 
 # The quick loop. C++ is looked at where it differs from what will be merged into, which is the
 # last commit where no other branch is known. Caches stay from one run to the next.
@@ -51,7 +53,7 @@ check:
 	PYTHONPATH=src $(BIN)/lint-imports --cache-dir build/import_linter >build/layers.txt || ! cat build/layers.txt
 	{ git diff -z --name-only --diff-filter=d $(BASE) -- $(SOURCES); git ls-files -zo --exclude-standard -- $(SOURCES); } | \
 		xargs -0r $(BIN)/clang-format --dry-run -Werror
-	export CULAUNCH_CACHE_DIR="$(CURDIR)/build/cache" TRITON_CACHE_DIR="$(CURDIR)/build/triton"; $(PYTEST) -q -r fE --dist worksteal -m "$(QUICK)"
+	export CULAUNCH_CACHE_DIR="$(CURDIR)/build/cache" TRITON_CACHE_DIR="$(CURDIR)/build/triton"; $(PYTEST) -q -r fE -m "$(QUICK)"
 
 test:
 	$(PYTHON) tools/environment.py test --for-tests

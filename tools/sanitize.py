@@ -42,8 +42,13 @@ SELECTION = (
     "tests/triton/live/test_native_objects.py",
     "tests/triton/live/test_specialize.py",
 )
+# Of the slow ones, those that are about memory. The others wait for compilers and frameworks, which
+# do not belong to the extension and take many times longer here.
+QUICK = ("-m", "not slow or memory")
 # A worker that a report has ended is not replaced: its tests have failed.
-WORKERS = ("-n", os.environ.get("JOBS", "2"), "--max-worker-restart", "0")
+WORKERS = (
+    "-n", os.environ.get("JOBS", "2"), "--dist", "worksteal", "--max-worker-restart", "0",
+)  # fmt: skip
 
 
 def main() -> int:
@@ -51,7 +56,13 @@ def main() -> int:
     compiler = os.environ.get("CXX", "g++")
     build(compiler)
     lay_over()
-    arguments = sys.argv[1:] or [*(str(ROOT / one) for one in SELECTION), "-x", "-q", *WORKERS]
+    arguments = sys.argv[1:] or [
+        *(str(ROOT / one) for one in SELECTION),
+        "-x",
+        "-q",
+        *QUICK,
+        *WORKERS,
+    ]
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"),
                "--rootdir", str(ROOT), "-p", "no:cacheprovider", *arguments]  # fmt: skip
     folder = BUILD / "run"

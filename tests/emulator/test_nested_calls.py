@@ -51,6 +51,7 @@ def add():
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_a_launch_within_a_launch(add, slow):
     import torch
 
@@ -62,6 +63,7 @@ def test_a_launch_within_a_launch(add, slow):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_an_elementwise_call_within_one(slow):
     import torch
 
@@ -75,6 +77,7 @@ def test_an_elementwise_call_within_one(slow):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_an_array_that_changes_while_another_is_read(slow):
     """What a call read of it before stays: it has six dimensions, which torch keeps apart."""
     import torch

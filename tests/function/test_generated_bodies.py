@@ -95,9 +95,9 @@ def compare(where, source, call, found, wanted):
 class Check:
     """Runs bodies and counts what they did."""
 
-    def __init__(self, *, saves=8, exports=0):
+    def __init__(self, *, saves=8, every_order=False):
         self.counts = collections.Counter()
-        self.saves, self.exports = saves, exports
+        self.saves, self.every_order = saves, every_order
 
     def body(self, seed):
         body, source = made(seed)
@@ -108,7 +108,8 @@ class Check:
         self.counts["bodies"] += 1
         self.counts.update(kind for kind, _ in wanted)
         orders = list(itertools.permutations(range(len(calls))))
-        for order in orders:
+        # Half of them, by turns: each call is the first once, which decides most.
+        for order in orders if self.every_order else orders[seed % 2 :: 2]:
             function = cl.function(body)
             for i in (*order, *order):
                 found = outcome(function, *calls[i])
@@ -231,7 +232,7 @@ def test_a_mutant_of_the_recorder_is_found(emulated, monkeypatch, name):
 if __name__ == "__main__":
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     failures = 0
-    check, start = Check(saves=50), time.monotonic()
+    check, start = Check(saves=50, every_order=True), time.monotonic()
     for seed in range(first, first + count):
         if seed % 1000 == 0:
             print(dict(check.counts), f"{time.monotonic() - start:.0f} s, next {seed}", flush=True)

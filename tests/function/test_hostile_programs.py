@@ -121,6 +121,7 @@ def test_mutants(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_many_mutants(monkeypatch):
     check_mutants(monkeypatch, 2, 200_000)
 

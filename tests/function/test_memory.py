@@ -92,6 +92,7 @@ def test_an_empty_output(host_driver, framework):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_views_keep_their_array(host_driver, framework):
     """A view of a new array, and one of an argument, are the framework's, and keep the memory."""

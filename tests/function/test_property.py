@@ -186,6 +186,7 @@ calls = st.tuples(numbers, numbers, floats, floats, st.integers(0, 5), st.intege
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 @hypothesis.settings(max_examples=150)
 @hypothesis.given(tree=trees, given=st.lists(calls, min_size=1, max_size=5))
 def test_arithmetic_and_branches(tree, given):

@@ -116,6 +116,7 @@ def test_agrees_with_cppfilt():
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 @pytest.mark.needs("c++filt")
 def test_agrees_with_cppfilt_on_a_large_library(libcurand):
     names = sorted({k.name for image in cl.inspect(libcurand).images for k in image.kernels})

@@ -341,6 +341,7 @@ SPELLINGS = [
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 @SHARED
 @given(data=st.data())
 def test_no_list_of_arguments_does_worse_than_raise(host_driver, data):

@@ -46,6 +46,7 @@ def test_into_an_array_and_out_of_it(culaunch_driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_parts_share_the_memory(twice):
     array = cl.to_device(np.arange(24, dtype="f4").reshape(6, 4))
     assert len(array) == 6
@@ -124,6 +125,7 @@ def test_in_a_stream(twice):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_pinned_memory_lives_as_long_as_its_views(culaunch_driver):
     view = cl.pinned((4, 5), "i2")[2:, ::2]
     gc.collect()

@@ -80,6 +80,7 @@ def test_copies_run_in_the_stream_that_is_given(driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_memory_is_freed_on_its_device(driver):
     array = cl.empty(1000, "f8", device=1)
     assert len(driver.memory) == 1
@@ -94,6 +95,7 @@ def test_memory_is_freed_on_its_device(driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_many_arrays_come_and_go(driver):
     driver.recording = False
     for i in range(3000):
@@ -135,6 +137,7 @@ def test_what_no_kernel_computes_with(driver, dtype):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_a_copy_that_fails(driver):
     driver.fail("cuMemcpyHtoDAsync", 700)
     with pytest.raises(cl.DriverError, match="copying to the device failed: CUDA_ERROR_ILLEGAL"):
@@ -151,6 +154,7 @@ def test_a_copy_that_fails(driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_dlpack_on_the_host(host_driver):
     array = cl.to_device(np.arange(6, dtype="f4").reshape(2, 3))
     assert array.__dlpack_device__() == (1, 0)
@@ -168,6 +172,7 @@ def test_dlpack_on_the_host(host_driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 @pytest.mark.needs("torch")
 def test_torch_takes_it(host_driver):
     import torch
@@ -185,6 +190,7 @@ def test_torch_takes_it(host_driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_capsules_that_nobody_takes_free_what_they_hold(host_driver):
     for version in (None, (0, 8), (1, 0), (1, 1), (2, 0)):
         array = cl.to_device(np.ones(3))
@@ -223,6 +229,7 @@ def test_the_cuda_array_interface(driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_exports_and_launches_in_a_loop(host_driver):
     host_driver.recording = False
     array = cl.to_device(np.ones(3))

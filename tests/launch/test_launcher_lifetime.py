@@ -21,6 +21,7 @@ GIL_IS_HELD = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).va
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_a_launcher_keeps_its_kernel_and_module(driver):
     launcher = driver.kernel(4)[1, 1]
     gc.collect()
@@ -29,6 +30,7 @@ def test_a_launcher_keeps_its_kernel_and_module(driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_kernels_and_launchers_are_collected(driver):
     kernel = driver.kernel(4)
     for i in range(20):
@@ -43,6 +45,7 @@ def test_kernels_and_launchers_are_collected(driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_a_launcher_keeps_its_stream(driver):
     class Owner:
         def __init__(self, handle):
@@ -90,6 +93,7 @@ def test_launches_leak_no_references(driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs procfs")
 def test_many_launches_take_no_memory(install):
     driver = install(instead={"cuLaunchKernelEx": GIL_IS_HELD})

@@ -128,6 +128,7 @@ def test_a_library_of_the_host_is_refused(driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 @SHARED
 @given(data=st.data())
 def test_damaged_images_raise(driver, compiled, data):
@@ -220,6 +221,7 @@ def test_a_with_block_unloads(driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_nothing_else_unloads(driver):
     for _ in range(3):
         cl.load(driver.image({"k": ()}))["k"][1, 1]()

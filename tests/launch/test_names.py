@@ -61,6 +61,7 @@ def test_names_that_differ(driver, one, other):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=60))
 def test_any_text_is_a_name(driver, text):

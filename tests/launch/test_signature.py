@@ -134,6 +134,7 @@ def test_signatures_that_people_write(text, types):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 @given(st.text(max_size=40))
 def test_any_text_is_a_signature_or_an_error(text):
     for layout in ((), ((0, 4),), ((0, 8), (8, 4))):

@@ -180,6 +180,7 @@ def test_a_stream(driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_a_stream_is_destroyed_with_its_last_user(driver):
     stream = cl.Stream()
     handle = stream.handle

@@ -102,6 +102,7 @@ def test_the_descriptors(driver):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_a_texture_keeps_the_memory_of_its_surface(driver):
     surface = cl.arguments.Surface(np.zeros((2, 3, 4), "u4"), device=1)
     assert struct.unpack_from("QQQIII", driver.descriptors[0]) == (4, 3, 2, 3, 1, 2)
@@ -141,6 +142,7 @@ def test_what_is_no_texture(driver, array, options, message):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_what_fails_leaves_nothing(driver):
     for function in ("cuMemcpy3DAsync", "cuTexObjectCreate"):
         driver.fail(function, 1)

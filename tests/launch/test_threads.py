@@ -47,6 +47,7 @@ def run_threads(work, count=8):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_one_launcher_in_many_threads(driver):
     kernel = driver.kernel(8, 4)
     launcher = kernel[1, 1]

@@ -76,6 +76,7 @@ def test_python_serves_where_the_native_dispatch_is_missing(
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_a_fused_function_is_an_operator(name, torch):
     import culaunch.elementwise as ew
 

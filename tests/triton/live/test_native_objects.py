@@ -84,6 +84,7 @@ TUNED_WITH_HOOK = """
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 @pytest.mark.usefixtures("frees_kernels")
 @pytest.mark.parametrize("text", [WITH_GLOBAL, TUNED_WITH_HOOK], ids=["global", "tuned"])
 def test_a_module_dies_with_its_native_kernel(recorder, module, x, text):
@@ -99,6 +100,7 @@ def test_a_module_dies_with_its_native_kernel(recorder, module, x, text):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_the_collector_counts_a_choice_once(recorder, tutorials):
     """Several parts share what an autotuner chose; the kernel lives on through collections."""
     import torch

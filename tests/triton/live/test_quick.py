@@ -82,6 +82,7 @@ def test_changes_are_noticed_where_python_can(kernel, x):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_random_calls(kernel, recorder, x):
     """Every call as the general path makes it, whatever came before."""
     choose = random.Random(0)
@@ -284,6 +285,7 @@ def test_a_global_is_seen_by_the_next_call(recorder, x, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_a_grid_function_may_call_and_clear(kernel, recorder, x):
     """What was learned goes while a call that uses it is under way."""
 
@@ -300,6 +302,7 @@ def test_a_grid_function_may_call_and_clear(kernel, recorder, x):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_what_was_learned_is_freed(recorder, x):
     import quick_kernels
 
@@ -357,6 +360,7 @@ def test_an_autotuned_call_is_quick(recorder):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_a_grid_function_may_clear_what_was_tuned(recorder):
     import torch
     import tutorials

@@ -81,6 +81,7 @@ def test_a_call_within_a_call_of_the_same_kernel(kernel, recorder, slow_tensor, 
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 @pytest.mark.parametrize("forgets", [False, True])
 def test_what_a_call_uses_is_not_freed_from_within(kernel, recorder, slow_tensor, forgets):
     import torch

@@ -121,6 +121,7 @@ def is_representable(value):
 
 
 @pytest.mark.slow
+@pytest.mark.memory
 def test_random_argument_lists(cases, values):
     rng = random.Random(6)
     compared = refused = 0
