@@ -42,8 +42,8 @@ SELECTION = (
     "tests/triton/live/test_native_objects.py",
     "tests/triton/live/test_specialize.py",
 )
-# Of the slow ones, those that are about memory. The others wait for compilers and frameworks, which
-# do not belong to the extension and take many times longer here.
+# The quick tests, and the slow ones that are about memory. Other slow tests wait for compilers and
+# frameworks, which take many times longer under a sanitizer.
 QUICK = ("-m", "not slow or memory")
 # A worker that a report has ended is not replaced: its tests have failed.
 WORKERS = (

@@ -172,8 +172,8 @@ class IncludeWalk {
     return found;
   }
 
-  // The path of a name beside a file. "../" leaves a directory again that is no link: two headers
-  // that include each other that way would otherwise be new files under ever longer paths.
+  // The path of a name beside a file. A "../" leaves a directory again, unless that is a link.
+  // Headers that include each other this way would else be new files, under ever longer paths.
   std::string UpFrom(std::string directory, std::string_view name) {
     while (name.substr(0, 3) == "../" && IsPlainDirectory(directory)) {
       directory = DirectoryOf(directory);
