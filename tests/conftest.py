@@ -1,11 +1,11 @@
-"""What every test shares: capabilities, and the rule that a skip names the one it misses.
+"""Parts of all tests: capabilities, and the rule that a skip names the missing one.
 
 ``@pytest.mark.slow`` keeps a test of half a second or more out of the quick loop (``make check``),
 and ``@pytest.mark.sweep(8)`` all but every eighth case of a long table.
 ``@pytest.mark.gpu``, ``@pytest.mark.multi_gpu`` and ``@pytest.mark.needs("torch", "nvcc")``
-skip a test with a reason such as ``needs torch``. Any other reason to skip is a failure, and
-so is a skip for a capability that the environment variable ``CULAUNCH_REQUIRE`` (a list with
-commas, such as ``torch,triton``) promises: a test cannot vanish unnoticed.
+skip a test with a reason such as ``needs torch``. Any other reason to skip is a failure. A skip
+for a capability in the environment variable ``CULAUNCH_REQUIRE`` (a list with commas, such as
+``torch,triton``) is a failure, too. So a test cannot vanish unnoticed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-sys.path.insert(0, str(Path(__file__).parent / "shared"))  # what several folders use
+sys.path.insert(0, str(Path(__file__).parent / "shared"))  # shared by several folders
 pytest_plugins = ["culaunch._pytest_plugin"]  # the installed wheel brings it by itself
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = (
@@ -41,7 +41,7 @@ TOOLS = (
 )  # fmt: skip
 # Whole folders that compile C++, build projects or run benchmarks.
 SLOW_ROOMS = {ROOT / "tests" / name for name in ("benchmarks", "cmake", "cpp")}
-DRIVER = os.environ.get("CULAUNCH_DRIVER")  # whoever started this run chose it
+DRIVER = os.environ.get("CULAUNCH_DRIVER")  # the choice for this run
 CUDA_TOOLS = ("compute-sanitizer", "cuobjdump", "nvcc", "nvdisasm")
 
 # Tests share two cores with each other and often with a build: no time limit for one example.
@@ -117,7 +117,7 @@ def reason(capability: str) -> str:
 
 
 def required() -> set[str]:
-    """Read the capabilities that whoever started this run promises to have."""
+    """Read the capabilities that the environment promises for this run."""
     return {name.strip() for name in os.environ.get("CULAUNCH_REQUIRE", "").split(",")} - {""}
 
 
@@ -131,10 +131,9 @@ def has_capability() -> Callable[[str], bool]:
 def processor_time() -> Callable[..., float]:
     """Return what measures a run: ``processor_time(run, times=4)``, in seconds of processor time.
 
-    It is the shortest of some runs. On a machine that is slower than the one for which the limits
-    are written, or that others slow down, the seconds are longer: a fixed piece of work, which
-    takes 5 ms there, is timed before and after. So a limit fails for what culaunch does, and not
-    for what the machine is.
+    It is the shortest of some runs. A fixed piece of work, which takes 5 ms on the machine that
+    the limits are for, is timed before and after. On a slower or busy machine the seconds are
+    scaled by it. So a limit fails because of culaunch, not because of the machine.
     """
 
     def best(run: Callable[[], object], times: int) -> float:
@@ -171,7 +170,7 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def torch() -> Any:
-    """Return torch, which is imported by the tests that use it alone."""
+    """Return torch, which only the tests that use it import."""
     return pytest.importorskip("torch", reason="needs torch")
 
 
@@ -226,7 +225,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Heap:
-    """What has been imported, a framework or two, stays.
+    """Freeze the imported modules, such as frameworks, for the garbage collector.
 
     Tests that collect garbage need not look through it each time, which takes seconds.
     """
@@ -235,7 +234,7 @@ class Heap:
         self._modules = 0
 
     def freeze(self) -> None:
-        """Leave out what is there from now on, where much of it is new."""
+        """Leave out the current objects from now on, if many of them are new."""
         if len(sys.modules) > self._modules + 100:
             gc.collect()
             gc.freeze()

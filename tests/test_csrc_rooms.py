@@ -105,7 +105,7 @@ def circles(arrows):
 
 @pytest.mark.parametrize("path", FILES, ids=unit_of)
 def test_python_is_named_in_the_list_of_upcalls_alone(path):
-    """What the extension calls of Python by its name is in csrc/python/upcalls.h."""
+    """All names of Python that the extension calls are in csrc/python/upcalls.h."""
     if path == UPCALLS:
         return
     text = path.read_text()

@@ -57,7 +57,7 @@ def test_one_rank_alone(tmp_path):
     [pytest.param(1, marks=pytest.mark.gpu), pytest.param(2, marks=pytest.mark.multi_gpu)],
 )
 def test_a_neighbours_memory_is_an_argument(ranks, tmp_path):
-    """With one rank, its own memory as the neighbour's: what needs no second GPU."""
+    """With one rank, its own memory is the neighbor's: this needs no second GPU."""
     said = run(tmp_path, *TORCHRUN, ranks, EXAMPLES / "symmetric_memory.py")
     assert sorted(said.splitlines()) == [
         f"rank {rank}: read 100000 elements of rank {(rank + 1) % ranks}" for rank in range(ranks)

@@ -1,4 +1,4 @@
-"""What ``import culaunch`` loads and costs, and that no name pulls in a framework."""
+"""The modules and the cost of ``import culaunch``; no name loads a framework."""
 
 import subprocess
 import sys

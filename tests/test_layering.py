@@ -1,7 +1,7 @@
-"""What import-linter cannot see: packages from outside, the extension, modules named in strings.
+"""Rules that import-linter cannot check: outside packages, the extension, names in strings.
 
-Who may import whom in the package is in pyproject.toml (``tool.importlinter``), which ``make lint``
-checks.
+The rules for imports in the package are in pyproject.toml (``tool.importlinter``); ``make lint``
+checks them.
 """
 
 import ast
@@ -28,7 +28,7 @@ BY_NAME = {
     "_launch": {"culaunch._emulator", "culaunch._torch.unregistered"},
 }
 DOTTED = r"culaunch(\.\w+)+(?<!\.h)"  # a module, not the header
-# What a part may import at the top of a module, besides the standard library and culaunch.
+# The packages that a part may import at the top of a module, besides the standard library.
 NEEDED = {"_emulator": {"numpy"}, "_pytest_plugin": {"pytest"}, "cli": {"click"}}
 
 

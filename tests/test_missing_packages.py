@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).parent / "without_packages.py"
-# What may be raised besides: no GPU, no kernel of Triton, a file that is not there.
+# Other allowed errors: no GPU, no Triton kernel, a missing file.
 OTHERS = {"", "DriverNotFoundError", "TypeError", "ValueError", "FileNotFoundError"}
 
 

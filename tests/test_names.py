@@ -18,7 +18,7 @@ CLI_ONLY = {
     "cache": "manages what compile keeps",
     "run": "launches, as kernel[grid, block] does",
 }
-# What only a command has: files, and how to print.
+# Options that only a command has: files, and how to print.
 CLI_OPTIONS = {
     "compile": {"driver", "output", "verbose"},
     "doctor": {"as_json", "driver"},
@@ -36,7 +36,7 @@ def typed_names():
         if isinstance(node, ast.If):
             for statement in node.body:
                 if not isinstance(statement, ast.ImportFrom):
-                    continue  # what is there when the program runs
+                    continue  # names that exist at run time
                 for alias in statement.names:
                     assert alias.asname in (None, alias.name)
                     home = statement.module.removeprefix("culaunch").removeprefix(".")

@@ -1,4 +1,4 @@
-"""What a run of the tests writes goes with it."""
+"""A run of the tests removes its files."""
 
 import os
 import subprocess

@@ -85,5 +85,5 @@ def test_the_page_on_errors_has_every_class_and_its_bases():
 
 
 def test_a_build_writes_nothing_into_the_source():
-    """It may be read-only, or somebody else's checkout."""
+    """It may be read-only, or another user's checkout."""
     assert "build-dir" not in PYPROJECT

@@ -32,7 +32,7 @@ def test_better():
 NATIVE = 'import os, torch\nnative = "CULAUNCH_TRITON_CHECK" in os.environ\n'
 SCRIPTS = {
     "same": "result = {'one': torch.ones(3), 'two': [torch.rand(4), 5]}",
-    # Of what differs in each run nothing is said.
+    # Results that differ in each run are not reported.
     "different": "result = {'tensor': torch.ones(3) + native * 1e-7, 'process': os.getpid()}",
     "different in two runs of Triton": "result = torch.tensor([float(os.getpid())])",
     "different where nothing was written": "result = torch.ones(2) + native\n"
@@ -173,7 +173,7 @@ def test_a_test_that_passes_by_triton_alone_is_named(tmp_path):
     assert "passed by Triton alone: 1, natively alone: 1" in done.stdout
     assert "WORSE some.test_it.py.jsonl:" in done.stdout
     assert "test_broken.py triton: nothing ran" in done.stdout
-    # What was being written when a process was ended is no outcome.
+    # A line that was cut by the end of a process is not an outcome.
     with (output / "some.native.test_it.py.jsonl").open("a") as file:
         file.write('{"id": "half')
     sys.path.insert(0, str(TOOLS))

@@ -40,7 +40,7 @@ CUDA = "__global__ void k() {}"
 
 
 class Tensor:
-    """What looks like a torch tensor to those who ask for the name of the type's module."""
+    """An object that looks like a torch tensor by its type's module."""
 
     dtype = "torch.bfloat16"
 
@@ -159,7 +159,7 @@ MODULES = {"cl": cl, "ew": ew} | {
     for name in cl.__all__
     if isinstance(getattr(cl, name), types.ModuleType) and name != "elementwise"
 }
-# Results of other calls, exceptions, and what is used inside a traced function alone.
+# Results of other calls, exceptions, and names for use inside traced functions only.
 NOT_CALLED = {
     "CacheInfo", "GlobalVariable", "ImageInfo", "Inspection", "Kernel", "KernelAttributes",
     "KernelInfo", "Launcher", "NativeKernel", "Occupancy", "ParameterInfo", "Parameter",

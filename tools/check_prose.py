@@ -17,7 +17,7 @@ from prose.texts import texts
 
 # Licenses and data tables are not checked.
 FOLDERS = (
-    "docs", "src", "csrc", "include", "cmake", "drivers", "examples", "benchmarks", "tools"
+    "docs", "src", "csrc", "include", "cmake", "drivers", "examples", "benchmarks", "tests", "tools"
 )  # fmt: skip
 PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 SUFFIXES = {".md", ".py", ".h", ".hpp", ".c", ".cpp", ".cu", ".cuh"}

@@ -143,7 +143,7 @@ bool ElementwiseCall::FindShape(PyObject* out) {
   }
   if (before == nullptr && out == nullptr) {
     PyErr_Format(PyExc_ValueError,
-                 "%U: no argument gives the output a shape: pass out=", self_->name);
+                 "%U: no argument determines the output's shape: pass out=", self_->name);
     return false;
   }
   if (before == nullptr) Broadcast(&problem_, outputs_[0]);  // raw arguments alone

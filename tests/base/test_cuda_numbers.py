@@ -1,4 +1,4 @@
-"""What Python has of the numbers of cuda.h is what cuda.h says."""
+"""Python's copies of numbers of cuda.h are equal to cuda.h."""
 
 import importlib.util
 import os

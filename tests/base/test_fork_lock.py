@@ -1,4 +1,4 @@
-"""What one thread holds is free in the process that another thread forks."""
+"""A lock that one thread holds is free in a process that another thread forks."""
 
 import os
 import re
@@ -33,7 +33,7 @@ def test_a_lock_of_the_thread_that_forks_stays_its_own():
 
 
 def test_the_package_has_no_other_locks():
-    """A plain lock stays held in the child, and whoever asks for it waits for ever."""
+    """A plain lock stays held in the child, and waiting for it never ends."""
     plain = re.compile(
         r"threading\.R?Lock\(|_thread\.allocate_lock\(|import (R?Lock\b|allocate_lock)"
     )

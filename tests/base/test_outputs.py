@@ -82,7 +82,7 @@ def test_a_device_stays_a_device(tmp_path, writer):
         os.mknod(null, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         null.write_bytes(b"x")
     except PermissionError:
-        null = "/dev/null"  # who may not make a device cannot replace one either
+        null = "/dev/null"  # a user who may not create a device cannot replace one either
     writer(null)
     assert stat.S_ISCHR(os.lstat(null).st_mode)
 
@@ -152,7 +152,7 @@ def test_what_was_there_is_replaced_as_a_whole(tmp_path, writer):
     (tmp_path / "out").write_bytes(b"old")
     with open(tmp_path / "out", "rb") as reader:
         writer(tmp_path / "out")
-        assert reader.read() == b"old"  # who reads it meanwhile sees all of the old one
+        assert reader.read() == b"old"  # a reader still sees all of the old file
     assert (tmp_path / "out").read_bytes() == wanted
 
 
@@ -269,7 +269,7 @@ def as_nobody(path):
 
 @pytest.fixture
 def open_directory(tmp_path):
-    """A directory that everybody reaches; pytest's own are private."""
+    """A directory that all users can enter; pytest's own are private."""
     with tempfile.TemporaryDirectory(prefix="culaunch-test-") as directory:
         os.chmod(directory, 0o777)
         yield directory

@@ -165,7 +165,7 @@ def test_no_descriptor_is_left_open(place):
         with TrustedDirectory.open(str(place)) as directory, pytest.raises(UntrustedError):
             directory.sub("sub")
         (place / "sub").rmdir()
-    assert count() <= before  # what tests before this one left may go meanwhile
+    assert count() <= before  # leftovers of earlier tests may go meanwhile
 
 
 def test_a_directory_where_none_can_be_made_is_an_error():

@@ -14,8 +14,8 @@ def test_the_door_of_inline_code_stays_light(benchmarks, tmp_path):
     words = ("--peers", "tvm_ffi", "--rounds", "1", "--json", str(result))
     subprocess.run([sys.executable, script, *words], check=True, capture_output=True)
     ours, theirs = (json.loads(result.read_text())[peer] for peer in ("culaunch", "tvm_ffi"))
-    # Time depends on the machine; what the compiler reads does not. The door was 66,300 lines, of
-    # which TVM-FFI's headers and the standard library are all but 7,000.
+    # Time depends on the machine; the number of lines does not. The source was 66,300 lines. All
+    # but 7,000 are TVM-FFI's headers and the standard library.
     assert theirs["lines"] > 30_000
     assert ours["lines"] < theirs["lines"] + 16_000
     assert ours["cpu_s"] < 20  # 2.6 s on a quiet machine, and slower where others work

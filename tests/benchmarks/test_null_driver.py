@@ -171,7 +171,7 @@ def test_nvrtc_compiles_beside_it(null: ctypes.CDLL, tmp_path: Path) -> None:
 
 
 def test_a_daemon_thread_that_launches_as_python_ends(overhead: Callable[[str], Any]) -> None:
-    """CPython ends such a thread where it takes the GIL back: no C++ frame may abort then."""
+    """CPython ends the thread where it takes the GIL back: no C++ frame may abort then."""
     script = """
 import ctypes, os, threading
 import culaunch as cl

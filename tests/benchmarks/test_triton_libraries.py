@@ -33,7 +33,7 @@ def test_launches_are_recorded_and_made_in_either_way(benchmarks, tmp_path):
 
 @pytest.mark.needs("triton", "torch")
 def test_tritons_way_is_tritons_own(benchmarks):
-    """Whatever `install` changes is put back for it, wherever in the classes that is."""
+    """All changes of `install` are undone for it, in every class."""
     code = f"""
         import sys
         sys.path.insert(0, {str(benchmarks)!r})

@@ -1,4 +1,4 @@
-"""What the tests of remote caches share: images that cost nothing, keys, machines."""
+"""Helpers of the tests of remote caches: images that cost nothing, keys, machines."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ def key():
 
 @pytest.fixture
 def never():
-    """What a cache must not call."""
+    """A function that a cache must not call."""
 
     def make():
         raise AssertionError("it was compiled")

@@ -1,4 +1,4 @@
-"""What a program used, packed: the second start on a fresh machine compiles nothing."""
+"""Bundles of the entries that a program used: a start on a fresh machine compiles nothing."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""What goes wrong on shared disks: no room, no locks, other users and versions, no answer."""
+"""Problems of shared disks: no room, no locks, other users and versions, no answer."""
 
 import errno
 import os
@@ -165,7 +165,7 @@ def test_a_file_system_without_locks(error, tmp_path, image, key, monkeypatch):
 
 @pytest.mark.parametrize("mode", [0o755, 0o775, 0o2775, 0o1777, 0o700])
 def test_a_shared_folder_is_used_by_whoever_may_use_it(mode, shared, machine, image, key):
-    """Whatever the umask of who compiled first: it is for the folder to say."""
+    """The folder decides the modes, not the umask of the first writer."""
     folder = shared.removeprefix("file://")
     os.mkdir(folder)
     os.chmod(folder, mode)
@@ -210,7 +210,7 @@ def test_two_users_of_a_shared_folder(machine, image, key, never):
 
 
 def test_two_versions_on_one_remote(shared, machine, image, key, never):
-    """What another version wrote in another way is compiled again; all else goes on."""
+    """Entries of another version's format are compiled again; all others still hit."""
     first = machine(shared)
     for number in (1, 2):
         first.get_or_make(key(number), lambda: image(1))

@@ -125,7 +125,7 @@ def test_what_is_not_the_entry_is_refused(kind, shared, machine, image, key):
     assert found == [image(1)]
     assert len(said) == 1
     assert "compiling again" in said[0]
-    # What is right takes its place.
+    # A valid entry replaces it.
     assert second.remote.flush()
     assert path.read_bytes() == Path(first.path, f"{key(1)}.entry").read_bytes()
 
@@ -159,7 +159,7 @@ def test_a_server_that_may_not_be_written_to_is_read(bad, machine, image, key):
     cache = machine("bad://readonly")
     said = caught(lambda: (cache.store(key(1), image(1)), cache.remote.flush()))
     assert len(said) == 1
-    assert "it is read, and not written to" in said[0]
+    assert "it is read but not written to" in said[0]
     assert caught(lambda: (cache.store(key(2), image(2)), cache.remote.flush())) == []
     assert cache._server.fetch(f"{key(1)}.entry") is None
     assert bad.CALLS[-1] == ("read", "readonly")
@@ -218,7 +218,7 @@ def test_the_environment_says_which(shared, monkeypatch, tmp_path):
     with pytest.warns(cl.CacheWarning, match=r"no remote cache is used.*'soon'"):
         assert cl.cache.Cache(tmp_path).remote is None
     monkeypatch.setenv("CULAUNCH_CACHE_REMOTE_TIMEOUT", "1")
-    # What should be signed is not used unsigned because the key is mistyped.
+    # A mistyped key must not disable the check of signatures.
     monkeypatch.setenv("CULAUNCH_CACHE_REMOTE_KEYS", "RWoops")
     with pytest.warns(cl.CacheWarning, match="no remote cache is used"):
         assert cl.cache.Cache(tmp_path).remote is None

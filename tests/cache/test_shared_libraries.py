@@ -21,7 +21,7 @@ KEY = hashlib.sha256(b"the sources").hexdigest()
 
 
 class Reads:
-    """What a build read: one number, which stands for the headers of this machine."""
+    """The inputs of a build: one number, which stands for the headers of this machine."""
 
     headers = 1
 
@@ -218,7 +218,7 @@ def test_a_bundle_has_libraries(on, tmp_path, monkeypatch):
             assert stat.S_IMODE(os.stat(os.path.join(at, name)).st_mode) == 0o644
     assert on("fresh", shipped=shipped, content=b"other") == (b"ELF", 0)
     assert not (tmp_path / "fresh" / "inline").exists()
-    # What was shipped can be packed again by a program that used it.
+    # A program that used a shipped entry can pack it again.
     assert (
         cl.cache.Cache(tmp_path / "fresh", shipped=shipped).bundle(tmp_path / "again", record) == 1
     )

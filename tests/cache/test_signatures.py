@@ -80,7 +80,7 @@ def test_what_is_not_signed_is_not_taken(shared, machine, image, key, key_pair, 
     careful = machine(shared, keys=public)
     with pytest.warns(cl.CacheWarning, match="is not signed; compiling again"):
         assert careful.get_or_make(key(1), lambda: image(2)) == image(2)
-    # Nor is anything written that it would not believe itself.
+    # It writes nothing that it would not accept itself.
     assert not careful._server.is_written
     with pytest.raises(PermissionError, match="only read"):
         careful.push()

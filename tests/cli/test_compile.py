@@ -114,7 +114,7 @@ def test_the_cache_is_used_unless_told_not_to(culaunch, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("kernel.cu", "-o", "k.o", "--arch", "sm_80"), 2, "the suffix says what to make"),
+        (("kernel.cu", "-o", "k.o", "--arch", "sm_80"), 2, "the suffix selects the format"),
         (("kernel.cu",), 2, "--output"),
         (("nothing.cu", "-o", "k.cubin", "--arch", "sm_80"), 1, "nothing.cu"),
         (("kernel.cu", "-o", "k.cubin", "--arch", "sm_99"), 1, "which supports sm_75"),

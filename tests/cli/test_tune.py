@@ -145,7 +145,7 @@ def test_mistakes_are_named(tune, words, said):
 
 
 def test_a_table_that_is_not_written(tune, monkeypatch):
-    """What was measured is printed, and the command fails."""
+    """The command prints the measurements and fails."""
     real = os.rename
 
     def rename(source, target, **more):

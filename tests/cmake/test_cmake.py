@@ -63,7 +63,7 @@ def test_with_nvcc_and_ninja(cmake, configure, project, run_recorded):
     assert sorted(image.arch for image in listed) == ["compute_90", *["sm_80"] * 3]
 
     assert "no work to do" in cmake("--build", build)
-    # Whatever an image is made from makes it again, and what it is in.
+    # A change of any input rebuilds the image and the target that contains it.
     for change in ("kernels/shift.cu", "kernels/with space/index.h"):
         path = project / change
         path.write_text(path.read_text() + "\n")

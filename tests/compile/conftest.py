@@ -1,4 +1,4 @@
-"""What the tests of compiling share: a cache of their own, and images that cost nothing."""
+"""Helpers of the tests of compiling: a cache of their own, and images that cost nothing."""
 
 import os
 import sys
@@ -70,7 +70,7 @@ def compiled(cache):
 
 @pytest.fixture
 def no_device(monkeypatch):
-    """Have no device, so that an architecture has to be given."""
+    """Have no device, so an architecture must be passed."""
     monkeypatch.delenv("CULAUNCH_DRIVER", raising=False)
     set_current_device_arch(lambda: ())
     yield

@@ -1,4 +1,4 @@
-"""Run by test_reliability: ask one cache for many keys at once, and note what was made."""
+"""Ask one cache for many keys at once, and record the compilations, for test_reliability."""
 
 import os
 import random

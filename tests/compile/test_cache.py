@@ -167,7 +167,7 @@ def test_a_holder_that_hangs_is_waited_for_and_then_ignored(tmp_path, fake, key)
 
 
 def test_works_without_locks(cache, fake, key):
-    # What a file system without locks does: the lock file cannot be used.
+    # As on a file system without locks: the lock file cannot be used.
     os.makedirs(os.path.join(cache.path, ".lock"), mode=0o700)
     os.chmod(cache.path, 0o700)
     assert cache.get_or_make(key(1), lambda: fake(1)) == fake(1)

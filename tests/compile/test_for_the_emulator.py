@@ -1,4 +1,4 @@
-"""What is compiled and linked while the emulator is chosen has the PTX that it executes."""
+"""Images that are compiled and linked while the emulator is selected have PTX."""
 
 import numpy as np
 import pytest

@@ -193,7 +193,7 @@ def test_cudas_own_headers_need_no_setup():
 
 
 def test_own_copy_of_a_cuda_header_is_followed(misses):
-    # What the caller puts in place of one of CUDA's headers is in the key, however deep it is used.
+    # A caller's replacement of a CUDA header is in the key, however deep it is included.
     source = "#include <cuda_fp16.h>\n__global__ void k(__half* x) {}"
     assert misses(source) is True
     for text, expected in (("1", True), ("1", False), ("2", True)):
@@ -251,7 +251,7 @@ def test_nvrtcs_bundled_headers_compile(cache):
     failure = nvrtc.install_bundled_headers(directory)
     if failure is not None:
         pytest.skip(f"needs NVRTC-13.3: {failure}")
-    # Once: what is there is not written again, by whichever process asks.
+    # Once: no process writes existing files again.
     written = os.stat(f"{directory}/cuda_fp16.h").st_mtime_ns
     assert nvrtc.install_bundled_headers(directory) is None
     assert os.stat(f"{directory}/cuda_fp16.h").st_mtime_ns == written

@@ -1,4 +1,4 @@
-"""What the compiler makes is launched, on the GPU and on the emulated driver."""
+"""Compiled images are launched, on the GPU and on the emulated driver."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What only a GPU can launch: cubins, and files as the driver itself reads them."""
+"""Launches that need a GPU: cubins, and files as the driver itself reads them."""
 
 import numpy as np
 import pytest

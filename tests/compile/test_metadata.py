@@ -110,7 +110,7 @@ def test_nvidias_tools_take_the_file(tmp_path, scale, count):
     places = [str(p) for root in nvidia.__path__ for p in Path(root).glob("cu*/bin")]
 
     def tool(name, *arguments):
-        # pip's first: the cuobjdump of CUDA 13.0 refuses a fatbin with such a container.
+        # pip's first: the cuobjdump of CUDA 13.0 refuses a fatbin with this container.
         program = shutil.which(name, path=":".join(places)) or shutil.which(name)
         result = subprocess.run([program, *arguments], check=False, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr

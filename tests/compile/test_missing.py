@@ -1,4 +1,4 @@
-"""What is not installed is an error that names the pip command."""
+"""A missing package is an error that names the pip command."""
 
 import importlib.metadata
 import sys

@@ -44,8 +44,8 @@ def test_a_second_kernel_with_cub_compiles_in_much_less_time():
     # In a process of its own, as a program meets it, and in processor time: the machine is shared.
     output = subprocess.check_output([sys.executable, "-c", CUB], text=True)
     first, *later = map(float, output.split())
-    # What is left is NVRTC mapping 300 MB back in: 2.7 to 7.5 times less, by machine and version
-    # (benchmarks/compile.py measures it). Without the precompiled header it is all there again.
+    # NVRTC still maps 300 MB back in: 2.7 to 7.5 times less, by machine and version
+    # (benchmarks/compile.py measures it). Without the precompiled header, all of the time is back.
     assert first / min(later) > 1.5, (first, later)
 
 
@@ -160,5 +160,5 @@ def test_what_killed_processes_left_is_removed(tmp_path):
 @pytest.mark.filterwarnings("ignore:os.fork.* was called:RuntimeWarning")  # of JAX
 @pytest.mark.parametrize("module", ["_compile.pch", "_compile.recall", "_inline.inline"])
 def test_a_fork_while_another_thread_compiles(module):
-    """What it holds stays held in the child otherwise, whose first compile never ends."""
+    """Otherwise its locks stay held in the child, whose first compile never ends."""
     assert is_free_in_a_fork(importlib.import_module(f"culaunch.{module}")._lock)

@@ -1,4 +1,4 @@
-"""What may happen to a cache on a shared machine: a compile is right all the same."""
+"""A compile is right whatever happens to the cache on a shared machine."""
 
 import json
 import os
@@ -69,7 +69,7 @@ def test_every_truncation_is_detected(cache, fake, key):
 @pytest.mark.slow
 @pytest.mark.parametrize("state", ["full", "ro"])
 def test_a_full_or_read_only_disk(tmp_path, state):
-    # In a mount namespace of its own, so that nothing is left behind and root is not needed.
+    # In a mount namespace of its own: nothing is left behind, and root is not needed.
     program = f"""
         import subprocess, sys, warnings
         import culaunch as cl

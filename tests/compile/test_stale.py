@@ -161,7 +161,7 @@ def test_a_forced_header_in_the_current_directory_is_noticed(tmp_path, cache, mo
 
 
 def test_what_nvrtc_finds_beside_a_header_in_memory_is_noticed(tmp_path, cache, monkeypatch):
-    # NVRTC takes such a header to be in the current directory.
+    # NVRTC looks for this header in the current directory.
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.h").write_text("#define V 1\n")
     check(

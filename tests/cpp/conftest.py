@@ -50,7 +50,7 @@ def clang() -> str:
 def build(tmp_path_factory):
     """Compile C++ files; the flags come first. Return the output.
 
-    What several processes of a run want is compiled by one of them.
+    One process of a run compiles for all.
     """
     folder = folder_of_the_run(tmp_path_factory) / "cpp"
 

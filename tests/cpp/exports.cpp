@@ -1,4 +1,4 @@
-// Whatever kind of function is exported: with and without a result, noexcept, static, in a
+// Exports of all kinds of functions: with and without a result, noexcept, static, in a
 // namespace.
 #include <culaunch/tvm_ffi.h>
 

@@ -1,4 +1,4 @@
-// As tests/compile/racer.py: asks one cache for many keys at once, and notes what was made.
+// Like tests/compile/racer.py: ask one cache for many keys at once, and record the compilations.
 #include <culaunch/jit/cache.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a launch says of pointers and arrays that are not what the kernel's parameters want.
+// Errors of launches for pointers and arrays that do not fit the kernel's parameters.
 #include <cstdint>
 
 #include "check.h"
@@ -65,8 +65,8 @@ void Pointers(const Module& module) {
   ClearRecord();
   CHECK_THROWS(add({1, 1}, d, cf, 1), kType,
                "argument 0 of add, float* (8 bytes), takes a pointer to float32 (got double*): "
-               "convert what it points to, or take a kernel for its type; "
-               "culaunch::Untyped(pointer) passes it all the same");
+               "convert what it points to, or use a kernel for its type; "
+               "culaunch::Untyped(pointer) passes it unchecked");
   CHECK_THROWS(add({1, 1}, ci, cf, 1), kType, "takes a pointer to float32 (got const int*)");
   CHECK_THROWS(add({1, 1}, f, ci, 1), kType, "argument 1 of add, const float * __restrict__ (8");
   CHECK_THROWS(add({1, 1}, cf, cf, 1), kType,
@@ -95,7 +95,7 @@ void Arrays(const Module& module) {
   for (int i = 0; i < 2; ++i) {  // the second time the types are known to fit
     CHECK_THROWS(add({1, 1}, ArrayOf(Of(2, 64)), ArrayOf(x), 1), kType,
                  "argument 0 of add, float* (8 bytes), takes an array of float32 (got an array of "
-                 "float64): convert the array, or take a kernel for its type");
+                 "float64): convert the array, or use a kernel for its type");
     CHECK_THROWS(add({1, 1}, ArrayOf(x), ArrayOf(Of(4, 16)), 1), kType,
                  "(got an array of bfloat16");
     CHECK_THROWS(add({1, 1}, ArrayOf(x), ArrayOf(Of(10, 8)), 1), kType,
@@ -126,7 +126,7 @@ void Arrays(const Module& module) {
   CHECK(add.TryLaunch({1, 1}, ArrayOf(Of(2, 64)), ArrayOf(x), 1).code() ==
         CUDA_ERROR_INVALID_VALUE);
 
-  // Pinned and managed memory is every device's, and so is what is not known to be anywhere.
+  // Pinned and managed memory, and memory of an unknown place, belong to every device.
   add({1, 1, 0, {nullptr, 1}}, ArrayOf(Of(2, 32, 0, 3)), ArrayOf(Of(2, 32, 1)), 1);
   add({1, 1, 0, {nullptr, 1}}, ArrayOf(memory, 64), nullptr, 1);
   Tensor empty = x;

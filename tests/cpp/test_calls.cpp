@@ -4,7 +4,7 @@
 int main() {
   const culaunch::Module module(Ptx().data(), Ptx().size());
   const culaunch::Kernel kernel = module["empty"];
-  kernel({1, 1});  // what is done once is done
+  kernel({1, 1});  // one-time work is done now
   ClearRecord();
   CHECK(CallsOf(nullptr) == 0);
   for (int i = 0; i < 3; ++i) kernel({1, 1});

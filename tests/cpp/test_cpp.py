@@ -258,7 +258,7 @@ def test_without_exceptions_every_failure_is_a_value(build, gxx, run_cpp, fake_d
     environment = {**os.environ, "CULAUNCH_DRIVER": str(fake_driver)}
     done = subprocess.run([program, "throw"], env=environment, capture_output=True, check=False)
     assert done.returncode != 0
-    assert done.stderr.startswith(b"culaunch: the bytes are no image")
+    assert done.stderr.startswith(b"culaunch: the bytes are not an image")
 
 
 @pytest.mark.parametrize("flags", [("-O0",), ("-O2",)], ids=["O0", "O2"])
@@ -318,8 +318,8 @@ def test_what_a_file_pays_for_the_headers_has_a_bound(gxx, cuda_headers):
         )
         return done.stdout.count("\n")
 
-    # Time depends on the machine; what the compiler reads depends on the headers. 36,000 lines are
-    # 0.45 s, of which cuda.h and the standard library are nearly all.
+    # Time depends on the machine, the number of lines on the headers. 36,000 lines are 0.45 s.
+    # Nearly all are cuda.h and the standard library.
     launch = lines("culaunch.h")
     assert 20_000 < launch < 45_000
     assert lines("jit.h") < launch + 2_500

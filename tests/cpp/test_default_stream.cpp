@@ -1,4 +1,4 @@
-// Which default stream a file's launches mean: that of the code by hand in the same file.
+// Launches use the same default stream as handwritten code in the same file.
 #include "check.h"
 
 int main() {

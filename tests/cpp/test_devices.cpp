@@ -46,7 +46,7 @@ int main() {
           "launch empty device=0 grid=1,1,1 block=1,1,1 shared=0 stream=own args\n");
     CHECK(Current() == before);
   }
-  // The default stream is that of what is current.
+  // The default stream belongs to the current context.
   {
     const DeviceGuard guard(driver, 1);
     ClearRecord();

@@ -1,5 +1,5 @@
-// What a launch asks of the driver: in steady state nothing but cuLaunchKernelEx. And that a launch
-// by guess never goes where it should not.
+// The driver calls of a launch: in steady state only cuLaunchKernelEx. A launch by guess never goes
+// to a wrong place.
 #include "check.h"
 
 using culaunch::ContextGuard;

@@ -1,6 +1,6 @@
 """The extension under a second compiler and within the stable ABI, as its wheels are built.
 
-What it builds with must not be known to one compiler or to one version of Python alone.
+Its flags must work with more than one compiler and one version of Python.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def command(gxx, cuda_headers, limited_api, tmp_path_factory) -> list[str]:
     subprocess.run(
         [*command, "-x", "c++-header", folder / "all.h", "-o", made], check=True, timeout=120
     )
-    # What was precompiled has the prelude in it.
+    # The precompiled header contains the prelude.
     command = [one for one in command if one not in limited_api[1:]]
     return [*command, "-include-pch", str(made)]
 

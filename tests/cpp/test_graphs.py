@@ -54,7 +54,7 @@ def fake(fake_driver, monkeypatch):
     monkeypatch.setenv("CULAUNCH_GRAPHS", "auto")
     cl.graph.set_graphs(True, limit=256)
     driver = _core.current_driver()
-    driver.push_device(0)  # a default stream is that of the current context
+    driver.push_device(0)  # a default stream belongs to the current context
     yield Fake(fake_driver)
     driver.pop_device()
     cl.graph.set_graphs("auto", limit=256)
@@ -314,7 +314,7 @@ def test_a_function_of_two_launches_is_one_graph(fake, both):
     assert fake.values() == [1, 1, 1, 1, 1, 1, 2, 2, 3, 3]
     grids = [line.split()[3] for line in fake.lines()]
     assert grids[-2:] == ["grid=3,1,1", "grid=4,1,1"]
-    # What a call needs on a device is made ready before its first launch.
+    # A call prepares its needs on a device before its first launch.
     assert fake.calls("cuGraphLaunch") == 5
     assert fake.calls("cuGraphExecKernelNodeSetParams") <= 6
     assert fake.calls("cuLaunchKernelEx") == 0

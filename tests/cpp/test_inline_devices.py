@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 LAUNCHERS = Path(__file__).parents[2] / "examples" / "launchers"
-# The examples as they are, but for arrays on the second device; the driver runs nothing.
+# The unchanged examples, with arrays on the second device; the driver runs nothing.
 SCRIPT = """
 import runpy
 import sys

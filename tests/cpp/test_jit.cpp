@@ -284,7 +284,7 @@ void SavesWholeOrNotAtAll() {
   CHECK(stat("kept.image", &status) == 0 && (status.st_mode & 0777u) == 0600);
   CHECK(lstat("link.image", &status) == 0 && S_ISLNK(status.st_mode));
   image.Save("/dev/null");
-  // What a killed writer left goes with the next output; another's, who lives, stays.
+  // The next output removes a killed writer's files; those of a live writer stay.
   const std::string left = ".culaunch-56b7a1b6-0.tmp", lives = ".culaunch-56b7a1b6-1.tmp";
   std::ofstream(left.c_str()) << "half";
   const culaunch::jit::Descriptor writer(open(lives.c_str(), O_WRONLY | O_CREAT, 0600));

@@ -17,7 +17,7 @@ static void AnyAttributeGoesToTheDriver(const culaunch::Kernel& kernel) {
   ClearRecord();
   kernel(config);
   CHECK(Recorded("stream=default spread_clusters=1 attribute10=01000000 attribute13=01000000"));
-  // What the driver writes arrives where the caller looks.
+  // The driver's writes arrive in the caller's memory.
   CHECK(more[2].value.deviceUpdatableKernelNode.devNode != nullptr);
 
   // With fields as well; by Launch, too.

@@ -1,7 +1,7 @@
 """Every option of a launch, by every way to launch: the driver gets the same.
 
 The table of options is the extension's (include/culaunch/launch_options.h). An option without a
-value here fails, and so does one that a way to launch loses.
+value here fails. An option that a way to launch loses fails, too.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ VALUES = {
     "priority": (-3, "-3"),
 }
 LOGGED = {"shared_memory": "shared"}  # the names of the log, where they are others
-NEEDED = {"preferred_cluster": ("cluster",)}  # what an option is refused without
+NEEDED = {"preferred_cluster": ("cluster",)}  # options that an option needs
 USUAL = {"grid": "4,1,1", "block": "32,1,1", "shared": "0", "stream": "default"}
 IN_BODIES = OPTIONS.keys() - {"stream"}  # a function launches in the current stream
 
 
 def cases(has):
-    """Yield the sets of options of which each is tried: each alone, and all together."""
+    """Yield the sets of options to try: each option, and all together."""
     for name in OPTIONS:
         if name in has:
             yield name, {name, *NEEDED.get(name, ())}
@@ -66,7 +66,7 @@ def wanted(case):
 
 
 def launches(log):
-    """Read what the log says of each launch, but for the kernel's name and its arguments."""
+    """Read each launch from the log, without the kernel's name and its arguments."""
     lines = [line for line in log.splitlines() if line.startswith("launch ")]
     found = []
     for line in lines:
@@ -97,7 +97,7 @@ class Fake:
 def fake(fake_driver, monkeypatch):
     monkeypatch.setenv("CULAUNCH_DRIVER", str(fake_driver))
     driver = _core.current_driver()
-    driver.push_device(0)  # a default stream is that of the current context
+    driver.push_device(0)  # a default stream belongs to the current context
     yield Fake(fake_driver)
     driver.pop_device()
 
@@ -247,7 +247,7 @@ WAYS = [
     (by_launch, OPTIONS.keys()),
     (by_configure, OPTIONS.keys()),
     (by_a_graph, OPTIONS.keys()),
-    # A graph's stream is that of its launch, and a programmatic node has another kind of edge.
+    # A graph uses its launch's stream, and a programmatic node has another kind of edge.
     (by_an_explicit_graph, IN_BODIES - {"programmatic"}),
     (by_configure_in_a_body, IN_BODIES),
     (by_launch_in_a_body, IN_BODIES),
@@ -307,7 +307,7 @@ def test_an_exported_library_has_every_option(fake, tmp_path):
 
 
 def test_a_saved_function_is_exported_with_every_option(fake, tmp_path):
-    """Its C++ text is that of the function itself, which is compiled above."""
+    """Its C++ text equals the function's own text, which is compiled above."""
     for _, case in cases(IN_BODIES):
         options = options_of(case)
         f = in_a_body(fake, options)

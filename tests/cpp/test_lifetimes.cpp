@@ -122,7 +122,8 @@ static void AKernelOutlivesASharedModule() {
   second = culaunch::SharedModule();
   CHECK_THROWS(kernel({1, 32}), kCall, "Its module was unloaded");  // that was the last user
   first = CULAUNCH_SHARE_MODULE(lifetimes);
-  CHECK_THROWS(kernel({1, 32}), kCall, "Its module was unloaded");  // loaded anew is another one
+  CHECK_THROWS(kernel({1, 32}), kCall,
+               "Its module was unloaded");  // a reloaded module is another one
   (**first)["step"]({1, 32});
 }
 
@@ -134,7 +135,7 @@ int main() {
   AnEmptyKernelSaysSo();
   AnEmptyModuleSaysSo();
   AKernelOutlivesASharedModule();
-  // What a static variable holds is gone, and its destructor runs after this.
+  // The module of a static variable is gone; the variable's destructor runs after this.
   static const Kernel last = CULAUNCH_GET_KERNEL(lifetimes, "step");
   last({1, 32});
   culaunch::UnloadLibrary();

@@ -70,6 +70,6 @@ int main(int count, char**) {
   Driver();
   Modules();
   Launches();
-  // What throws elsewhere ends the process, and says why.
+  // An error that throws elsewhere ends the process, with a message.
   if (count > 1) culaunch::Module(kNoImage, sizeof kNoImage);
 }

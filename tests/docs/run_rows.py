@@ -29,7 +29,7 @@ _ROW = re.compile(r"^\|(?P<left>.*?[^\\])\|(?P<right>.*)\|$")
 
 
 def statements(cell):
-    """Return the code of a cell that is Python alone; None for words and for names of things."""
+    """Return the code of a cell with only Python; None for words and for names."""
     code = re.fullmatch(r"`([^`]+)`", cell.strip())
     if code is None or "..." in code[1]:
         return None
@@ -88,7 +88,7 @@ def run(code, line, page, names, *, is_peers):
     """Run code of a page, whose line numbers a traceback then has; say whether it ran."""
     try:
         with warnings.catch_warnings():
-            if is_peers:  # what a peer warns of is its own affair
+            if is_peers:  # a peer's warnings do not matter
                 warnings.simplefilter("ignore")
             exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)
     except Exception:  # noqa: BLE001 - shown, and the rows after it run

@@ -19,7 +19,7 @@ RUN = {
 }  # fmt: skip
 
 
-# What must be there for all of the left column to run, but a GPU.
+# Packages that the left column needs, besides a GPU.
 PEERS = {
     "cuda_core": ("cuda.core",),
     "cupy": ("cupy",),
@@ -30,9 +30,9 @@ PEERS = {
     "triton": ("triton", "torch"),
     "tvm_ffi": ("tvm_ffi", "g++"),
 }
-# What the right column needs besides culaunch.
+# Packages that the right column needs besides culaunch.
 OURS = {"torch": ("torch",), "triton": ("triton", "torch")}
-# Of these the left column needs no GPU, as far as it says so.
+# The left columns of these pages need no GPU, unless they say so.
 RUN_ANYWHERE = {"cuda_core", "triton", "tvm_ffi"}
 
 

@@ -65,7 +65,7 @@ def test_every_name_of_the_headers_is_in_the_reference(extension):
     page = (DOCS / "cpp_api.md").read_text()
     asked = [line.split() for line in re.findall(r"<!-- made: cpp (.*?) -->", page)]
     public = {path.name for path in cpp.HEADERS.glob("*.h")}
-    # What jit.h declares, but for what it is made of.
+    # The declarations of jit.h, from its parts.
     public |= set(re.findall(r'"(jit/\w+\.h)"', (cpp.HEADERS / "jit.h").read_text()))
     assert {one[0] for one in asked} | INNER == public
     assert not INNER & {one[0] for one in asked}
@@ -133,7 +133,7 @@ def test_every_environment_variable_that_is_read_is_on_its_page():
     assert read - listed == set()
     rows = re.findall(r"^\| `(\w+)`", page, re.MULTILINE)
     assert len(rows) == len(set(rows)), "a variable is there twice"
-    # And what is there as ours is read.
+    # And culaunch reads each variable that is listed as its own.
     ours = set(re.findall(r"^\| `(CULAUNCH_\w+)`", page.partition("## Of others")[0], re.MULTILINE))
     assert ours <= read
 
@@ -143,7 +143,7 @@ def test_the_front_page_leads_to_every_page():
     linked = set(re.findall(r"\]\((\S+\.md)\)", table))
     here = {str(page.relative_to(DOCS)) for page in PAGES if page.parent == DOCS} - {"index.md"}
     here |= {f"{folder}/index.md" for folder in ("api", "cookbook", "coming_from")}
-    # Of the page of launch costs the section above tells.
+    # A section above the table links to the page of launch costs.
     assert here - linked == {"benchmarks.md"}
     assert linked <= here | {"dev/contributing.md"}
 

@@ -11,11 +11,11 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-# What they compile is shown as it is where the emulator is not chosen, for which images have PTX.
+# They show images as compiled without the emulator, which adds PTX.
 WITHOUT_A_DRIVER = {"cache", "compiling", "inspecting"}
 # Other tests fill the cache that all share at the same time.
 COUNTS_ENTRIES = {"cache"}
-# Of the whole page, where the reader has it.
+# For the whole page, as for a reader.
 NEEDS = {"triton": ["triton", "torch"], "triton_libraries": ["triton", "torch"]}
 DOCS = ROOT / "docs"
 PAGES = [

@@ -1,4 +1,4 @@
-"""What ``doctor`` finds here, and what it says of a machine that lacks things."""
+"""The report of ``doctor`` for this machine, and for machines that lack parts."""
 
 import builtins
 import importlib.metadata
@@ -127,7 +127,7 @@ def test_how_arrays_are_read(package, way):
 @pytest.mark.slow
 @pytest.mark.gpu
 def test_a_machine_with_a_gpu(has):
-    """Text and JSON of a process of its own say what is there, and that it works."""
+    """Text and JSON of a separate process report the parts, and that they work."""
     environment = {name: value for name, value in os.environ.items() if name != "CULAUNCH_DRIVER"}
     text, as_json = (
         subprocess.run(

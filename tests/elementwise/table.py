@@ -13,7 +13,7 @@ from culaunch._elementwise.operations import OPERATIONS
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "elementwise.md"
 BEGIN, END = "<!-- the table of functions -->\n", "<!-- end of the table -->\n"
 COLUMNS = {"b": "bool", "i": "signed", "u": "unsigned", "f": "real", "c": "complex"}
-# What the standard does not count as elementwise functions.
+# Functions that are not elementwise functions of the standard.
 BEYOND = ("erf", "erfc", "rsqrt")
 
 

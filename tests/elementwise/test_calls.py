@@ -146,7 +146,7 @@ def test_source_and_lower():
 def test_a_fused_function_in_another():
     outer = ew.fuse(lambda x: scaled(x, shift=x) * 2)
     assert outer(np.ones(3)).tolist() == [6, 6, 6]
-    with pytest.raises(TypeError, match="out cannot be given inside of a fused function"):
+    with pytest.raises(TypeError, match="out cannot be passed inside a fused function"):
         ew.fuse(lambda x: scaled(x, out=x))(np.ones(3))
 
 

@@ -29,7 +29,7 @@ COMPLEX = ["complex64", "complex128"]
 # one for the rounding of the reference.
 ULPS = {"float32": 5, "float64": 4, "float16": 1, "bfloat16": 1}
 COMPLEX_ERROR = {"complex64": 3e-6, "complex128": 2e-14}
-# Of these libcu++ computes with rsqrt.approx.f64, which the emulator gives 20 bits.
+# libcu++ computes these with rsqrt.approx.f64, which has 20 bits on the emulator.
 APPROXIMATE = ("acos", "acosh", "asin", "asinh")
 
 
@@ -64,7 +64,7 @@ def samples(name, count=400, seed=0):
 
 
 def wide(values):
-    """Widen, so that the reference is right where the answer is rounded."""
+    """Widen the inputs, so the reference is more exact than the rounded answer."""
     if values.dtype.kind in "iub" or values.dtype in (np.complex64, np.complex128):
         return values
     return values.astype(np.float64)
@@ -133,7 +133,7 @@ def test_functions_of_two_arrays(dtype):
             raise AssertionError(f"{name}: {error}") from None
 
 
-# What the standard or NumPy leaves undefined for some numbers has its own test below.
+# Results that the standard or NumPy leaves undefined have their own test below.
 OTHERWISE = {
     "bitwise_left_shift", "bitwise_right_shift", "pow", "floor_divide", "remainder", "nextafter",
     "logaddexp", "hypot",

@@ -84,7 +84,7 @@ def test_sizes(framework, size):
     x = np.random.default_rng(size).normal(size=size).astype(np.float32)
     got = framework.numpy(gelu(framework.make(x)))
     assert got.shape == x.shape
-    # The sum 1 + tanh loses what is left of it for numbers far below 0.
+    # The sum 1 + tanh loses its digits for numbers far below 0.
     np.testing.assert_allclose(got, gelu_reference(x), rtol=2e-6, atol=2e-7)
 
 

@@ -1,4 +1,4 @@
-"""What becomes of numbers: conversions, comparisons, signs, scalars that are closed over."""
+"""Numbers: conversions, comparisons, signs, scalars that are closed over."""
 
 from __future__ import annotations
 

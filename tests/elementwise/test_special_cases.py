@@ -1,4 +1,4 @@
-"""What NumPy or the standard leaves open, bounds by mpmath, and every number of half precision."""
+"""Cases that NumPy or the standard leave open, bounds by mpmath, and all half-precision numbers."""
 
 from __future__ import annotations
 

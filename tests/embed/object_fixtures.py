@@ -1,4 +1,4 @@
-"""What the tests of embedding and of inline C++ share: stand-in images and a compiler."""
+"""Helpers of the tests of embedding and inline C++: stand-in images and a compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""culaunch.cpp.embed: the object with an image alone, and what it refuses."""
+"""culaunch.cpp.embed: the object with only an image, and its errors."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_a_library(tmp_path, cxx, objects, linker):
     assert sorted(listed(library)) == [
         ("compute_80", [name]) for name in sorted(["merged", "first", "second", long_name])
     ]
-    # What no code uses is dropped when the linker is told to; the rest is there, and readable.
+    # The linker drops unused images if it is told to; the others are readable.
     subprocess.run([*command, "-Wl,--gc-sections"], check=True)
     assert sorted(listed(library)) == [
         ("compute_80", [name]) for name in sorted(["merged", "first", long_name])

@@ -50,7 +50,7 @@ def launch(
 ) -> LoadedModule:
     """Run a kernel once on a new device.
 
-    Arrays among the arguments are its memory, and so are those of `memory`.
+    Arrays among the arguments and in `memory` are the device's memory.
     """
     device = device or Device(options=Options(**options))
     module = module or device.load(image_of(ptx))
@@ -77,7 +77,7 @@ def evaluate(code: str, *inputs: Any, out: str = "u4", count: int = 0, **how: An
     """Run PTX once for each element of `inputs`: it reads ``%a``, ``%b``, ... and writes ``%out``.
 
     Registers ``%p0`` to ``%p7``, ``%r0`` to ``%r15``, ``%h0`` to ``%h7`` and ``%d0`` to ``%d7``
-    are there to use, as are 256 bytes of shared memory called ``box``, and ``%i``, the thread.
+    are free for use. So are 256 bytes of shared memory, ``box``, and ``%i``, the thread.
     """
     arrays = [np.ascontiguousarray(x).reshape(-1) for x in inputs]
     n = count or max(len(x) for x in arrays)

@@ -1,13 +1,14 @@
 """Random PTX programs whose results PTX defines to the last bit, and their inputs.
 
-A program is one block of 64 threads. Each reads eight words, computes in integer, f16, f32 and f64
-registers, in branches and bounded loops that its lanes take differently, talks to other lanes in
-shuffles, votes, reductions and shared memory, and stores what is in its registers.
+A program is one block of 64 threads. Each reads eight words and computes in integer, f16, f32 and
+f64 registers, in divergent branches and bounded loops. It exchanges values with other lanes in
+shuffles, votes, reductions and shared memory, and stores its registers.
 
-Left out is what PTX leaves open: approximations, divisions by zero, shuffles from lanes that are
-elsewhere, the order of float additions. And left out is where ptxas does other than PTX says: it
-folds negations, and ``min`` and ``max`` of a float with itself (whatever NaN that is); it drops the
-guard of ``testp``; constant positions and lengths of ``bfe`` and ``bfi`` past 31 are others to it.
+Programs avoid everything that PTX leaves open: approximations, divisions by zero, shuffles from
+lanes elsewhere, the order of float additions. They also avoid the cases in which ptxas differs from
+PTX. It folds negations, and ``min`` and ``max`` of a float with itself (for any NaN). It drops the
+guard of ``testp``. It reads constant positions and lengths of ``bfe`` and ``bfi`` past 31
+differently.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def program(seed: int) -> str:
 def inputs(seed: int) -> np.ndarray:
     """Return the words that it reads: any bits, small numbers, numbers near one, corners of f32.
 
-    They are made of integers alone, so that they stay the same with every version of NumPy.
+    They are made from integers only, so they are the same with every version of NumPy.
     """
     state = np.arange(1, THREADS * INPUTS + 1, dtype=np.uint64).reshape(THREADS, INPUTS)
     bits = (state + np.uint64(seed << 20)) * np.uint64(0x9E3779B97F4A7C15)

@@ -302,7 +302,7 @@ def _exchange(w: Writer) -> None:
 
 def _atomic(w: Writer) -> None:
     op = w.pick(("add.u32", "min.s32", "max.u32", "and.b32", "or.b32", "xor.b32", "inc.u32"))
-    # All have one bound, so that the order does not matter.
+    # All have one bound, so the order does not matter.
     value = "1000" if op == "inc.u32" else w.r()
     w.lines += [
         "bar.sync 0;",

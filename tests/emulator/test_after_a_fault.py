@@ -1,4 +1,4 @@
-"""What calls say after a kernel failed, and what they hold."""
+"""Errors of calls after a kernel failed, and the objects that they keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of barriers, masks and launches that do not end."""
+"""Reports on barriers, masks and launches that do not end."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_kernel_nodes_run_in_the_order_of_their_dependencies(table, library, wor
         assert table("cuGraphLaunch", run, None) == 0
         assert words[:9].tolist() == [1] * 4 + [2] * 4 + [0]
         words[:] = 0
-    # What the executable graph has is its own.
+    # The executable graph has its own copy.
     other = params_of(table.kernel(library, "add"), words.ctypes.data, 9)
     table.functions["note_array"](None, 0, NOTE_LAUNCH)
     table.functions["note_array"](words.ctypes.data, words.nbytes, NOTE_ARRAY)

@@ -1,6 +1,6 @@
 """Each instruction that writes a register has a line: its results against another computation.
 
-An instruction without a line fails the last test, so that no new one goes untested. The depth is
+An instruction without a line fails the last test, so a new one cannot go untested. The depth is
 elsewhere (all types, modifiers, rounding, guards): here each is computed once, in Python's integers
 and floats, for words at every edge. One result that is one too large is enough to fail.
 """
@@ -245,7 +245,7 @@ def test_singles(line: str) -> None:
 
 W = np.array([(i * 0x9E3779B1 + 17) & M for i in range(32)], "u4")
 ODD = sum(1 << i for i in range(32) if W[i] & 1)
-# What a whole warp computes together, from the word of each lane.
+# Results that a whole warp computes together, from the word of each lane.
 WARPS: dict[str, Callable[[list[int]], list[int]]] = {
     "shfl.sync.bfly.b32 %out, %a, 5, 31, -1;": lambda w: [w[i ^ 5] for i in range(32)],
     "and.b32 %r1, %a, 1; setp.ne.u32 %p1, %r1, 0; vote.sync.ballot.b32 %out, %p1, -1;": (

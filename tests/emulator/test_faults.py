@@ -1,4 +1,4 @@
-"""What the emulator says of kernels that are wrong."""
+"""The emulator's reports on wrong kernels."""
 
 from __future__ import annotations
 

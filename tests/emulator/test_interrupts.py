@@ -38,13 +38,13 @@ class Stop(BaseException):
 
 
 class TimesUp(Exception):
-    """What a handler of SIGALRM often raises: an Exception, as an emulator's defect would be."""
+    """A typical error of a SIGALRM handler: an Exception, as a defect of the emulator would be."""
 
 
 @pytest.fixture(autouse=True)
 def emulator():
-    # What a test library does as the collector runs is not the emulator's to guard, and neither is
-    # what other tests left to it: Python loses what is raised in a __del__.
+    # The emulator cannot guard a test library's work in the garbage collector, or leftovers of
+    # other tests: Python discards exceptions in a __del__.
     gc.collect()
     callbacks = gc.callbacks[:]
     gc.callbacks.clear()
@@ -95,10 +95,10 @@ def test_a_kernel_is_stopped(module, alarm, kind, capsys):
 
 
 def rounds(alarm, kind, body, seconds=1.0):
-    """Run a body for some time under a rain of signals; count those that came and were raised.
+    """Run a body for some time under many signals; count the signals and the exceptions.
 
-    The time is the processor's: others may want the machine. Signals come after up to 3 ms, or four
-    times what the body takes, so that it is interrupted at every moment, and finishes at times.
+    It is processor time, because the machine may be busy. Signals come after up to 3 ms, or four
+    times the body's time. So they interrupt it at every moment, and sometimes it finishes.
     """
     start = time.process_time()
     body()

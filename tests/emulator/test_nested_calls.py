@@ -79,7 +79,7 @@ def test_an_elementwise_call_within_one(slow):
 @pytest.mark.slow
 @pytest.mark.memory
 def test_an_array_that_changes_while_another_is_read(slow):
-    """What a call read of it before stays: it has six dimensions, which torch keeps apart."""
+    """Values that a call read before stay valid: six dimensions, which torch stores separately."""
     import torch
 
     function = ew.fuse(lambda x, y: x + y)

@@ -50,7 +50,7 @@ def read_only_arrays(tmp_path):
 
 
 class Interface:
-    """What says so by the array interface alone, as NumPy before 2.1 does."""
+    """An array that is read-only only in the array interface, as in NumPy before 2.1."""
 
     def __init__(self, array):
         array.flags.writeable = False

@@ -1,7 +1,7 @@
 """Words that an H100 computed in random programs, where emulator and GPU once differed.
 
-Either the emulator was wrong, or the GPU ran what ptxas 13.0 had made of the program, which is not
-what PTX says: there the emulator keeps to PTX, and `random_ptx` writes no such instruction.
+Either the emulator was wrong, or ptxas 13.0 compiled the program differently from the PTX ISA.
+There the emulator follows PTX, and `random_ptx` avoids these instructions.
 """
 
 from __future__ import annotations

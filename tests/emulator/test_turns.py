@@ -1,4 +1,4 @@
-"""Whose turn it is: places in loops that wait lose theirs, until somebody new comes to them."""
+"""Turns: places in waiting loops lose theirs until another thread reaches them."""
 
 from __future__ import annotations
 

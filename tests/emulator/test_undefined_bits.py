@@ -1,6 +1,6 @@
-"""What an instruction's record says of undefined bits is held against what the instruction does.
+"""The undefined bits in an instruction's record are compared with the instruction's results.
 
-Each instruction runs with operands of which some bits are undefined. Then it runs again with other
+Each instruction runs with operands that have some undefined bits. Then it runs again with other
 values for those bits: a bit of a result that changes must have been marked.
 """
 
@@ -192,7 +192,7 @@ def hold_against(plan: Plan, group: Group, taints: Any) -> None:
     random = np.random.default_rng(0)
     first = results(plan, group, lambda bits: np.zeros_like(bits))
     for _ in range(8):
-        # The undefined bits of one lane alone, then of all, lest changes cancel out.
+        # The undefined bits of one lane only, then of all, because changes may cancel out.
         lanes = random.integers(0, 2, group.n).astype(bool)
 
         def choice(bits: Lanes, lanes: Lanes = lanes) -> Lanes:
@@ -278,7 +278,7 @@ def test_a_record_that_says_too_little_is_found(
     assert "marks too little" in str(caught.value.__cause__)
 
 
-# What each instruction that ends a block depends on: `End.uses`, and its guard.
+# The operands that each instruction at the end of a block depends on: `End.uses` and its guard.
 ENDS = """
     @%p bra OUT; OUT:
     @%p exit;

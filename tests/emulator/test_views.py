@@ -27,7 +27,7 @@ def emulator():
 
 @pytest.fixture(params=["launch", "function"])
 def reach(request):
-    """What gives an element: of an array, so far from its first one."""
+    """Read an element of an array, at a distance from its first one."""
     kernel = cl.load(REACH.encode())["reach"]
     if request.param == "launch":
         return lambda x, i, out: kernel[1, 1](x, i, out)
@@ -41,7 +41,7 @@ def reach(request):
 
 @pytest.fixture(params=["numpy", pytest.param("torch", marks=pytest.mark.needs("torch"))])
 def arange(request):
-    """What makes an array of the numbers from 0, and one of a single element."""
+    """Make an array of the numbers from 0, and one of a single element."""
     if request.param == "numpy":
         return lambda count: np.arange(count, dtype=np.int32)
     import torch

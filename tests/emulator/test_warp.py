@@ -2,7 +2,7 @@
 
 Warp compiles a kernel for the CPU with Clang and to PTX with NVRTC. Where neither contracts
 floating-point operations both compute the same, and every array must come out the same, byte for
-byte; what calls the mathematical library of one side may differ in the last places.
+byte. Calls of one side's mathematical library may differ in the last places.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_THREADS = 70_000
 
 
 class Shadow:
-    """What `warp.launch` is for a while: launch on the emulator, and then on the CPU."""
+    """A replacement of `warp.launch`: launch on the emulator, and then on the CPU."""
 
     def __init__(self, launch: Callable[..., Any], folder: Path) -> None:
         self.launch = launch

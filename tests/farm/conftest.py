@@ -1,4 +1,4 @@
-"""What workers import is a module beside these tests."""
+"""Let workers import a module beside these tests."""
 
 import concurrent.futures
 import multiprocessing

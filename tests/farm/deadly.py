@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def number_or_death(number, deadly, marker=None):
-    """Return a number; end the process by a signal if it is the deadly one, or once alone."""
+    """Return a number; the deadly number ends the process by a signal, or only the first time."""
     if number == deadly and not (marker and Path(marker).exists()):
         if marker:
             Path(marker).touch()

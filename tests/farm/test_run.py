@@ -1,4 +1,4 @@
-"""Tasks on an executor: what is sent, what comes back, what is cancelled."""
+"""Tasks on an executor: sent tasks, results, cancellations."""
 
 import concurrent.futures
 import pickle
@@ -63,7 +63,7 @@ def test_what_is_shared_is_sent_once_to_a_worker():
 
 
 class Several(concurrent.futures.Executor):
-    """Workers that know nothing of each other, of which any does the message that comes next."""
+    """Independent workers; any of them takes the next message."""
 
     def __init__(self, count, order):
         self.workers = [worker_module.OrderedDict() for _ in range(count)]

@@ -28,7 +28,7 @@ class Assembler:
         self.blocks = [[]]
         self.effects = []
         self.has_text = []
-        self.effect_text = -1  # of the effects that follow, but for launches
+        self.effect_text = -1  # of the next effects, except launches
         self.texts_at = []  # the blocks, and the places in them, of effects that have one
 
     def text(self, text):

@@ -68,7 +68,7 @@ def image():
 
 @pytest.fixture(scope="session")
 def module(image):
-    with use_driver("emulator"):  # for this alone: the fixture outlives the tests of this folder
+    with use_driver("emulator"):  # only here: the fixture outlives the tests of this folder
         return cl.load(image)
 
 

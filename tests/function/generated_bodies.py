@@ -58,7 +58,7 @@ NAMES = {"0": "zero", "1": "one", "(2, 3)": "pair", 1: "int", 2.0: "two", True: 
 class Writer:
     """Writes one body; the same seed gives the same one.
 
-    ``numbers``: it returns numbers alone, as exported functions can.
+    ``numbers``: it returns only numbers, as exported functions can.
     """
 
     def __init__(self, seed: int, *, numbers: bool = False) -> None:

@@ -27,7 +27,7 @@ MATH_OPCODE = FORMAT["opcodes"]["MATH"][0]
 
 
 def function_of(name):
-    """Give a function of math that takes floats alone."""
+    """Return a function of math for floats only."""
     return (lambda x, y: math.ldexp(x, int(y))) if name == "ldexp" else getattr(math, name)
 
 

@@ -40,7 +40,7 @@ def every_kind(
     out, pair, maybe, n, wide: tl.int64, half: tl.float16, f, flag, small: tl.int8,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """What each kind of argument is, in a row of numbers."""
+    """The kind of each argument, as a row of numbers."""
     tl.store(out, pair[0])
     tl.store(out + 1, tl.load(pair[1]))
     if maybe is not None:

@@ -1,4 +1,4 @@
-"""What bad input gets, one kind after the other: from many threads at once, between good calls."""
+"""Errors for each kind of bad input, from many threads at once, between good calls."""
 
 import threading
 

@@ -144,7 +144,7 @@ def test_tensors_in_a_tuple(host_driver):
 
 
 def test_memory_that_runs_out_names_its_line_and_loses_nothing(maker, host_driver):
-    """What was allocated before goes; the next call is as any."""
+    """Earlier allocations are freed, and the next call works."""
     import gc
 
     (x,) = tensors(1)

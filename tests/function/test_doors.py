@@ -143,7 +143,7 @@ def test_addresses_of_one_array_are_compared(emulated):
         assert places(x, i) == (8 * i, i == 0)
     with pytest.raises(TypeError, match="the addresses of x and y are compared"):
         others(x, x)
-    with pytest.raises(TypeError, match="the address of x is known when a call runs"):
+    with pytest.raises(TypeError, match="the address of x is known only when a call runs"):
         shown(x)
 
 

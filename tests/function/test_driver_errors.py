@@ -1,4 +1,4 @@
-"""What a body catches of an allocation or a launch: both happen after the body."""
+"""Handlers around allocations and launches in a body: both happen after the body."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ def test_what_depends_on_the_data_names_the_line():
         (lambda x: x.tolist(), r"is asked for tolist\(\)"),
         (lambda x: x[x], "is indexed by an array"),
         (lambda x: 3 in x, "is searched"),
-        (lambda x: np.asarray(x), "is made an array of NumPy's"),
-        (lambda x: np.array(x, copy=True), "is made an array of NumPy's"),
+        (lambda x: np.asarray(x), "is converted to a NumPy array"),
+        (lambda x: np.array(x, copy=True), "is converted to a NumPy array"),
         (lambda x: cl.check(x, "x"), "is used as a condition"),
     ):
         with pytest.raises(TypeError, match=rf"{HERE}.*argument x {message}.*on its data"):
@@ -35,7 +35,7 @@ def test_what_depends_on_the_data_names_the_line():
 
 def test_what_an_array_lacks_says_what_to_use():
     for use, error, message in (
-        (lambda x: x + 1, TypeError, r"\+ of argument x: a body does not compute with arrays"),
+        (lambda x: x + 1, TypeError, r"\+ of argument x: a body cannot compute with arrays"),
         (lambda x: 2 * x, TypeError, r"\* of argument x: a body does not compute"),
         (lambda x: x == 1, TypeError, "== of argument x"),
         (lambda x: x < x.T, TypeError, "< of argument x"),
@@ -48,7 +48,7 @@ def test_what_an_array_lacks_says_what_to_use():
         (lambda x: x.__setitem__(0, 1), TypeError, "is written to: launch a kernel"),
         (lambda x: x.reshape(3, 2), ValueError, "x has 4 elements, but .* requested shape has 6"),
         (lambda x: x.reshape(-1, -1), ValueError, "one size of a shape may be -1"),
-        (lambda x: x.permute(1), ValueError, "takes each of them once"),
+        (lambda x: x.permute(1), ValueError, "takes each dimension once"),
         (lambda x: x[::-1], ValueError, "the step of a slice must be at least 1"),
         (lambda x: x[0, 0], IndexError, "x has 1 dimensions .got 2 indices"),
         (lambda x: x["a"], TypeError, "is indexed by ints, slices, None"),

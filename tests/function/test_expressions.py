@@ -78,7 +78,7 @@ def strides_of(array):
 
 
 class PlainArray:
-    """What a body sees of an array, of Python's numbers."""
+    """The attributes of an array in a body, as Python's numbers."""
 
     def __init__(self, array):
         self.shape, self.ndim, self.size, self.nbytes = (

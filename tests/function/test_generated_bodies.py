@@ -26,7 +26,7 @@ import culaunch as cl
 from culaunch._function import array, record, symbols, views
 
 SHAPES = ((2, 3), (3, 3), (2, 1, 4), (4, 2), (1, 3, 2), (2, 0))
-# What a body in plain Python does not raise: an int past 64 bits.
+# An error that plain Python does not raise: an int past 64 bits.
 BOUND = "64 bits"
 SECONDS = 40
 
@@ -61,7 +61,7 @@ def calls_of(seed):
 
 
 def shown(value):
-    """Write a result so that it compares: an array, of whatever library, by its numbers."""
+    """Convert a result for comparisons: an array of any library becomes its numbers."""
     if type(value) is tuple:
         return f"({', '.join(map(shown, value))})"
     if isinstance(value, Real):
@@ -207,7 +207,7 @@ def test_bodies_by_chance_are_exported(emulated, tmp_path):
     assert compared > 30
 
 
-# What is replaced by what, and a seed not far before the first body that finds it.
+# Replacements, each with a seed shortly before the first body that detects it.
 MUTANTS = {
     "nothing is caught": (record, "may_be_caught", lambda: False, 95),
     "a text has no guard": (symbols.Number, "__format__", lambda n, spec: format(n.hint, spec), 0),

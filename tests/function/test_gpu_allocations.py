@@ -1,4 +1,4 @@
-"""What a function allocates for torch on a GPU, from torch's own allocator."""
+"""Allocations of a function for torch on a GPU, from torch's own allocator."""
 
 from __future__ import annotations
 

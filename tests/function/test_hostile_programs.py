@@ -40,7 +40,7 @@ def varied(driver):
     return a
 
 
-# What a call of a mutant may raise.
+# The errors that a mutant's call may raise.
 ERRORS = (
     ArithmeticError,
     ValueError,

@@ -140,7 +140,7 @@ def test_scratch_memory_is_given_back(host_driver):
     before = allocated_bytes()
     for _ in range(50):
         f(x)
-    # What malloc has given, and not where: memory that is free need not be that of the next call.
+    # The amount from malloc, not its place: the next call need not reuse free memory.
     assert allocated_bytes() - before < 10 << 20
     host_driver.fail("cuLaunchKernelEx", 1)
     with pytest.raises(cl.DriverError):
@@ -179,7 +179,7 @@ def test_programs_hold_no_argument(driver):
 )
 @pytest.mark.needs("numpy")
 def test_a_view_outside_of_its_array_is_not_shown(host_driver, offset, shape, strides):
-    """Whatever a program says: NumPy would read the host's memory there."""
+    """A program cannot change this: NumPy would read the host's memory there."""
     a = Assembler(arrays=1)
     view = a.view(0, a.i(offset), "float32", [a.i(shape)], [a.i(strides)])
     a.give("array", view)

@@ -45,7 +45,7 @@ def test_flags_of_launches_are_bits_and_those_of_saved_programs_stay():
 def test_what_python_adds_is_of_instructions_that_there_are():
     assert oc.OPS.keys() >= oc.RAISES
     assert oc.OPS.keys() >= oc.SYMBOLS.keys()
-    # What raises says where it stands in the body.
+    # An operation that raises has its place in the body.
     assert all("t" in oc.OPS[name].operands for name in oc.RAISES)
     assert oc.MATH_NUMBER.keys() >= oc.TWO_OPERANDS
 

@@ -171,7 +171,7 @@ def outcome(function, call):
     try:
         value = function(np.zeros((rows, columns), np.float32), *values)
     except (ArithmeticError, ValueError) as error:
-        # What does not fit is an OverflowError wherever it is found first.
+        # A value that does not fit is an OverflowError, wherever it is found first.
         return OverflowError if isinstance(error, OverflowError) else type(error)
     if isinstance(value, bool):
         return value
@@ -207,7 +207,7 @@ def test_arithmetic_and_branches(tree, given):
                 assert isinstance(expected, type)  # this call raised, and left no path
             else:
                 assert found == expected
-    # What was recorded before serves again, in any order.
+    # Earlier recordings are used again, in any order.
     for call in reversed(given):
         assert outcome(function, call) == outcome(body, call)
 
@@ -286,8 +286,8 @@ def test_views(moves, shapes):
         answers = [view(x), view(x)]
         with cl.function_debugging():
             answers.append(view(x))
-        # NumPy before 2.3 says in DLPack nothing of the strides of a contiguous array: where those
-        # that it has are not the usual ones, the program had others than the interpreter has.
+        # NumPy before 2.3 omits the strides of a contiguous array in DLPack. If its strides are
+        # unusual, the program had other strides than the interpreter.
         if min(shape) > 1 or np.lib.NumpyVersion(np.__version__) >= "2.3.0":
             answers += [Interpreter(program).run((x,)) for _, program in view._programs()]
         for found, sizes, size, is_contiguous in answers:

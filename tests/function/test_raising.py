@@ -1,4 +1,4 @@
-"""What a body catches is a branch: in every order of the calls, and on every way to run it."""
+"""An exception that a body catches is a branch, in every order of calls and every way to run."""
 
 from __future__ import annotations
 

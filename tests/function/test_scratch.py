@@ -1,5 +1,5 @@
-"""Arrays that a body makes for itself alone: they share an allocation, and nothing tells but where
-they lie. On a driver that records, without the emulator's look at each array."""
+"""Arrays that only a body uses: they share an allocation, and only their addresses show it. On a
+recording driver, without the emulator's look at each array."""
 
 import itertools
 import struct

@@ -1,4 +1,4 @@
-"""Kinds that are traced without a call, shapes alone, gradients: what frameworks need."""
+"""Kinds that are traced without a call, only shapes, and gradients, as frameworks need them."""
 
 import numpy as np
 import pytest

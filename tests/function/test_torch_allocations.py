@@ -1,4 +1,4 @@
-"""What a function allocates for tensors of torch: the tensor itself, as torch makes it."""
+"""Allocations of a function for tensors of torch: the tensor itself, as torch makes it."""
 
 from __future__ import annotations
 

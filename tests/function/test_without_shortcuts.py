@@ -36,8 +36,8 @@ def test_numbers_and_globals_are_read_all_the_same(without, monkeypatch):
         for a in FLOATS:
             assert repr(noted(x, n, a)) == repr((10, n, a * 2))
     assert traced == [2]
-    # A global that the body reads: a change is noticed where dicts are watched, and where they
-    # are looked into.
+    # A global that the body reads: a change is noticed whether dicts are watched or
+    # compared.
     monkeypatch.setitem(globals(), "FACTOR", 3)
     assert noted(x, 1, 1.0) == (15, 1, 2.0)
     assert traced == [2, 3]

@@ -1,4 +1,4 @@
-"""What a call on a GPU asks of XLA, and what it says when XLA refuses: on a double of XLA."""
+"""Requests of a call on a GPU to XLA, and errors when XLA refuses, with a double of XLA."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ X = np.arange(5, dtype=np.float32)
 
 @pytest.fixture(scope="module")
 def emulated_gpu():
-    """An emulated driver whose memory is called that of a GPU."""
+    """An emulated driver that reports its memory as a GPU's."""
     emulated = EmulatedDriver(Device("sm_80", options_from_text("")))
     functions = emulated.table()
     addresses = {
@@ -88,7 +88,7 @@ def test_scratch_memory(twice, minor):
 
 
 def test_results_in_the_memory_of_others(kernels):
-    """Taken in another order than they are returned: one is saved before the other is written."""
+    """In another order than the results: one is saved before the other is written."""
 
     @cl.function
     def swapped(x):
@@ -132,8 +132,8 @@ def test_the_stream_and_the_device_of_xla(driver):
     [
         ("DeviceMemory_Allocate", r"XLA gives no 20 bytes of scratch memory: out of it"),
         ("DeviceMemory_Free", r"XLA does not take scratch memory back: out of it"),
-        ("Stream_Get", r"XLA does not say in which stream it calls: out of it"),
-        ("DeviceOrdinal_Get", r"XLA does not say on which device it calls: out of it"),
+        ("Stream_Get", r"XLA does not provide the stream of the call: out of it"),
+        ("DeviceOrdinal_Get", r"XLA does not provide the device of the call: out of it"),
     ],
 )
 def test_what_xla_says_is_said(twice, minor, function, said):
@@ -152,7 +152,7 @@ def test_memory_that_is_aligned_to_less_is_refused(twice):
     """Programs are made for arrays at multiples of 16, which XLA is asked for."""
     double = XlaDouble()
     double.beside = 8
-    assert "which is no multiple of 16" in call(double, twice, X, 2.0)
+    assert "which is not a multiple of 16" in call(double, twice, X, 2.0)
 
 
 def test_no_memory_to_save_a_result(kernels):
@@ -200,7 +200,7 @@ def test_a_call_is_no_part_of_a_graph(platform, minor, before):
 
 
 def test_the_double_is_as_strict_as_xla(twice):
-    """What it would not forgive: a size, an alignment, memory that stays."""
+    """Mistakes that it reports: a size, an alignment, memory that stays."""
     double = XlaDouble()
     held = (ctypes.c_uint64 * 8)(16, 0, double.CONTEXT, 64, 64, 0)
     allocate = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(double._api.DeviceMemory_Allocate)

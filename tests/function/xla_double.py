@@ -1,9 +1,9 @@
 """A double of XLA's interface for custom calls, which is as strict as XLA on a GPU.
 
-XLA's CPU client allocates nothing and has no streams: what a call asks XLA for on a GPU is asked of
-this here. It refuses what XLA refuses (sizes of structures, alignments), and notes what XLA would
-never tell: memory that does not come back, or comes back with another size; errors that nobody
-reads, or that nobody destroys; calls for another context, or outside of a call.
+XLA's CPU client allocates nothing and has no streams. The requests of a call on a GPU come to this
+double. It refuses what XLA refuses (sizes of structures, alignments). It also reports mistakes that
+XLA hides. Examples are memory that does not come back, or with another size, errors that nobody
+reads or destroys, and calls for another context or outside of a call.
 """
 
 from __future__ import annotations
@@ -84,26 +84,26 @@ def handler_of(platform, minor):
 
 
 class XlaDouble:
-    """XLA on a GPU, whose memory is that of the driver in use.
+    """XLA on a GPU, with the memory of the driver in use.
 
     Parameters
     ----------
     minor : int
         The version of the interface: 1 of JAX 0.6 to 0.8, ... 4 of JAX 0.11.
     stream, ordinal : int
-        What it says of a call.
+        Reported for each call.
 
     Attributes
     ----------
     defects : list of str
-        What was done that may not be.
+        The violations.
     fails : dict
-        What the next calls of a function say, instead of doing it; None is success:
+        The results of the next calls of a function, which then do nothing; None is success:
         ``{"Stream_Get": [None, "text"]}``.
     allocated : list of int
         The bytes of each allocation.
     beside : int
-        By how many bytes its memory lies beside what is aligned.
+        The offset of its memory from an aligned address.
     """
 
     CONTEXT = 0xC0117E
@@ -145,7 +145,7 @@ class XlaDouble:
         alignment = arguments.alignment
         if alignment == 0 or alignment & (alignment - 1) or alignment > 16:
             return f"Unsupported alignment: {alignment}"
-        # What nobody has written looks like nothing that a test expects.
+        # Unwritten memory has values that no test expects.
         block = cl.empty((arguments.bytes + self.beside,), "uint8")
         block.fill(0xA5)
         arguments.data = block.address + self.beside

@@ -18,7 +18,7 @@ struct Largest {
   unsigned char bytes[32000];
 };
 
-// What each scalar parameter holds, side by side, aligned as a C struct is.
+// The value of each scalar parameter, side by side, aligned as in a C struct.
 struct Scalars {
   signed char a;
   unsigned char b;

@@ -6,7 +6,7 @@ import pytest
 
 import culaunch as cl
 
-# What `ptxas -v` printed when the files of data/ were made: registers of both kernels.
+# The output of `ptxas -v` for the files of data/: registers of both kernels.
 STORED = {
     "sm_75-12.8": ("sm_75", "12.8", 8),
     "sm_90a-12.9": ("sm_90a", "12.9", 10),

@@ -23,7 +23,7 @@ CORPUS = sorted(
 )
 PTX = b".version 8.0\n.target sm_80\n.address_size 64\n"
 
-# What the message must say; the file names say what is wrong with the rest.
+# The messages; the names of the other files tell their error.
 MESSAGES = {
     "empty.cubin": "is empty",
     "half-a-header.cubin": "there are 40",
@@ -135,7 +135,7 @@ def test_random_bytes(start, data):
 
 
 def test_deep_in_the_stack(good):
-    """What is parsed by recursion must not depend on how much of the stack is left."""
+    """Recursive parsers must not depend on the free stack."""
 
     def deeper(levels):
         return deeper(levels - 1) if levels else cl.inspect(good["old cubin"])

@@ -87,7 +87,7 @@ def test_open(tmp_path, cubin):
 
 
 def test_opening_parses_nothing_but_the_format(tmp_path):
-    """What loading does first must cost nothing: a damaged cubin is found when it is parsed."""
+    """The first step of loading costs nothing: a damaged cubin is found when it is parsed."""
     damaged = b"\x7fELF\x02\x01\x01\x41\x08" + bytes(9) + b"\xbe\x00" + b"\xff" * 44
     path = tmp_path / "damaged.cubin"
     path.write_bytes(damaged)

@@ -77,7 +77,7 @@ def test_signatures_that_an_image_carries_are_shown(compiled, tmp_path):
 
 @pytest.mark.needs("gcc")
 def test_objects_and_libraries_of_the_host(tmp_path, make_fatbin):
-    """What nvcc leaves in an object: fatbins in a section of their own, several in a library."""
+    """Objects of nvcc: fatbins in a section of their own, several in a library."""
     fatbin = make_fatbin()
     (tmp_path / "one.fatbin").write_bytes(fatbin)
     (tmp_path / "one.s").write_text(

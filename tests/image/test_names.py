@@ -275,7 +275,7 @@ def test_nvrtc_names(nvrtc):
 @given(
     st.lists(st.sampled_from(re.findall(r".", "_ZNKPRAFMSTEIJLXDOUVBvijfd0123459k")), max_size=60)
 )
-@example(list("dV0"))  # a name of length 0 is none
+@example(list("dV0"))  # a name of length 0 is invalid
 def test_anything_is_spelled_or_left_alone(letters):
     name = "_Z" + "".join(letters)
     assert isinstance(demangle(name), str)

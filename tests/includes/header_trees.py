@@ -1,6 +1,6 @@
 """Random trees of headers that include one another in every spelling, many in one compilation.
 
-Each tree has names of its own, so that one run of a compiler reads all of them. A header declares
+Each tree has names of its own, so one run of a compiler reads all of them. A header declares
 a variable for each thing that can change: whether it was read at all, a number that edits change,
 and the answers to what it asks. The declarations of a tree are all that its code depends on.
 """
@@ -177,7 +177,7 @@ class Tree:
             spelled = f'"{name}"'
         elif kind < 0.3 and "." not in name.split("/")[0]:
             spelled = f'"{name}"'
-            # What `##` makes must be one word.
+            # The result of `##` must be one word.
             choices = [
                 *choices,
                 *(one for one in STRINGIFIED if "/" not in name or "##" not in one),
@@ -231,5 +231,5 @@ def declaration(v: str) -> str:
 
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # What was there is replaced in place: the inode stays.
+    # The file is overwritten in place: the inode stays.
     path.write_bytes(text.encode())

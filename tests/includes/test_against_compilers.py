@@ -64,8 +64,8 @@ def declared_by_nvrtc(root, count):
 def check_trees(root, command, seeds, edits, *, compiler, old=False, settle=0.0):
     """Hold the scan of each tree against the compiler, before and after each edit.
 
-    A change that the compiler sees must change the digest (or the source itself), and what was
-    asked of the disk before must not hold any more.
+    A change that the compiler sees must change the digest (or the source itself). The earlier
+    queries of the disk must have other answers.
     """
     root = Path(os.path.realpath(root))
     trees = [Tree(root, n, seed, compiler, old=old) for n, seed in enumerate(seeds)]

@@ -32,7 +32,7 @@ CULAUNCH_EXPORT(nothing, nothing);
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Build two files, one of which includes a header beside it."""
+    """Build two files; one of them includes a header beside it."""
     folder = tmp_path_factory.mktemp("a project")
     (folder / "amount.h").write_text("#define AMOUNT 2\n")
     (folder / "add.cpp").write_text(ADD)
@@ -50,7 +50,7 @@ def test_files_become_a_library_that_is_loaded_later(built):
     assert library == library.parent / "kernels.so"
     script = "import sys, tvm_ffi; assert tvm_ffi.load_module(sys.argv[1]).add(40) == 42"
     subprocess.run([sys.executable, "-c", script, library], check=True)
-    # A header that changed builds anew; nothing that changed does not.
+    # A changed header causes a build; without changes there is none.
     folder = library.parent
     kept = cl.cpp.build("kernels", [folder / "add.cpp", folder / "more.cpp"], **arguments)
     assert kept.parent.parent == folder / "kept"

@@ -216,7 +216,7 @@ def test_wrong_arguments(tmp_path, arguments, error, message):
 
 @pytest.mark.slow
 def test_code_that_may_be_right_is_compiled(tmp_path):
-    """What is under a condition, in a comment or made by a macro is left to the compiler."""
+    """Names under a condition, in a comment or from a macro are left to the compiler."""
     code = """
     #define MAKE(name) int64_t add_##name(int64_t x) { return x + 1; }
     MAKE(one)

@@ -278,7 +278,7 @@ def root():
 
 
 def plant(directory):
-    """Put something else where every library of a directory is; return what was there."""
+    """Replace every library of a directory; return the old ones."""
     planted = 0
     for path in directory.rglob("*.so"):
         evil = b"evil: never loaded"
@@ -337,7 +337,7 @@ def test_a_library_is_loaded_from_the_directory_that_was_checked(load, tmp_path,
 
 @pytest.mark.slow
 def test_a_disk_that_is_full_costs_a_warning_only(fake, tmp_path):
-    # In a mount namespace of its own, so that nothing is left behind and root is not needed.
+    # In a mount namespace of its own: nothing is left behind, and root is not needed.
     if (
         shutil.which("unshare") is None
         or subprocess.run(
@@ -402,5 +402,5 @@ def test_an_entry_that_is_removed_before_it_is_loaded_is_built_anew(load, tmp_pa
 
 @pytest.mark.parametrize(("argument", "value"), [("arch", "sm_90"), ("cuda_flags", ["-G"])])
 def test_what_is_for_nvcc_is_refused_without_sources_for_it(load, argument, value):
-    with pytest.raises(ValueError, match=f"{argument} is for cuda_sources, and there are none"):
+    with pytest.raises(ValueError, match=f"{argument} is only for cuda_sources"):
         load(**{argument: value})

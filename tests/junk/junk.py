@@ -1,8 +1,8 @@
-"""What is no argument for anything, and calls with it: every exception is to be a documented one.
+"""Values that fit no argument, and calls with them: every exception must be documented.
 
-A mistake in a call is a TypeError, a ValueError or an OverflowError, a file that cannot be used an
-OSError, everything else one of culaunch's own; and the message is about the argument, not what
-Python happens to say three frames below.
+A mistake in a call is a TypeError, a ValueError or an OverflowError. An unusable file is an
+OSError, and everything else one of culaunch's own errors. The message is about the argument, not
+Python's own message from three frames below.
 """
 
 import inspect
@@ -13,7 +13,7 @@ import warnings
 import culaunch as cl
 
 DOCUMENTED = (TypeError, ValueError, OverflowError, OSError, cl.CulaunchError)
-# What Python itself says of a value that was used as something that it is not.
+# Python's own messages for values of a wrong type.
 BARE = re.compile(
     r"object is not (iterable|callable|subscriptable|a mapping)|has no attribute|has no len"
     r"|unhashable type|not supported between|unsupported operand|object cannot be interpreted"

@@ -19,7 +19,7 @@ NOT_CALLED = {
     "CacheInfo", "ImageInfo", "Inspection", "KernelAttributes", "KernelInfo", "Occupancy",
     "ParameterInfo", "DType", "Lowered", "Value", "ElementwiseFunction", "Headers.__contains__",
     "Headers.__getitem__", "Headers.get", "KernelSet",
-    # On a GPU alone; matplotlib's own.
+    # Only on a GPU; matplotlib's own.
     "Surface.copy_from", "Surface.numpy", "Timing", "Timing.plot",
     "Diagnosis", "Component", "VariableInfo", "GraphStatus",
     # What load_report returns.

@@ -73,7 +73,7 @@ def test_junk_is_refused_by_name(name):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_junk_in_an_operation_is_refused(name):
-    """It is traced alone: nothing is compiled."""
+    """It is only traced: nothing is compiled."""
     operation = getattr(ew, name)
     given = dict.fromkeys(list(inspect.signature(operation).parameters), TRACED)
 

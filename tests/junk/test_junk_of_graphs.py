@@ -66,7 +66,7 @@ CALLS = {
     ),
     "set_graphs": lambda: (cl.graph.set_graphs, {"mode": "auto", "limit": 4}),
 }  # fmt: skip
-# No node has such a name, which the documentation names.
+# No node has this name; the documentation names the error.
 ALSO = {"Graph.update": KeyError, "Graph.enable": KeyError}
 
 

@@ -64,7 +64,7 @@ def exits(context):
         pass
 
 
-# How each name is called when all is well, made anew for each test.
+# A correct call of each name, made again for each test.
 CALLS = {
     "Device": lambda: (cl.driver.Device, {"ordinal": 0}),
     "Device.attribute": lambda: (cl.driver.Device(0).attribute, {"name": "clock_rate"}),

@@ -34,7 +34,7 @@ def nothing_is_built(monkeypatch):
     def build(*arguments):
         raise cl.CompileError("not here")
 
-    # What would take the function from its module while it is replaced would keep the replacement.
+    # Code that reads the function from its module while it is replaced would keep the replacement.
     importlib.import_module("culaunch._inline.c_driver")
     monkeypatch.setattr("culaunch._inline.inline.build_library", build)
     monkeypatch.setattr("culaunch._inline.building.run_compiler", build)
@@ -108,7 +108,7 @@ def test_junk_is_refused_by_name(name, place, monkeypatch):
 @pytest.mark.parametrize("name", CALLS)
 def test_a_switch_takes_true_and_false_alone(name, place):
     function, call = CALLS[name]
-    with contextlib.suppress(ValueError):  # of what has no signature
+    with contextlib.suppress(ValueError):  # for callables without a signature
         for one in inspect.signature(function).parameters.values():
             if isinstance(one.default, bool):
                 with pytest.raises(TypeError, match=f"{one.name} must be True"):

@@ -351,7 +351,7 @@ class DriverApi(AroundLaunches):
 
 
 def image_at(address) -> bytes:
-    """Read an image of which only the address is known, as the driver does."""
+    """Read an image from its address, without its size, as the driver does."""
     magic = ctypes.string_at(address, 4)
     if magic == b"\x7fELF":
         header = ctypes.string_at(address, 64)

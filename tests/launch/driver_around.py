@@ -1,4 +1,4 @@
-"""What is around launches, as the recording driver answers it: events, other copies, textures."""
+"""The recording driver's functions around launches: events, other copies, textures."""
 
 import ctypes
 
@@ -7,7 +7,7 @@ ARRAY_DESCRIPTOR, COPY, RESOURCE, TEXTURE = 40, 200, 144, 104
 
 
 class AroundLaunches:
-    """Functions of `DriverApi`; what is not done yet is in ``not_ready``."""
+    """Functions of `DriverApi`; pending work is in ``not_ready``."""
 
     def cuMemGetInfo(self, free, total):
         return put(ctypes.c_size_t, free, 1 << 30) or put(ctypes.c_size_t, total, 1 << 37)

@@ -17,7 +17,7 @@ PROTOTYPES = {
 }
 CODES = {int(result): result.full_name for result in Result}
 
-# Of an H100.
+# The attributes of an H100.
 _H100 = {
     "MAX_THREADS_PER_BLOCK": 1024, "MAX_BLOCK_DIM_X": 1024, "MAX_BLOCK_DIM_Y": 1024,
     "MAX_BLOCK_DIM_Z": 64, "MAX_GRID_DIM_X": 2**31 - 1, "MAX_GRID_DIM_Y": 65535,
@@ -35,7 +35,7 @@ STATIC_SHARED = FunctionAttribute.SHARED_SIZE_BYTES
 REGISTERS = FunctionAttribute.NUM_REGS
 DYNAMIC_SHARED = FunctionAttribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
 LARGE_CLUSTER = FunctionAttribute.NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-# What a kernel has where a test says nothing else; the last two attributes are too new for it.
+# Default attributes of a kernel; the last two are too new for it.
 KERNEL_ATTRIBUTES = dict.fromkeys(list(FunctionAttribute)[:-2], 0) | {
     MAX_THREADS: 1024, REGISTERS: 32, FunctionAttribute.PTX_VERSION: 90,
     FunctionAttribute.BINARY_VERSION: 90, DYNAMIC_SHARED: 49152,

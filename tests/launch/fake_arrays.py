@@ -57,7 +57,7 @@ SHAPE, STRIDES = (ctypes.c_int64 * 1)(4), (ctypes.c_int64 * 1)(1)
 
 
 class Array:
-    """What the classes below describe: four elements at an address of a device."""
+    """The array of the classes below: four elements at an address of a device."""
 
     def __init__(self, address=0x7000, device=0, dtype=FLOAT32, kind=2, stream=0, offset=0):
         self.address = address
@@ -66,7 +66,7 @@ class Array:
         self.kind = kind
         self.stream = stream
         self.offset = offset
-        self.asked = []  # what each export was asked
+        self.asked = []  # the arguments of each export
 
     def tensor(self):
         device, dtype = DLDevice(self.kind, self.device), DLDataType(*self.dtype, 1)
@@ -95,7 +95,7 @@ class OldDlpackArray(DlpackArray):
 
 
 class CudaInterfaceArray(Array):
-    """``__cuda_array_interface__``, version 3, alone."""
+    """Only ``__cuda_array_interface__``, version 3."""
 
     @property
     def __cuda_array_interface__(self):

@@ -7,10 +7,10 @@ import gc
 
 
 def least_growth(run, count, measure, limit, rounds=6):
-    """Return the least that a round of launches adds; what leaks adds to every round.
+    """Return the least growth of a round of launches; a leak adds to every round.
 
-    One round may grow by what does not come from the launches: a table of the interpreter that is
-    just then made larger, or freed memory that a sanitizer holds back until it holds enough.
+    One round may grow for other reasons: the interpreter enlarges a table, or a sanitizer holds
+    back freed memory until it has enough.
     """
     growth = []
     while len(growth) < rounds and (not growth or min(growth) >= limit):

@@ -1,6 +1,6 @@
 """A driver in Python that runs nothing and remembers everything, bit for bit.
 
-It has two devices of the kind of an H100. What the real driver refuses it refuses with the same
+It has two devices like an H100. It refuses what the real driver refuses, with the same
 code: no context, a block too large, shared memory that was not opted in to, loading during a
 capture. Any function can be told to fail.
 """
@@ -20,15 +20,15 @@ from culaunch import _core
 from culaunch._launch import driver as drivers
 
 NAME = "/recorder"  # where a library's path would stand
-# A table of functions is for good, as a loaded library is: a stream or an event may outlive the
-# test that made it, in the traceback of a failure, and calls the driver when it goes.
+# A table of functions lives forever, like a loaded library. A stream or an event may outlive its
+# test, in the traceback of a failure, and calls the driver when it is freed.
 CALLBACKS: list[list] = []
 
 
 def recorders(monkeypatch, **defaults):
     """Yield a function that makes recording drivers, the last one the driver in use.
 
-    What it yields is the value of a fixture; what went wrong in a driver is raised afterwards.
+    It is the value of a fixture. Errors inside a driver are raised afterwards.
     """
     made = []
 
@@ -77,7 +77,7 @@ class RecordingDriver(DriverApi):
         self.jit_log = b""
         self.events: dict[int, int] = {}  # handle -> device
         self.not_ready: set[int] = set()  # streams and events
-        self.elapsed: list[float] = []  # what the next differences of events are, in milliseconds
+        self.elapsed: list[float] = []  # the next times between events, in milliseconds
         self.pinned: dict[int, object] = {}
         self.objects: dict[int, bool] = {}  # arrays, textures and surfaces
         self.descriptors: list[bytes] = []

@@ -85,7 +85,7 @@ PARAMETERS = {
     "float8": [("__nv_fp8_e4m3", 1), ("__nv_fp8_e5m2", 1), ("__nv_fp8_e8m0", 1)],
     "unknown": [
         *((None, size) for size in (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24)),
-        ("real", 4), ("Policy::Index", 8),  # what a user writes may be a typedef of anything
+        ("real", 4), ("Policy::Index", 8),  # a user's name may be a typedef of anything
     ],
 }  # fmt: skip
 FLOAT_CODES = {"half": 2, "__half": 2, "__nv_bfloat16": 4, "float": 2, "double": 2,

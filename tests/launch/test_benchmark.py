@@ -1,4 +1,4 @@
-"""Timing calls: what is asked of the driver, and what is made of the times."""
+"""Timing calls: the requests to the driver, and the computed times."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Arrays for whoever has only NumPy: made, copied, handed over, freed."""
+"""Arrays for users with only NumPy: made, copied, handed over, freed."""
 
 import gc
 import weakref
@@ -208,7 +208,7 @@ def test_capsules_that_nobody_takes_free_what_they_hold(host_driver):
 def test_no_copies_and_no_other_device(driver):
     array = cl.to_device(np.ones(3))
     for options in ({"copy": True}, {"dl_device": (1, 0)}, {"dl_device": (2, 1)}):
-        with pytest.raises(BufferError, match="exported as it is"):
+        with pytest.raises(BufferError, match="exported without a copy"):
             array.__dlpack__(**options)
     array.__dlpack__(copy=False, dl_device=(2, 0), stream=5)
 

@@ -18,7 +18,7 @@ from culaunch._launch import driver as drivers
 def environment(monkeypatch):
     """An environment that names no driver, and no driver opened yet."""
     for name in ("CULAUNCH_DRIVER", "CULAUNCH_DRIVER_TABLE"):
-        monkeypatch.setenv(name, "")  # so that what the test sets is undone
+        monkeypatch.setenv(name, "")  # undoes the changes of the test
         monkeypatch.delenv(name)
     monkeypatch.setattr(drivers, "open_drivers", {})
     return monkeypatch

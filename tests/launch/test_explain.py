@@ -160,7 +160,7 @@ def test_a_kernel_whose_name_looks_mangled_keeps_it(driver, name):
 
 
 def test_a_very_long_name_stays_as_it_is(driver):
-    """What demangles it in an error message recurses, and has the stack of any thread."""
+    """The demangler of an error message recurses, and runs on any thread's stack."""
     for name in ("_Z1k" + "P" * 200_000 + "f", "_Z1k" + "I1A" * 50_000 + "E" * 50_000 + "vv"):
         kernel = driver.kernel(8, name=name)
         assert name in repr(kernel[1, 1])

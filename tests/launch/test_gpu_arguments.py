@@ -9,7 +9,7 @@ import pytest
 
 import culaunch as cl
 
-# What other frameworks warn of is theirs.
+# Warnings of other frameworks do not matter here.
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore", "error:::culaunch")]
 
 SCALARS = struct.Struct("<bBhH2xiIqQf4xd?xeH2xQ")  # struct Scalars of kernels.cu, on x86 and arm
@@ -308,7 +308,7 @@ def test_a_device_array_is_everybody_s(gpu):
     np.testing.assert_array_equal(torch.as_tensor(array, device="cuda").cpu(), numbers() + 1)
 
 
-# ---- what is not plain memory, or not to be written
+# ---- arrays that are not plain memory, or read-only
 
 
 @pytest.mark.needs("torch")

@@ -9,7 +9,7 @@ from memory_growth import least_growth, resident_bytes
 
 import culaunch as cl
 
-# What other frameworks warn of is theirs.
+# Warnings of other frameworks do not matter here.
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore", "error:::culaunch")]
 
 # ---- dynamic shared memory

@@ -11,7 +11,7 @@ import culaunch as cl
 
 pytestmark = [
     pytest.mark.needs("numpy", "cuda.bindings"),
-    # What other frameworks warn of is theirs.
+    # Warnings of other frameworks do not matter here.
     pytest.mark.filterwarnings("ignore", "error:::culaunch"),
 ]
 
@@ -21,7 +21,7 @@ extern "C" __global__ void add(float* y, const float* x, float factor, int n) {
   if (i < n) y[i] += factor * x[i];
 }"""
 
-# What another process does with a tensor that was sent to it: reads it, and then writes to it.
+# Another process reads a tensor that was sent to it, and then writes to it.
 OF_TORCH = """
 import sys, pickle
 import torch

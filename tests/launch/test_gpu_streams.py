@@ -9,7 +9,7 @@ from gpu_arrays import KIB, int_array
 
 import culaunch as cl
 
-# What other frameworks warn of is theirs.
+# Warnings of other frameworks do not matter here.
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore", "error:::culaunch")]
 
 
@@ -156,7 +156,7 @@ def test_the_default_stream_is_of_the_current_context(gpu):
         gpu["add"][1, 1](counter.address, 1)  # in the primary context, by an address alone
     assert libcuda.cuCtxCreate_v2(ctypes.byref(own), 0, 0) == 0
     try:
-        # Memory of this context alone: a launch in another one would be an illegal access.
+        # Memory of this context only: a launch in another one would be an illegal access.
         assert libcuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4)) == 0
         assert libcuda.cuMemsetD32_v2(address, 0, ctypes.c_size_t(1)) == 0
         assert libcuda.cuStreamCreate(ctypes.byref(stream), 0) == 0

@@ -1,4 +1,4 @@
-"""What a kernel says of itself, and what the driver says of it."""
+"""The attributes of a kernel, from its image and from the driver."""
 
 import pytest
 from driver_tables import MAX_THREADS, REGISTERS, STATIC_SHARED

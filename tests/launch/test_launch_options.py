@@ -1,4 +1,4 @@
-"""What describes the options of a launch says what the extension's table says.
+"""All descriptions of launch options match the extension's table.
 
 That each option arrives at the driver is in tests/cpp/test_launch_options.py.
 """
@@ -13,7 +13,7 @@ import culaunch as cl
 from culaunch._launch.launch_options import KINDS, OPTIONS
 
 STUB = ast.parse((Path(cl.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
-# What type checkers read of an option, and of the launcher's property.
+# The types of an option, and of the launcher's property, for type checkers.
 TYPES = {
     "required_dims": ("Required[_Dims]", "tuple[int, int, int]"),
     "bytes": ("int", "int"),

@@ -1,4 +1,4 @@
-"""What a launcher keeps alive, what it leaves to others, and that it holds no interpreter up."""
+"""The objects that a launcher keeps alive or not, and that it never blocks the interpreter."""
 
 import ctypes
 import gc

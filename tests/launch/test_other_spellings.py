@@ -170,7 +170,7 @@ def test_a_property_without_a_value_keeps_its_message(module):
 
 
 def test_what_they_are_told_is_there(module):
-    """What stands behind "here it is" are names that this library has."""
+    """Suggested names exist in this library."""
     there = owners(module)
     there |= {name.lower(): one for name, one in there.items()}
     there |= {"array": there["DeviceArray"], "end": there["Event"], "start": there["Event"]}

@@ -1,4 +1,4 @@
-"""What is made in a context of the user's own, which may be destroyed before it: PyCUDA's order."""
+"""Objects in a user's own context, which may be destroyed before them, as with PyCUDA."""
 
 import ctypes
 import gc

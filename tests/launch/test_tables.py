@@ -1,4 +1,4 @@
-"""What ``print`` and notebooks show: the tables that the command prints."""
+"""``print`` and notebooks show the tables that the command prints."""
 
 import dataclasses
 from html.parser import HTMLParser

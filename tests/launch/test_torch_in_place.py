@@ -112,7 +112,7 @@ def test_tensors_of_other_classes_and_modes(info):
         assert info(tensor)[0] == tensor.data_ptr()
 
 
-# What makes a fake tensor takes a second to import.
+# Importing the maker of fake tensors takes a second.
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=[pytest.mark.slow] * (kind == "fake")) for kind in REFUSED],
@@ -131,7 +131,7 @@ def test_copies_on_write_are_made_first(info):
     copy = torch._lazy_clone(original)
     assert not _core.reads_in_place(original)
     assert not _core.reads_in_place(copy)
-    # A kernel may write to it, so that it gets memory of its own, as by the exchange function.
+    # A kernel may write to it, so it gets memory of its own, as from the exchange function.
     other = info(copy)[0]
     assert other != address
     assert copy.tolist() == [0, 1, 2, 3]
@@ -213,7 +213,7 @@ def test_many_threads(info):
 
 
 def test_the_words_of_another_device_are_told_by_torchs_names():
-    """What is left of the host's bits in the other device's word are bits of no device."""
+    """The host's remaining bits in the other device's word belong to no device."""
     import torch
 
     layout = torch_layout.find_layout()

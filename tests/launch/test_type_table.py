@@ -1,4 +1,4 @@
-"""What culaunch remembers of Python types, and that it does not remember for ever."""
+"""The table of Python types that culaunch remembers, and that it forgets them."""
 
 from pathlib import Path
 

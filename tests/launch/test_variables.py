@@ -224,8 +224,8 @@ def test_what_a_variable_does_not_take(tables):
         table.write(np.zeros(4))
     with pytest.raises(ValueError, match="value must have the variable's 16 bytes"):
         table.write(cl.zeros(5))
-    for value in ([1.0, 2.0], (1, 2), 3, 0.5, True, None):  # 16 bytes of which type?
-        with pytest.raises(TypeError, match=r"a type of its own, .*numpy\.array\(value, dtype\)"):
+    for value in ([1.0, 2.0], (1, 2), 3, 0.5, True, None):  # the type of these 16 bytes is unknown
+        with pytest.raises(TypeError, match=r"typed value, .*numpy\.array\(value, dtype\)"):
             table.write(value)
     with pytest.raises(TypeError, match="value must be of numbers"):
         table.write(np.array([None, None]))

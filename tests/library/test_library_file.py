@@ -36,7 +36,7 @@ def packed(members, compression=zipfile.ZIP_STORED):
 
 
 def with_manifest(data, change):
-    """Make the library anew with another manifest."""
+    """Rewrite the library with another manifest."""
     manifest = manifest_of(data)
     changed = change(manifest)
     text = json.dumps(manifest if changed is None else changed)
@@ -172,7 +172,7 @@ def test_a_damaged_member_is_found_when_it_is_read(data, name):
 
 
 def test_a_member_changed_with_its_checksum_of_the_zip(data):
-    """The CRC is no defence; the manifest's SHA-256 is."""
+    """The CRC is no protection; the manifest's SHA-256 is."""
     entries = [("manifest.json", json.dumps(manifest_of(data)))]
     entries += [(name, bytes([content[0] ^ 1]) + content[1:]) for name, content in MEMBERS.items()]
     library = LibraryFile(packed(entries))
@@ -220,7 +220,7 @@ def test_only_jsons_types_are_written():
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=300)
 def test_no_change_of_a_byte_does_harm(draw):
-    """It is refused with an ImageError, or what is read is what was written."""
+    """It is refused with an ImageError, or the written contents are read."""
     data = bytearray(library_bytes(FUNCTIONS, MEMBERS, "test 1"))
     for _ in range(draw.draw(st.integers(1, 4))):
         data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))

@@ -1,4 +1,4 @@
-"""What makes a release: cibuildwheel's configuration, the workflow, the recipe, the page."""
+"""The parts of a release: cibuildwheel's configuration, the workflow, the recipe, the page."""
 
 import re
 from pathlib import Path
@@ -78,7 +78,7 @@ def test_only_the_jobs_that_publish_may_write():
             if "uses" in step:
                 # By its commit: a tag may be moved.
                 assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", step["uses"])
-    # Its version is beside it, for whoever looks for a newer one.
+    # Its version is beside it, to look for a newer one.
     versions = re.findall(r"@[0-9a-f]{40}(.*)", WORKFLOW.read_text())
     assert all(re.fullmatch(r" # v\d+\.\d+\.\d+", one) for one in versions)
 

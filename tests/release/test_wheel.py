@@ -34,7 +34,7 @@ PLATFORM = f"linux_{os.uname().machine}"
 
 @pytest.fixture(scope="module")
 def files():
-    """What the wheel had, by name: not what pip wrote beside it."""
+    """The wheel's own files, by name, without those that pip wrote."""
     distribution = importlib.metadata.distribution("culaunch")
     pips = {"INSTALLER", "REQUESTED", "direct_url.json", "RECORD"}
     return {
@@ -47,7 +47,7 @@ def files():
 
 
 def test_a_wheel_has_less_than_its_bound(files):
-    # As a zip file has them: each alone, and some 130 bytes and two names beside it.
+    # As in a zip file: each compressed separately, with some 130 bytes and two names.
     size = sum(len(zlib.compress(content)) + 130 + 2 * len(name) for name, content in files.items())
     assert size < check.LARGEST
 
@@ -148,7 +148,7 @@ COPYRIGHTS = {
 
 @pytest.mark.parametrize("name", COPYRIGHTS)
 def test_the_notice_has_what_the_packages_say(name):
-    """Of what is installed here: the words of the copyright, whatever is between them."""
+    """The copyright of the installed package, with any text between its words."""
     package, file = COPYRIGHTS[name]
     spec = importlib.util.find_spec(package) or pytest.skip(f"needs {package}")
     found = sorted(Path(spec.origin).parents[1].glob(file))

@@ -8,7 +8,7 @@ import culaunch as cl
 
 
 class Params(ctypes.Structure):
-    """What the kernel ``structured`` of tests/function takes."""
+    """The argument of the kernel ``structured`` of tests/function."""
 
     _fields_ = (
         ("n", ctypes.c_int),

@@ -1,4 +1,4 @@
-"""What becomes of a lock in a process that is forked."""
+"""Locks in a forked process."""
 
 import os
 import threading

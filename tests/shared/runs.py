@@ -50,7 +50,7 @@ def folder_of_the_run(tmp_path_factory):
 
 @contextlib.contextmanager
 def alone_in(folder):
-    """Let one process at a time into a folder, which is made; the next finds what is there."""
+    """Let one process at a time into a folder, and create it; the next one finds its contents."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

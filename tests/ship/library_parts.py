@@ -43,7 +43,7 @@ def packed(manifest, contents):
 def mutants(manifest, contents, name, seed):
     """Yield libraries in which some words of a program are others: small, large, and each other's.
 
-    What the extension does with hostile words is tested beside it; here they come by a file.
+    Other tests give hostile words to the extension directly; here they come from a file.
     """
     words = list(struct.unpack(f"<{len(contents[name]) // 8}q", contents[name]))
     numbers = (0, 1, -1, 2, 255, 1 << 31, 1 << 32, (1 << 63) - 1, -(1 << 63))

@@ -14,7 +14,7 @@ from culaunch._function import AbstractArray
 
 pytestmark = pytest.mark.usefixtures("emulated")
 
-# What a call of a program with wrong numbers may raise.
+# The errors that a program with wrong numbers may raise.
 ERRORS = (ArithmeticError, ValueError, TypeError, AssertionError, IndexError, RuntimeError,
           MemoryError, cl.CulaunchError)  # fmt: skip
 
@@ -210,7 +210,7 @@ def test_what_no_library_holds():
         return scaled(x, held, 1.0)
 
     closed(held)
-    with pytest.raises(TypeError, match="which no library holds"):
+    with pytest.raises(TypeError, match="which a library cannot hold"):
         saved_bytes([closed])
 
 

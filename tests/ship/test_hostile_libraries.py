@@ -14,7 +14,7 @@ from culaunch._function import AbstractArray
 pytestmark = pytest.mark.usefixtures("emulated")
 
 x5 = np.arange(5, dtype=np.float32)
-# What a call of a program with wrong numbers may raise.
+# The errors that a program with wrong numbers may raise.
 ERRORS = (ArithmeticError, ValueError, TypeError, AssertionError, IndexError, RuntimeError,
           MemoryError, cl.CulaunchError)  # fmt: skip
 
@@ -140,7 +140,7 @@ def test_a_function_of_another_kind_is_skipped(data):
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_functions_of_this_kind_need_version_3(data, version):
-    """A reader of then skips them; this one must not take what was never specified."""
+    """A later reader skips them; this one must not accept unspecified fields."""
     manifest, contents = parts_of(data)
     manifest["version"] = version
     assert len(cl.ship.load_library(packed(manifest, contents))) == 0

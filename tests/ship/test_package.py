@@ -178,7 +178,7 @@ print([scaled(torch.arange(float(n))).tolist() for n in (3, 4)])
 
 @pytest.fixture
 def environment(scale, kernels, tmp_path):
-    """What a process needs to import a package of two functions, and to run them."""
+    """The modules that a process needs to import and run a package of two functions."""
 
     @cl.function
     def fill_(y, value: int):
@@ -286,7 +286,7 @@ else:
 def test_the_operations_of_jax(environment, tmp_path):
     environment = {**environment, "JAX_PLATFORMS": "cpu"}
     found = []
-    # What one process exports, another one calls: it finds the functions by the package's names.
+    # One process exports, another calls: it finds the functions by the package's names.
     for step in ("write", "read"):
         run = [sys.executable, "-c", JAX, step]
         done = subprocess.run(
@@ -339,7 +339,7 @@ def test_the_command(library, tmp_path):
 @pytest.mark.slow
 @pytest.mark.needs("installed-wheel")
 def test_it_installs_without_an_index(library, tmp_path):
-    """In a new environment that has nothing, from the directory that was written alone."""
+    """In a new, empty environment, only from the written directory."""
     target, room = tmp_path / "dist", tmp_path / "room"
     target.mkdir()
     done = run_command("package", str(library), "--name", "my-kernels", "--version", "1.0",

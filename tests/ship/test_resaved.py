@@ -117,7 +117,7 @@ def test_kinds_of_several_libraries(scale):
     assert len(lib.scale.kinds) == 2
     for dtype in (np.float32, np.float64):
         assert lib.scale(x5.astype(dtype), 2.0).tolist() == [0, 2, 4, 6, 8]
-    # What both have is there once; a traced function goes with those of libraries, too.
+    # Common parts are stored once; traced functions and those of libraries can be mixed.
     assert saved_bytes([lib.scale, one.scale, scale]) == saved_bytes([lib.scale])
 
 
@@ -163,7 +163,7 @@ def test_programs_for_several_architectures(on):
     assert len(lib.which.kinds) == 1
     y = np.zeros(1, np.int32)
     lib.which(y)
-    assert y.tolist() == [80]  # the emulator takes PTX alone, and is an sm_80
+    assert y.tolist() == [80]  # the emulator accepts only PTX, and is an sm_80
     # Merged again with one of them, there are as many.
     assert saved_bytes([lib.which, libraries[0].which]) == data
     wrong = cl.ship.load_library(

@@ -147,7 +147,7 @@ def test_it_loads_without_what_made_it(scale, path, tmp_path):
 
 
 class Parts(NamedTuple):
-    """What a function gives back, under names."""
+    """The results of a function, by name."""
 
     doubled: object
     count: int
@@ -362,7 +362,7 @@ def test_what_cannot_be_saved(scale, kernels, path, monkeypatch):
         return y
 
     closed(x5)
-    refused(TypeError, "closed closes over an array .*give it as an argument", closed)
+    refused(TypeError, "closed closes over an array .*pass it as an argument", closed)
 
     @cl.function
     def chosen(x, mode):
@@ -413,7 +413,7 @@ def test_in_the_body_of_another(scale, path):
     def outer(x):
         return lib.scale(x, 2.0)
 
-    with pytest.raises(TypeError, match="scale is of a library, and has no body to record"):
+    with pytest.raises(TypeError, match="scale comes from a library and has no body"):
         outer(x5)
     with cl.function_debugging():
         assert lib.scale(x5, 2.0).tolist() == (x5 * 2).tolist()

@@ -39,7 +39,7 @@ def test_there_and_back(kernels, tmp_path):
     lib.kernels["scale<float>"][1, 32](y, x, 3.0, 5)
     assert y.numpy().tolist() == [0, 3, 6, 9, 12]
     assert filled(lib.kernels["fill"], 7) == [7] * 5
-    # One module for one image, so that kernels share its variables.
+    # One module for one image, so kernels share its variables.
     assert lib.kernels["fill"].module is lib.kernels["scale<float>"].module
     assert lib.kernels["fill"].signature == kernels["fill"].signature
     assert lib.kernels.get("none") is None
@@ -79,7 +79,7 @@ def test_beside_a_function(scale, kernels, tmp_path):
 def test_names_of_ones_own(tmp_path):
     source = 'extern "C" __global__ void k(int* y, int v, int n) { y[threadIdx.x] = v * FACTOR; }'
     made = [cl.load(cl.compile(source, defines={"FACTOR": f}))["k"] for f in (2, 3)]
-    with pytest.raises(ValueError, match="two that are called k, of different images"):
+    with pytest.raises(ValueError, match="two with the name k and different images"):
         cl.ship.save([], tmp_path / "k.culib", kernels=made)
     assert not (tmp_path / "k.culib").exists()
     cl.ship.save([], tmp_path / "k.culib", kernels={"by 2": made[0], "by 3": made[1]})
@@ -126,7 +126,7 @@ def test_one_kernel_that_was_found_with_a_signature_and_without(tmp_path):
             one.types for one in cl.ship.load_library(tmp_path / "k.culib").kernels.entries.values()
         )
         assert types == ("int*",)
-    with pytest.raises(ValueError, match="two that are called k, of different signatures"):
+    with pytest.raises(ValueError, match="two with the name k and different signatures"):
         cl.ship.save(
             [], tmp_path / "k.culib", kernels=[given, bare.kernel("k", signature="float*")]
         )

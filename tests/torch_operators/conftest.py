@@ -25,7 +25,7 @@ def image_of_two():
 
 @pytest.fixture(scope="session")
 def loaded(image_of_two):
-    # The driver is chosen for this alone: the fixture outlives the tests of this folder.
+    # The driver is selected only here: the fixture outlives the tests of this folder.
     with use_driver("emulator"):
         return cl.load(image_of_two)
 

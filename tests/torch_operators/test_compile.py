@@ -4,7 +4,7 @@ import pytest
 
 import culaunch as cl
 
-# What traces and compiles regions takes seconds to import.
+# The tracer and compiler of regions take seconds to import.
 pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch"), pytest.mark.slow]
 
 
@@ -104,7 +104,7 @@ def test_opcheck_of_what_writes_its_argument(scale_in_place, name, torch):
     assert torch.equal(compiled(x), torch.full((5,), 8.0))
 
 
-# ---- sizes of which nothing is known when a graph is made
+# ---- sizes that are unknown when a graph is made
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Operators on a GPU: they run there alone."""
+"""Operators on a GPU: they run only there."""
 
 import pytest
 from torch_kernels import SOURCE
@@ -118,7 +118,7 @@ def test_a_plain_call_on_a_gpu(on_gpu, name, torch, monkeypatch):
 
 @pytest.mark.gpu
 def test_what_the_dispatcher_calls_on_a_gpu(on_gpu, name, torch):
-    """Of a plain call the function at once, with autograd and the counters of versions done."""
+    """A plain call runs the function at once, and handles autograd and version counters."""
 
     @cl.function
     def double(x):
@@ -127,7 +127,7 @@ def test_what_the_dispatcher_calls_on_a_gpu(on_gpu, name, torch):
     op = cl.frameworks.torch_op(name, double)
     x = torch.arange(1000.0, device="cuda")
     kernels = op._kernels
-    op._kernels = [(kernel, None) for kernel, _ in kernels]  # what would be called in Python
+    op._kernels = [(kernel, None) for kernel, _ in kernels]  # these would be called in Python
     op.set_way()
     op.overload(x)
     with torch.inference_mode():

@@ -55,7 +55,7 @@ def test_the_dispatcher_calls_the_function_at_once(scale, scale_in_place, produc
         for one in (scale, scale_in_place, product)
     ]
     for op in ops:
-        op._kernels = [(kernel, None) for kernel, _ in op._kernels]  # what is called in Python
+        op._kernels = [(kernel, None) for kernel, _ in op._kernels]  # these are called in Python
         op.set_way()
     first, second, third = (op.overload for op in ops)
     assert torch.equal(first(x, 2.0), 2 * x)

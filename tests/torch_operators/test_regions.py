@@ -9,7 +9,7 @@ import pytest
 import culaunch as cl
 import culaunch.elementwise as ew
 
-# What traces and compiles regions takes seconds to import.
+# The tracer and compiler of regions take seconds to import.
 pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch"), pytest.mark.slow]
 
 Pair = collections.namedtuple("Pair", "first rest")
@@ -34,7 +34,7 @@ def compiled(torch):
 
 @pytest.fixture
 def refused(torch):
-    """What Dynamo says where it would have to break the graph."""
+    """Dynamo's message where it would have to break the graph."""
     from torch._dynamo.exc import Unsupported
 
     def say(region, *args):
@@ -226,7 +226,7 @@ def test_functions_of_numbers_are_of_use(compiled, torch):
         assert torch.equal(region(x), torch.full((size,), float(expected)))
 
 
-# ---- what is no operator
+# ---- functions that are not operators
 
 
 def no_arrays(n: int):

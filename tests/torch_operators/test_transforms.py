@@ -67,7 +67,7 @@ def test_a_function_without_a_gradient_is_refused(scale, name, x, torch):
     for call in (op, scale):
         with pytest.raises(TypeError, match="has no gradient; autograd would use zero"):
             torch.func.grad(lambda x, call=call: call(x, 2.0).sum())(x)
-        # What the gradient does not go through is let be.
+        # Values without a gradient flow are left unchanged.
         found = torch.func.grad(lambda y, call=call: (call(x, 2.0) * y).sum())(x)
         assert torch.equal(found, 2 * x)
 
@@ -124,7 +124,7 @@ def test_batches_that_have_no_rule(kernels, name, x, torch):
 
     op = cl.frameworks.torch_op(name, add)
     rows = torch.ones(2, 3)
-    with pytest.raises(TypeError, match="writes total, which has no rows of its own"):
+    with pytest.raises(TypeError, match="writes total, which is not batched"):
         torch.vmap(op, in_dims=(None, 0))(x, rows)
 
     @cl.function

@@ -32,7 +32,7 @@ def x(torch):
 
 
 def test_a_kernel_whose_signature_says_it(made, native, name, x, torch):
-    """What it writes is read from its intermediate representation."""
+    """The arrays that it writes are read from its intermediate representation."""
     constants = {"BLOCK": 64, "num_warps": 2}
     op = cl.frameworks.torch_op(name, native(made.typed), grid=blocks, constants=constants)
     assert op.schema == f"{name}(Tensor x, Tensor(a!) out, SymInt n) -> ()"

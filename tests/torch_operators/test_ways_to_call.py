@@ -129,7 +129,7 @@ def test_an_argument_with_a_tangent_is_named(scale_in_place, gathered, what, x, 
         dual = forward.make_dual(x, torch.ones(3))
         with pytest.raises(TypeError, match=f"{named} has a tangent, .*cl.frameworks.torch_op"):
             call(dual)
-        # Where torch computes no tangents, as in the forward of an autograd.Function, it is none.
+        # Where torch computes no tangents, as in an autograd.Function's forward, it has none.
         with forward._set_fwd_grad_enabled(False):
             call(dual)
 

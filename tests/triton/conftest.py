@@ -74,7 +74,7 @@ def install(monkeypatch):
 
 @pytest.fixture
 def recorder(install):
-    """A recording driver whose device, an H100 but for its memory, is the CPU."""
+    """A recording driver with an H100 whose memory is the CPU's."""
     return install()
 
 

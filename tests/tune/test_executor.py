@@ -42,7 +42,7 @@ def test_workers_compile_what_is_measured_here(fill, monkeypatch):
         assert found.best == configs[0]
     errors = [type(trial.error) for trial in found.trials]
     assert errors == [type(None), type(None), cl.CompileError]
-    # What cannot be compiled is in no cache; the others were found there.
+    # The failed one is not in the cache; the others were found there.
     assert len(built) == 1
     assert cl.cache.Cache().info().entries == 2
 

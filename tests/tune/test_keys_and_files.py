@@ -1,4 +1,4 @@
-"""What a key and a configuration may be, what a check may say, and files that are not written."""
+"""Valid keys and configurations, results of checks, and files that cannot be written."""
 
 import copy
 import enum
@@ -75,7 +75,7 @@ def test_what_is_no_key(key):
 
 @pytest.mark.parametrize("wrong", [False, np.bool_(False), np.array(False), 0])
 def test_whatever_false_a_check_says(wrong):
-    """``(x == y).all()`` is NumPy's: it was taken for right."""
+    """``(x == y).all()`` is a NumPy bool, which once counted as success."""
     said = iter([wrong, True])
     tuning = cl.tuning.tune(nothing, [{"n": 1}, {"n": 2}], check=lambda _: next(said))
     assert tuning.best == {"n": 2}

@@ -66,7 +66,7 @@ def test_a_tuning_that_was_killed_goes_on(tmp_path):
 
 
 def test_times_of_a_gpu_go_on_too(monkeypatch):
-    """What has all of its runs gets no more; the others get the rest."""
+    """A completed configuration gets no more runs; the others get the rest."""
     from culaunch._tune import contest
     from culaunch._tune.candidate import caller_of
     from culaunch._tune.unfinished import checked_unfinished, resume, unfinished_entry
@@ -93,7 +93,7 @@ def test_times_of_a_gpu_go_on_too(monkeypatch):
 
 @pytest.mark.gpu
 def test_a_tuning_on_a_gpu_goes_on(tmp_path):
-    """Runs that were timed before it was stopped count; what is found is looked up."""
+    """Runs from before the stop count, and the result is looked up."""
     kernel = cl.load(
         cl.compile('extern "C" __global__ void fill(float* x) { x[threadIdx.x] = 3; }')
     )["fill"]
@@ -218,7 +218,7 @@ def test_files_that_say_what_no_clock_says(tmp_path, text):
 
 
 def test_more_trials_than_configurations(on_the_emulator, tmp_path):
-    """A digest that somebody wrote by hand: what does not fit is left."""
+    """A digest that was written by hand: values that do not fit are ignored."""
     path = tmp_path / "t.json"
     tuning = cl.tuning.tune(
         lambda n: None, [{"n": 1}, {"n": 2}], table=cl.tuning.TunedConfigs(path)

@@ -1,4 +1,4 @@
-"""Tuning: what is tried, what is found, what is kept."""
+"""Tuning: trials, results and stored choices."""
 
 import json
 import statistics

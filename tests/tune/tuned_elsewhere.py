@@ -1,4 +1,4 @@
-"""Imported by workers: a function each of whose configurations is a kernel of its own."""
+"""Imported by workers: a function with one kernel for each configuration."""
 
 import culaunch as cl
 

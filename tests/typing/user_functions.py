@@ -1,4 +1,4 @@
-"""What a user of functions writes. Type checkers refuse the lines marked so, and no other."""
+"""A user's code with functions. Type checkers refuse only the marked lines."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""What a user of the launch path writes. Type checkers refuse the lines marked so, and no other."""
+"""A user's code with launches. Type checkers refuse only the marked lines."""
 
 from typing import Any
 

@@ -56,7 +56,9 @@ class Fused(ElementwiseFunction, Generic[P, R]):
         signature = inspect.signature(function)
         for parameter in signature.parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                raise TypeError(f"{name}: a fused function has no * or ** (got *{parameter.name})")
+                raise TypeError(
+                    f"{name}: a fused function cannot take * or ** (got *{parameter.name})"
+                )
             if parameter.name == "out":
                 raise TypeError(f"{name}: out is the output's name: rename the parameter")
         parameters = tuple(signature.parameters)
@@ -142,7 +144,7 @@ class Fused(ElementwiseFunction, Generic[P, R]):
 
     def _inline(self, args: tuple[Any, ...], out: object) -> Any:
         if out is not None:
-            raise TypeError(f"{self.__name__}: out cannot be given inside of a fused function")
+            raise TypeError(f"{self.__name__}: out cannot be passed inside a fused function")
         return self._run(list(args))
 
 

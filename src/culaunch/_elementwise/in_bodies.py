@@ -115,7 +115,8 @@ class BodyCall:
             first = out[0] if isinstance(out, tuple) and out else out
             if first is None:
                 raise ValueError(
-                    f"{self.function.__name__}: no argument gives the output a shape: pass out="
+                    f"{self.function.__name__}: no argument determines the output's shape: pass "
+                    "out="
                 )
             return layout_of(self.body, first)[0]
         shape: tuple[Any, ...] = ()
@@ -192,7 +193,7 @@ class BodyCall:
             what = f"{name}: out" if count == 1 else f"{name}: out[{i}]"
             if self.body.what(array) != "array":
                 raise TypeError(
-                    f"{what} must be an array of the body: an argument, what it allocated, or a "
+                    f"{what} must be an array of the body: an argument, an allocation, or a "
                     f"view of one (got {spell(array)})"
                 )
             if array.dtype.name != dtype:

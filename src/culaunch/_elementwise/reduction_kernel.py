@@ -269,7 +269,7 @@ class _Reduction(ElementwiseFunction):
                 )
         if kernel.output.type not in types:
             raise ValueError(
-                f"{self.__name__}: the type {kernel.output.type} of {kernel.output.name} is no "
-                "element type, and no input has it"
+                f"{self.__name__}: the type {kernel.output.type} of {kernel.output.name} is "
+                "neither an element type nor the type of an input"
             )
         return types

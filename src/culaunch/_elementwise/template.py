@@ -52,7 +52,7 @@ class TemplateKernel(ElementwiseFunction):
                     "index, and _ind has the number of elements"
                 )
             if each in KEYWORDS:
-                raise ValueError(f"a parameter cannot be called {each!r}: it is a word of C++")
+                raise ValueError(f"a parameter cannot be called {each!r}: it is a keyword of C++")
         if any(parameter.name == "out" for parameter in read_inputs):
             raise ValueError("an input cannot be called 'out': the call has out= for the outputs")
         # A type parameter gets its meaning from an input.

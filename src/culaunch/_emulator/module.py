@@ -71,7 +71,7 @@ class LoadedModule:
         for name, variable in self.image.globals.items():
             if variable.external and not variable.values:
                 raise ImageError(
-                    f"the variable {name!r} is declared .extern and defined nowhere",
+                    f"the variable {name!r} is declared .extern but not defined",
                     source=f"PTX line {variable.line}",
                 )
             align = max(variable.align, 16)
@@ -112,6 +112,6 @@ class LoadedModule:
         if name in self._function_index:
             return self.function_address(name) + symbol.offset
         raise ImageError(
-            f"the initialiser of {variable.name!r} names {name!r}, which is not in the module",
+            f"the initializer of {variable.name!r} names {name!r}, which is not in the module",
             source=f"PTX line {variable.line}",
         )

@@ -80,8 +80,9 @@ class Pointer:
     def __index__(self) -> NoReturn:
         raise self.array._body.refuse(
             TypeError(
-                f"at {here().text()}: the address of {self.array._root.name} is known when a call "
-                "runs: pass it to a kernel, put it into a structure, or ask x.is_aligned(bytes)"
+                f"at {here().text()}: the address of {self.array._root.name} is known only "
+                "when a call runs: pass it to a kernel, put it into a structure, or use "
+                "x.is_aligned(bytes)"
             )
         )
 

@@ -93,7 +93,7 @@ class Refusals:
         raise self._reads_data("is used as an int", _AS_NUMBER)
 
     def __array__(self, *_: object, **_keywords: object) -> NoReturn:
-        raise self._reads_data("is made an array of NumPy's", "launch a kernel on it")
+        raise self._reads_data("is converted to a NumPy array", "launch a kernel on it")
 
     def __iter__(self) -> NoReturn:
         raise self._refused(
@@ -111,7 +111,7 @@ class Refusals:
     def __hash__(self) -> int:
         if not self._body.is_open:  # every use of it is refused elsewhere
             return object.__hash__(self)
-        raise self._refused("is a key, which tells objects apart: use its name or its place")
+        raise self._refused("is used as a key: use its name or its position")
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -122,7 +122,7 @@ class Refusals:
 def _refuse_operator(array: Refusals, sign: str) -> NoReturn:
     raise array._body.refuse(
         TypeError(
-            f"at {here().text()}: {sign} of {array._said()}: a body does not compute with arrays; "
+            f"at {here().text()}: {sign} of {array._said()}: a body cannot compute with arrays; "
             "launch a kernel or call a fused elementwise function"
         )
     )

@@ -52,8 +52,7 @@ def returned(body: TraceBody, value: Any) -> tuple[Any, ...]:
         return (oc.V_MADE, make, tuple(returned(body, item) for item in value.values()))
     if isinstance(value, str) and has_token(value):
         raise TypeError(
-            f"{body.name} returns a text that is made of a number, and no call is traced: call the "
-            "function"
+            f"{body.name} returns a text with a number, which only a call has: call the function"
         )
     if isinstance(value, _CONSTANTS):
         return (oc.V_CONSTANT, Constant(value))

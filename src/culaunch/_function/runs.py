@@ -274,8 +274,8 @@ def _require_no_tokens(name: str, error: Exception) -> None:
     """Say what is wrong where a text of a number that has no value is looked up."""
     if has_token(str(error)):
         raise TypeError(
-            f"the body of {name} looks up a text that is made of a number, and no call is traced: "
-            "call the function"
+            f"the body of {name} looks up a text with a number, which only a call has: call the "
+            "function"
         ) from error
 
 

@@ -189,7 +189,7 @@ def permutation(name: str, axes: tuple[Any, ...], rank: int) -> tuple[int, ...]:
     order = tuple(operator.index(axis) + (rank if axis < 0 else 0) for axis in given)
     if sorted(order) != list(range(rank)):
         raise ValueError(
-            f"at {here().text()}: {name} has {rank} dimensions, and permute() takes each of them "
-            f"once (got {given})"
+            f"at {here().text()}: {name} has {rank} dimensions, and permute() takes each "
+            f"dimension once (got {given})"
         )
     return order

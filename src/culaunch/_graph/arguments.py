@@ -40,8 +40,8 @@ def _of_kernel(node: GraphNode, args: tuple[Any, ...], named: dict[str, Any]) ->
         if name not in names:
             known = ", ".join(one for one in names if one) or "none"
             raise TypeError(
-                f"{kernel.name} has no parameter that is known as {name!r}; known names: {known}. "
-                'module.kernel(name, signature="float* y, int n") tells them'
+                f"{kernel.name} has no parameter named {name!r}; known names: {known}. "
+                'To name the parameters, use module.kernel(name, signature="float* y, int n")'
             )
         values[names.index(name)] = value
     return tuple(values)

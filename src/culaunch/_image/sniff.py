@@ -90,7 +90,7 @@ def _elf_format(head: bytes, source: str) -> str:
     # The two bytes that tell 64 bits from 32, and which end of a number comes first.
     if head[4] != 2 or head[5] != 1:
         raise ImageError(
-            "is not a 64-bit little-endian ELF file: no CUDA toolkit in use writes another",
+            "is not a 64-bit little-endian ELF file: CUDA toolkits write no other kind",
             source=source,
             offset=4,
         )

@@ -89,7 +89,7 @@ def ask_host(command: Sequence[str], working: str) -> HostSearch:
     said = _ask(words, working, dict(os.environ))
     lists = _LISTS.search(said)
     if lists is None:
-        raise OSError(f"{command[0]} does not say where it looks for headers: {said.strip()}")
+        raise OSError(f"{command[0]} did not print its header directories: {said.strip()}")
     quoted, dirs = (_directories(text, working) for text in lists.groups())
     # Without the user's variables, to learn which directories are the compiler's own: those are
     # known by its version, and not looked through.
@@ -124,7 +124,7 @@ def ask_nvcc(command: Sequence[str], working: str) -> tuple[HostSearch, str]:
     calls = [shlex.split(line) for line in lines if re.search(r"\s-E\s", line)]
     found = [ask_host(call, working) for call in calls]
     if not found:
-        raise OSError(f"nvcc does not say how it calls the host compiler: {shown.strip()}")
+        raise OSError(f"nvcc did not print how it calls the host compiler: {shown.strip()}")
     named = [line for line in lines if line.startswith(("INCLUDES=", "SYSTEM_INCLUDES="))]
     # They are quoted, alone or with the option before them.
     theirs = {

@@ -100,7 +100,7 @@ def _embed(name: str, image: Image, objects: Sequence[str], module: str) -> None
                 found = True
     if not found:
         raise ImageError(
-            f"embed_cubin has {name!r}, but no source of {module!r} uses it: say "
+            f"embed_cubin has {name!r}, but no source of {module!r} uses it: write "
             f'CULAUNCH_EMBED_CUBIN({name}); and CULAUNCH_GET_KERNEL({name}, "...")'
         )
 

@@ -344,7 +344,7 @@ class _Request:
         for argument, value in (("arch", arch), ("cuda_flags", options["cuda_flags"])):
             if source.cuda is None and value:
                 raise ValueError(
-                    f"{argument} is for cuda_sources, and there are none (got {spell(value)})"
+                    f"{argument} is only for cuda_sources, and there are none (got {spell(value)})"
                 )
         toolchain = Toolchain.find(**options, arch=arch, with_nvcc=source.cuda is not None)
         key = _key(source, images, toolchain)

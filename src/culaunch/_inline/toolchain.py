@@ -132,7 +132,7 @@ def needed_nvcc() -> str:
 def native_arch() -> str:
     """Return nvcc's word for the GPU here, after a look whether there is one."""
     if not os.path.exists("/dev/nvidiactl"):
-        raise ValueError("there is no GPU to compile cuda_sources for: name one, arch='sm_90'")
+        raise ValueError("there is no GPU to compile cuda_sources for: pass arch='sm_90'")
     return "native"
 
 

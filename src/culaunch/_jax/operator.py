@@ -251,11 +251,11 @@ def _array(jax: Any, function: Any, name: str, value: Any) -> Any:
     if any(not isinstance(size, int) for size in value.shape):
         raise TypeError(
             f"{function.__name__}: argument {name} has the shape {value.shape}: export a program "
-            "for certain shapes"
+            "for fixed shapes"
         )
     if dtype_of(value) is None:
         raise TypeError(
             f"{function.__name__}: argument {name} has the element type {value.dtype}, which "
-            "kernels do not have"
+            "kernels do not support"
         )
     return jax.numpy.asarray(value)

@@ -145,8 +145,8 @@ class Plan:
             ]  # fmt: skip
             if unknown:
                 raise TypeError(
-                    f"{self.name}: the kernels do not say whether they write {', '.join(unknown)}, "
-                    "and JAX must know: say it with @cl.function(mutates=[...])"
+                    f"{self.name}: the kernels do not show whether they write "
+                    f"{', '.join(unknown)}, which JAX must know: pass @cl.function(mutates=[...])"
                 )
             declared = [name for i, name in enumerate(self.names) if "write" in uses.get(i, ())]
         wanted = {self.names.index(name) for name in declared}

@@ -128,8 +128,8 @@ def _function_of(name: str) -> Any:
     found = _found(name)
     if not isinstance(found, CoreFunction):
         raise RuntimeError(
-            f"the program calls the function {name}, which is not here: import the module "
-            f"{name.partition(':')[0]} before"
+            f"the program calls the function {name}, which is not loaded: import the module "
+            f"{name.partition(':')[0]} first"
         )
     return found
 

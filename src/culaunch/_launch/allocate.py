@@ -97,7 +97,7 @@ def view_of(
         held = _Memory(owner, "__cuda_array_interface__", address, shape, steps, text)
         return importlib.import_module("numba.cuda").as_cuda_array(held)
     raise TypeError(
-        f"a function cannot give a view of a {type(owner).__name__} back: return an array that it "
+        f"a function cannot return a view of a {type(owner).__name__}: return an array that it "
         "allocated, or the array itself"
     )
 

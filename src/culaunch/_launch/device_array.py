@@ -113,8 +113,8 @@ class DeviceArray(CoreDeviceArray):
             if not hasattr(type(index), "__index__"):
                 raise TypeError(
                     "a DeviceArray is indexed along its first axis, by an int or a slice (got "
-                    f"{spell(index)}): a framework's array over it, as torch.from_dlpack(array) "
-                    "gives, is indexed in every way"
+                    f"{spell(index)}): a framework's array over it, such as "
+                    "torch.from_dlpack(array), supports every index"
                 )
             start = fits(index, "index", 64)
             if not -count <= start < count:
@@ -268,7 +268,7 @@ class DeviceArray(CoreDeviceArray):
         """
         # A copy would have to be made in some stream, which DLPack does not say here.
         if copy or dl_device not in (None, self._dlpack_device, list(self._dlpack_device)):
-            raise BufferError("a DeviceArray is exported as it is: no copy, no other device")
+            raise BufferError("a DeviceArray is exported without a copy, on its own device")
         if max_version is not None and [type(one) for one in _items(max_version)] != [int, int]:
             raise TypeError(f"max_version must be a tuple of two ints (got {spell(max_version)})")
         return self._dlpack(max_version is not None and max_version[0] >= 1)

@@ -110,7 +110,7 @@ class Event:
             if not event.timing:
                 raise ValueError(f"{name} was made with timing=False: it has no time")
             if not event.is_recorded:
-                raise ValueError(f"{name} was never recorded: event.record(stream) does it")
+                raise ValueError(f"{name} was never recorded: call event.record(stream) first")
         if since.device != self.device:
             raise ValueError(
                 f"the events are of devices {since.device} and {self.device}: there is a time "

@@ -32,7 +32,7 @@ def stream_handle(stream: object) -> int:
         pair = protocol() if callable(protocol) else protocol
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], int):
             raise TypeError(
-                f"__cuda_stream__ of {type(stream).__qualname__} must give a tuple of 0 and the "
+                f"__cuda_stream__ of {type(stream).__qualname__} must return a tuple of 0 and the "
                 f"handle (got {spell(pair)})"
             )
         return pair[1]

@@ -109,8 +109,8 @@ class GlobalVariable:
         array = self.as_array()
         if value is None or type(value) in (bool, int, float, complex, list, tuple, str):
             raise TypeError(
-                "value must be an array or another value with a type of its own, as the image does "
-                f"not tell the variable's: numpy.array(value, dtype) (got {spell(value)})"
+                "value must be an array or another typed value, because the image does not record "
+                f"the variable's type: pass numpy.array(value, dtype) (got {spell(value)})"
             )
         if is_on_device(value):
             _of_bytes(value, array).copy_to(array, stream)
@@ -176,7 +176,7 @@ class GlobalVariable:
             Always.
         """
         raise BufferError(
-            "the elements of a variable have no type in an image: say it, with "
+            "an image does not record the element type of a variable: pass it to "
             "variable.as_array(shape, dtype)"
         )
 

@@ -141,7 +141,7 @@ class LibraryFile:
         listed = self.manifest["members"]
         # Neither more nor less than the manifest says: a member that is not listed has no digest.
         if listed.keys() != self._infos.keys() - {MANIFEST}:
-            raise ImageError("the members are not those of the manifest", source=self.source)
+            raise ImageError("the members differ from the manifest", source=self.source)
         for name, entry in listed.items():
             if self._infos[name].file_size != entry["size"]:
                 raise ImageError(f"member {name} has another length", source=self.source)

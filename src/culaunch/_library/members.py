@@ -110,6 +110,6 @@ class Members:
         # The place came from the archive's directory, which is at the end of the file; the header
         # before the member has to agree with it.
         if signature != b"PK\3\4" or bytes(found) != name.encode("ascii"):
-            raise OSError("its header in the file is of something else")
+            raise OSError("its header in the file belongs to another member")
         start: int = member.header + _LOCAL.size + name_size + extra_size
         return start

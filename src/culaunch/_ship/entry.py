@@ -148,7 +148,7 @@ def _read_parameters(
         # Python's order of parameters: positional-only, then positional or keyword, then
         # keyword-only.
         if type(how) is not int or not (parameters[-1][1] if parameters else 0) <= how <= 2:
-            raise ValueError(f"how {name} is passed is 0, 1 or 2, and never less than before it")
+            raise ValueError(f"the way to pass {name} must be 0, 1 or 2, and must not decrease")
         parameters.append((name, how))
         if "default" in entry:
             defaults[name] = read_value(entry["default"])

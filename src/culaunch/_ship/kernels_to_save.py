@@ -81,8 +81,8 @@ def checked_kernels(kernels: Any) -> dict[str, GivenKernel]:
         if known.code != given.code or said:
             what = "signatures" if said else "images"
             raise ValueError(
-                f"kernels has two that are called {name}, of different {what}: give them names of "
-                "your own, as in kernels={'first': kernel, ...}"
+                f"kernels has two with the name {name} and different {what}: name them yourself, "
+                "as in kernels={'first': kernel, ...}"
             )
         # It may have been found with a signature, and without.
         if given.by_user:

@@ -242,8 +242,8 @@ class LoadedFunction(RecordedFunction):
         for index in sorted(saved.writes):
             if is_read_only(kind[index]):
                 raise TypeError(
-                    f"{self.__name__}: argument {self.declaration.names[index]} is read-only, and "
-                    "the function writes it: give a copy"
+                    f"{self.__name__}: argument {self.declaration.names[index]} is read-only, but "
+                    "the function writes it: pass a copy"
                 )
         program, _ = self.programs.program(kind, saved, device)
         self.programs.install(kind, program)
@@ -282,8 +282,8 @@ def _record(body: Any, function: Any, how: str, *_: Any) -> Any:
     if how != "call":
         return NotImplemented
     raise TypeError(
-        f"{function.__name__} is of a library, and has no body to record in {body.name}: call the "
-        "two one after the other, or save them from one source"
+        f"{function.__name__} comes from a library and has no body, so {body.name} cannot record "
+        "it: call the two functions one after the other, or save both from source"
     )
 
 

@@ -31,8 +31,8 @@ def write_own_wheel(directory: str) -> str:
     infos = [file for file in files if file.parts[0].endswith(".dist-info")]
     if not infos or Path(str(infos[0].locate())).parents[1] != package.parent:
         raise FileNotFoundError(
-            f"culaunch in {package} is not installed from a wheel, so none can be made of it: "
-            "install it with pip, not with --editable"
+            f"culaunch in {package} is not installed from a wheel, so no wheel can be made from "
+            "it: install it with pip, not with --editable"
         )
     contents = {
         f"{package.name}/{path.relative_to(package).as_posix()}": path.read_bytes()

@@ -135,8 +135,8 @@ def _backward(function: AnyFunction, given: _Given) -> str | None:
     name = getattr(gradient.function, "__name__", "")
     if not any(one is gradient.function for one in given.get(name, ())):
         raise ValueError(
-            f"{function.__name__} has its gradients from {spell(gradient.function)}, which is not "
-            "saved with it: it must be a cl.function, and among the functions"
+            f"{function.__name__} gets its gradients from {spell(gradient.function)}, which is not "
+            "saved with it: it must be a cl.function, and in the list of functions"
         )
     return str(name)
 
@@ -230,8 +230,8 @@ class _Traced(NamedTuple):
         # Before the question whether it can be called: arrays of some frameworks can.
         if hasattr(type(value), "__dlpack__") or hasattr(value, "__cuda_array_interface__"):
             raise TypeError(
-                f"{name} closes over an array ({spell(value)}), which no library holds: give it as "
-                "an argument"
+                f"{name} closes over an array ({spell(value)}), which a library cannot hold: pass "
+                "it as an argument"
             )
         if callable(value):
             raise TypeError(

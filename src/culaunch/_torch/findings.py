@@ -140,7 +140,7 @@ def find(
             error = error or problem
     if not is_found:
         raise TypeError(
-            f"{function.__name__}: what it returns is not known, because its body takes no kind of "
+            f"{function.__name__}: its results are unknown, because its body accepted no kind of "
             f"arguments that was tried ({type(error).__name__}: {error}): annotate its arrays, "
             'x: cl.Array("float32", "b n"), call it once before, or pass schema='
         ) from error

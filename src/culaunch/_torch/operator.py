@@ -157,9 +157,9 @@ def mutates_of(function: AnyFunction, findings: Findings) -> tuple[str, ...]:
     unknown = [names[i] for i in sorted(findings.unknown - findings.mutates)]
     if unknown:
         raise TypeError(
-            f"{function.__name__}: the kernels do not say whether they write {', '.join(unknown)}, "
-            "and an operator's schema does: say it with @cl.function(mutates=[...]), of a Triton "
-            "kernel with torch_op(..., mutates=[...])"
+            f"{function.__name__}: the kernels do not show whether they write "
+            f"{', '.join(unknown)}, which an operator's schema must say: pass "
+            "@cl.function(mutates=[...]), or torch_op(..., mutates=[...]) for a Triton kernel"
         )
     return tuple(names[i] for i in sorted(findings.mutates))
 
@@ -170,16 +170,16 @@ def _require_schema(operator: TorchOperator, findings: Findings) -> None:
     more = [name for name in writes if name not in operator.mutates]
     if more and function._declared is None:
         raise TypeError(
-            f"{function.__name__} writes {', '.join(more)} for these arguments, and its operator "
-            f"{operator.schema} does not say so: declare it with @cl.function(mutates=[...])"
+            f"{function.__name__} writes {', '.join(more)} for these arguments, but its operator "
+            f"{operator.schema} does not declare it: use @cl.function(mutates=[...])"
         )
     if findings.outputs is not None and (findings.outputs, findings.template) != (
         operator.outputs,
         operator.template,
     ):
         raise TypeError(
-            f"{function.__name__} returns something else for these arguments than its operator "
-            f"{operator.schema} says"
+            f"{function.__name__} returns values for these arguments that differ from the schema "
+            f"of its operator, {operator.schema}"
         )
 
 

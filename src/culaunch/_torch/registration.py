@@ -106,15 +106,15 @@ def torch_op(
     for word, value in (("grid", grid), ("constants", constants), ("mutates", mutates)):
         if value is not None:
             raise TypeError(
-                f"{word} is for Triton kernels (got {spell(function)}): a function says these "
-                "things itself"
+                f"{word} is for Triton kernels (got {spell(function)}): a function determines "
+                "it itself"
             )
     if backward is None:
         return _registered(name, as_function(function), schema, None)
     if not isinstance(function, ElementwiseFunction):
         raise TypeError(
-            f"backward is for fused functions (got {spell(function)}): give a function its own, "
-            "with function.backward"
+            f"backward is for fused functions (got {spell(function)}): for a function, use "
+            "function.backward"
         )
     return _registered(name, function.as_function(backward=backward), schema, None)
 
@@ -152,8 +152,8 @@ def register(operator: TorchOperator) -> None:
     except RuntimeError as error:
         if "same name" in str(error):
             raise ValueError(
-                f"name: torch has an operator {operator.name} already, which is not of culaunch: "
-                "operators live as long as the process, choose another name"
+                f"name: torch already has an operator {operator.name} of another library. "
+                "Operators live as long as the process: choose another name"
             ) from None
         raise ValueError(f"torch refuses the operator {operator.schema}: {error}") from error
     # torch takes the operator back when the library object goes.

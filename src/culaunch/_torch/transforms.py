@@ -117,8 +117,8 @@ def _batch(call: _Call) -> Any:
             return call.run()
     if any(dimension(one) is None for one in call.written()):
         raise TypeError(
-            f"{operator.shown} writes {', '.join(operator.mutates)}, which has no rows of its own "
-            "in this torch.vmap: give it one for each (in_dims)"
+            f"{operator.shown} writes {', '.join(operator.mutates)}, which is not batched "
+            "in this torch.vmap: batch it, too (in_dims)"
         )
     if any(one not in (None, "Tensor") for one in operator.outputs):
         raise TypeError(

@@ -214,8 +214,8 @@ def _arguments(
     if len(given) != len(names):
         raise ValueError(
             f"{function.__name__} needs a signature of {len(names)} entries, for "
-            f"{', '.join(names)} (got {len(given)} in {text!r}). Constants are given by "
-            "constants={...}, on the command line by --constant NAME=VALUE"
+            f"{', '.join(names)} (got {len(given)} in {text!r}). Pass constants with "
+            "constants={...}, on the command line with --constant NAME=VALUE"
         )
     by_name = dict(zip(names, given, strict=True))
     arguments = {}

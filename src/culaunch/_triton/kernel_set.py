@@ -309,8 +309,8 @@ class KernelSet(SetDispatcher):
         """
         if self._grid is None:
             raise TypeError(
-                f"{self.name} has no grid of its own: {self.name}[grid](...), or compile it with "
-                "grid="
+                f"{self.name} has no grid of its own: call {self.name}[grid](...), or compile it "
+                "with grid="
             )
         self[self._grid](*args, **kwargs)
 

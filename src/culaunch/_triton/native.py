@@ -53,7 +53,7 @@ def native(kernel: Any) -> NativeKernel:
             return cast("NativeKernel", made_native(kernel))
         except Unknown as unknown:
             raise TypeError(
-                f"native() cannot launch {kernel!r}: {unknown}. Launch it as it is"
+                f"native() cannot launch {kernel!r}: {unknown}. Launch it without native()"
             ) from None
     raise TypeError(
         "native() takes what @triton.jit makes, with @triton.autotune and @triton.heuristics above "

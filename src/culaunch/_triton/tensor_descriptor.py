@@ -123,8 +123,8 @@ def _strides(tensor: Any) -> Sequence[int]:
     steps, size = interface["strides"], tensor.dtype.itemsize
     if any(step % size for step in steps):
         raise ValueError(
-            f"tensor has strides {tuple(steps)} in bytes, which are no whole elements of {size} "
-            "bytes: copy it first"
+            f"tensor has strides {tuple(steps)} in bytes, which are not multiples of its element "
+            f"size, {size}: copy it first"
         )
     return [step // size for step in steps]
 

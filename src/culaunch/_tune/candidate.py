@@ -41,8 +41,8 @@ class Caller:
         for name in key:
             if name not in given:
                 raise ValueError(
-                    f"key must have names of arguments of {self.name} that the call gives (got "
-                    f"{spell(name)}; it gives {', '.join(given)})"
+                    f"key must name arguments of {self.name} that the call passes (got "
+                    f"{spell(name)}; it passes {', '.join(given)})"
                 )
         return checked_key(tuple(given[name] for name in key))
 

@@ -25,7 +25,7 @@ def checked_configs(target: Any, configs: Sequence[Mapping[str, Any]] | None) ->
     """Return the configurations, or those of a set's variants."""
     if configs is None:
         if not isinstance(target, KernelSet):
-            raise TypeError("configs must be given: a sequence of dicts, one for each trial")
+            raise TypeError("configs must be a sequence of dicts, one for each trial")
         configs = target.configs
     found: list[Config] = []
     for i, config in enumerate(checked_list("configs", configs, "dicts, one for each trial")):

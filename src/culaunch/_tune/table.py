@@ -259,7 +259,7 @@ def _checked(entry: Any) -> dict[str, Any]:
         if not isinstance(entry[name], str):
             raise TypeError(f"{name} is {spell(entry[name])}")
     if entry["unit"] not in ("ms", "instructions"):
-        raise ValueError(f"{spell(entry['unit'])} is not an unit")
+        raise ValueError(f"{spell(entry['unit'])} is not a unit")
     checked_measurement(entry["value"])
     if not isinstance(entry["config"], dict) or not isinstance(entry["key"], list):
         raise TypeError("an entry has no configuration by a key")

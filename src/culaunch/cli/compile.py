@@ -69,7 +69,7 @@ def command(source: str, output: str, arch: str | None, verbose: bool, **keyword
     kind = _SUFFIXES.get(os.path.splitext(output)[1])
     if kind is None and not _takes_anything(output):
         raise click.BadParameter(
-            f"the suffix says what to make: .cubin, .fatbin or .ptx (got {output!r})",
+            f"the suffix selects the format: .cubin, .fatbin or .ptx (got {output!r})",
             param_hint="--output",
         )
     keywords["defines"] = dict(_define(text) for text in keywords["defines"])
@@ -88,9 +88,9 @@ def command(source: str, output: str, arch: str | None, verbose: bool, **keyword
         emulated = chosen and arch is not None and "compute_" not in arch
         wanted = {"cubin": "one architecture sm_...", "ptx": "one architecture compute_..."}[kind]
         raise click.UsageError(
-            f"--arch {','.join(image.arch)} gives a {image.format}, and a .{kind} file is for "
+            f"--arch {','.join(image.arch)} makes a {image.format}, but a .{kind} file needs "
             f"{wanted}: name that, or the output {os.path.splitext(output)[0]}.{image.format}"
-            + (", or unset CULAUNCH_DRIVER: the emulator executes PTX, which is kept" * emulated)
+            + (", or unset CULAUNCH_DRIVER: for the emulator, PTX is added" * emulated)
         )
     save_image(image, output, verbose)
 

@@ -70,8 +70,8 @@ def command(
         raise click.UsageError("name an output: -o FILE.o, or --input-obj with --output-obj")
     if output_obj is not None and input_obj is None:
         raise click.UsageError(
-            "--output-obj is --input-obj with the image in it, and there is no --input-obj; "
-            "for an object with the image alone give -o FILE.o"
+            "--output-obj needs --input-obj, the object to put the image into; for an object with "
+            "only the image, use -o FILE.o"
         )
     jobs: list[tuple[str, str | None]] = []
     if output is not None:

@@ -122,7 +122,7 @@ def command(
         kernels = saved_set(kernel)
     else:
         if not signatures or not arches:
-            raise click.UsageError("--signature and --arch say what to compile")
+            raise click.UsageError("--signature and --arch are needed to compile")
         given = {"num_warps": num_warps, "num_stages": num_stages, "num_ctas": num_ctas}
         kernels = _compiled(
             kernel, signatures, arches, constants, configs, grid,

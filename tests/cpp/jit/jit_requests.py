@@ -1,4 +1,4 @@
-"""What the program of ``culaunch/jit.h`` is asked, and the same asked of Python."""
+"""Requests to the program of ``culaunch/jit.h``, and the same requests in Python."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def compile_here(request, store):
 
 
 class AskedKey(Exception):
-    """Ends a compile that is asked for its key alone."""
+    """Ends a compile that only needs its key."""
 
 
 class KeyCache(cl.cache.Cache):

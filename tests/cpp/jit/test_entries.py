@@ -1,4 +1,4 @@
-"""What one language compiled, linked or noted serves the other."""
+"""Each language uses the other's cached images, links and notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both languages come to the same keys, so that one cache serves both."""
+"""Both languages compute the same keys, so one cache serves both."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_a_library_compiles_for_the_emulator(build, jit_part, gxx, tmp_path):
     library = build(gxx, "libjit.so", *words, "-ldl")
     words = ["readelf", "-sW", library]
     symbols = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    assert "UNIQUE" not in symbols  # such a library would never be unloaded
+    assert "UNIQUE" not in symbols  # a library with one would never be unloaded
     environment = {
         **os.environ,
         "CULAUNCH_DRIVER": "emulator",

@@ -189,7 +189,7 @@ def module_text(all_cases: list[Case]) -> str:
 
 
 def draw(rng: np.random.Generator, kind: str) -> np.ndarray:
-    """Draw bits: any; numbers near one; and, of each format, the corners with each other."""
+    """Draw bits: any bits, numbers near one, and pairs of each format's corner cases."""
     bits = width(kind)
     lanes = rng.integers(0, 1 << bits, LANES, dtype=f"u{bits // 8}")
     base = kind.removesuffix("x2")

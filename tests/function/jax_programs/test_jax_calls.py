@@ -168,7 +168,7 @@ def test_a_function_is_called_where_jax_traces(kernels, scale, x):
         jax.jit(lambda x: scale(x, 2.0))(jnp.zeros((1, 1, 1)))
     with pytest.raises(TypeError, match=r"factor is a number, .* static_argnames='factor'"):
         jax.jit(lambda x, factor: scale(x, factor))(x, 2.0)
-    # Of what JAX does not trace, errors are as they were.
+    # Errors of values that JAX does not trace are unchanged.
     with pytest.raises(TypeError, match="factor must be a float"):
         scale(x, x)
 

@@ -1,4 +1,4 @@
-"""What changes between the calls of a program of JAX, and calls from many threads."""
+"""Changes between the calls of a program of JAX, and calls from many threads."""
 
 from __future__ import annotations
 

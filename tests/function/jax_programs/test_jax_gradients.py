@@ -73,7 +73,7 @@ def test_gradients_of_every_reverse_kind(scale, x):
     assert jax.linearize(lambda x: scale.jax(x, 2.0), x)[0].tolist() == (2 * x).tolist()
     square = jax.jacrev(jax.jacrev(lambda x: (scale.jax(x, 2.0) ** 2).sum()))
     assert jax.jit(square)(x).tolist() == (8 * jnp.eye(5)).tolist()
-    # What no gradient flows into needs none.
+    # Arguments without a gradient flow need none.
     assert jax.grad(lambda w: (scale.jax(x, 2.0) * w).sum())(x).tolist() == (2 * x).tolist()
     whole = jax.grad(lambda x: total(x).astype(float), allow_int=True)(jnp.arange(3))
     assert whole.dtype == jax.dtypes.float0

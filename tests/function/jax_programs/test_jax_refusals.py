@@ -1,4 +1,4 @@
-"""What a function in a program of JAX refuses, and how it says so."""
+"""Errors of functions in programs of JAX."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_what_jax_cannot_have(kernels, x):
     with pytest.raises(ValueError, match="vmap must be one of 'sequential'"):
         cl.frameworks.jax_op(double, vmap="fast")
     shape = jax.export.symbolic_shape("n")
-    with pytest.raises(TypeError, match="export a program for certain shapes"):
+    with pytest.raises(TypeError, match="export a program for fixed shapes"):
         jax.eval_shape(strided.jax, jax.ShapeDtypeStruct(shape, "float32"))
 
 
@@ -86,6 +86,6 @@ def test_what_kernels_do_not_say(kernels, x):
     def first(x):
         bump[1, 1](x)
 
-    with pytest.raises(TypeError, match=r"do not say whether they write x, .*mutates="):
+    with pytest.raises(TypeError, match=r"do not show whether they write x, .*mutates="):
         first.jax(x)
     assert cl.function(mutates=["x"])(first.__wrapped__).jax(x).tolist() == [1, 1, 2, 3, 4]

@@ -85,7 +85,7 @@ def test_scans_and_loops(scale, bump, x):
         return jax.jit(lambda x: jax.lax.while_loop(lambda x: x.sum() < 100, step, x))(x)
 
     assert until(lambda x: scale.jax(x, 2.0)).tolist() == (16 * x).tolist()
-    # What is written in a loop is the loop's own memory: the argument stays.
+    # A loop writes to its own memory: the argument stays the same.
     assert until(lambda x: bump.jax(x, 2.0)).tolist() == (x + 18).tolist()
     assert x.tolist() == [0, 1, 2, 3, 4]
 
@@ -106,7 +106,7 @@ def test_branches(scale, x):
 @pytest.mark.slow
 @pytest.mark.parametrize("is_jitted", [True, False], ids=["jit", "at once"])
 def test_checkpoints(scale, bump, x, is_jitted):
-    """What the forward way computed is computed again, by the function, too."""
+    """The function also recomputes the values of the forward pass."""
     scale.backward(lambda grad, factor: scale(grad, factor))
 
     def total(x):

@@ -20,7 +20,7 @@ def test_types_of_64_bits(x):
     def wide(x):
         return cl.zeros(x.shape, "float64"), cl.zeros(x.shape, "int64")
 
-    for _ in range(2):  # what was found where JAX had them is not used where it has them not
+    for _ in range(2):  # findings with these types are not used without them
         with pytest.raises(TypeError, match="jax_enable_x64"):
             wide.jax(x)
         with wide_types():

@@ -1,4 +1,4 @@
-"""What a set that was compiled ahead of time becomes in C, and the command that makes one."""
+"""C output of sets that were compiled ahead of time, and the command that makes one."""
 
 import ctypes
 import os

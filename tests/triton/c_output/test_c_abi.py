@@ -20,7 +20,7 @@ FLAGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
 def declarations(header):
-    """What a program can use of a header: its functions and types, without the comments."""
+    """The functions and types of a header, without the comments."""
     text = re.sub(r"/\*.*?\*/", "", Path(header).read_text(), flags=re.DOTALL)
     text = re.sub(r"^#.*$", "", text, flags=re.MULTILINE)
     pieces = re.findall(r"typedef struct \{.*?\} \w+;|CUresult [^;]*;|int [^;]*;|const [^;]*;",

@@ -21,7 +21,7 @@ from culaunch.triton import KernelSet
 
 pytestmark = pytest.mark.needs("gcc")
 
-# What Python takes for names, and C does not, or for something else.
+# Names that are valid in Python, and in C invalid or something else.
 TAKEN = """
     double struct union enum typedef extern inline restrict goto sizeof _Bool int main register
     default switch asm static_assert template this new class operator delete namespace typename
@@ -80,7 +80,7 @@ HOSTILE = [
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_a_hostile_name_is_refused_or_harmless(place, tmp_path):
-    """What a file says never becomes code: it is refused when it is loaded, or it compiles."""
+    """The contents of a file never become code: it is refused when it is loaded, or it compiles."""
     written = []
     # Three are enough where a name is a string of C, or no name at all.
     names = NAMES if place in ("function", "pointer", "constant") else NAMES[:3]
@@ -219,7 +219,7 @@ def test_two_sets_of_one_name_are_in_one_program(tmp_path):
 
 @pytest.mark.parametrize("name", ["double", "a b", "cuInit", "1a", "", "größe", "exp"])
 def test_a_name_that_c_has_taken(name, tmp_path):
-    with pytest.raises(ValueError, match="name must be an identifier of C"):
+    with pytest.raises(ValueError, match="name must be a C identifier"):
         load(function()).write_c(tmp_path / "k", name=name)
     assert not list(tmp_path.iterdir())
 
@@ -274,7 +274,7 @@ def test_an_object_for_another_processor(machine, number, tmp_path):
     ]:
         with pytest.raises(ValueError, match=words):
             kernels.write_c(other, **options)
-    with pytest.raises(cl.ImageError):  # an image that is none
+    with pytest.raises(cl.ImageError):  # an invalid image
         load(function()).write_c(other, as_object=True)
     assert not [*tmp_path.glob("other*")]
     words = [f"{tmp_path}/k.culib", "--c-output", "k.c", "--machine", machine]
@@ -394,7 +394,7 @@ def test_the_header_is_cpp(tmp_path):
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=300, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 def test_any_file_becomes_c_or_a_value_error(tmp_path_factory, data):
-    """Whatever a file says: an ImageError when it is loaded, a ValueError for C, or C."""
+    """Any file is an ImageError when it is loaded, a ValueError for C, or C."""
     entry = function(
         variants=[variant(constants={"BLOCK": size}) for size in (64, 128)], tuning=CHOICES
     )

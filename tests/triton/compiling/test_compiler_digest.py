@@ -1,4 +1,4 @@
-"""What Triton's own files come to is worked out once for all processes, and never taken for other
+"""The digest of Triton's own files is computed once for all processes, and never used for other
 files."""
 
 import functools
@@ -99,7 +99,7 @@ def test_a_function_of_another_kind_is_left_alone(fake):
 
 @pytest.mark.needs("triton")
 def test_tritons_own_function_is_found():
-    """Of the version that is installed."""
+    """The digest of the installed version."""
     compiler_digest._digest.cache_clear()
     holders = [one for one in compiler_digest._modules() if hasattr(one, "triton_key")]
     assert holders

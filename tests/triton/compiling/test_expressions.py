@@ -130,7 +130,7 @@ def test_a_grid_that_uses_a_number_of_one_call_is_refused():
     for grid in (_closing_over(3), lambda meta: (min(MOST, meta["n"]),)):
         with pytest.raises(Unknown, match="whose value may be of one call"):
             traced_grid(grid, NAMES)
-    # What it would be as text, for whoever knows better.
+    # The expected text.
     n = 7
     with pytest.raises(Unknown, match=r'of this name, it is grid="\(n // BLOCK\), 2"'):
         traced_grid(lambda meta: (n // meta["BLOCK"], 2), NAMES)

@@ -1,11 +1,11 @@
-"""What tests of installed kernels share."""
+"""Helpers of the tests of installed kernels."""
 
 import pytest
 
 
 @pytest.fixture
 def kernels():
-    """Read the kernels anew, so that no test has seen them."""
+    """Import the kernels again, so they are new to each test."""
     import importlib
 
     import installed_kernels

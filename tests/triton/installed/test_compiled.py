@@ -1,4 +1,4 @@
-"""What a call returned, kept and launched again, as libraries do that have a cache of their own."""
+"""Results of calls that are kept and launched again, as in libraries with a cache of their own."""
 
 import contextvars
 import copy

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.slow, pytest.mark.needs("triton", "to
 
 PROGRAM = Path(__file__).parents[1] / "shared" / "inductor_program.py"
 REGIONS = 11
-MEASURED = "autotuned"  # in the names of kernels of which a configuration is measured
+MEASURED = "autotuned"  # in the names of kernels with measured configurations
 WORKERS = "TORCHINDUCTOR_WORKER_START"
 
 
@@ -96,7 +96,7 @@ def test_ahead_of_time(tmp_path):
     fixed = [one for one in codes if MEASURED not in one[0]]
     assert len(fixed) > 0
     assert fixed == [one for one in other_codes if MEASURED not in one[0]]
-    # Of the autotuned one each run packages the configuration that it measured as the fastest.
+    # Each run packages the configuration of the autotuned one that it measured as the fastest.
     compiled = {code_of(one.read_bytes()) for one in (tmp_path / "cache").rglob("*.cubin")}
     measured = [one for one in (*codes, *other_codes) if MEASURED in one[0]]
     assert len(measured) > 0

@@ -229,7 +229,7 @@ def test_kernels_are_freed(kernels):
 
 
 def test_a_kernel_where_another_was(kernels):
-    """What is remembered by a kernel's address is not another's that is there later."""
+    """A kernel at a reused address does not get what was remembered for the old one."""
     addresses = set()
     with install():
         for i in range(40):

@@ -11,7 +11,7 @@ def test_results_graphs_and_errors(tmp_path):
     assert sum("Error: " in line for line in own) >= 2
     for line, other in zip(own, installed, strict=True):
         assert line == other
-    # What was compared went natively.
+    # The compared launches were native.
     lines = errors.splitlines()
     native = [int(line.split()[1]) for line in lines if line.startswith("torch.testing")]
     assert sum(native) >= 50

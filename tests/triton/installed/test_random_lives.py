@@ -10,8 +10,8 @@ LIVES = os.environ.get("CULAUNCH_TEST_LIVES", "0:4").split(":")
 
 
 def test_random_lives(tmp_path):
-    # What is compiled while a global is another than it was is kept under the old one's key, by
-    # Triton itself: where there are many lives, one would meet what another has left.
+    # Triton caches code that was compiled with a changed global under the old key. With many lives,
+    # one would find the code of another.
     apart = "CULAUNCH_TEST_LIVES" in os.environ
     own, installed, _ = run_both("random_lives.py", tmp_path, *LIVES, apart=apart)
     assert len(own) == 40 * (int(LIVES[1]) - int(LIVES[0]))

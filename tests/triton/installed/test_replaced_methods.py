@@ -1,4 +1,4 @@
-"""``install`` beside what others put in the place of Triton's methods, or above them."""
+"""``install`` with others that replace or wrap Triton's methods."""
 
 import functools
 import sys

@@ -25,7 +25,7 @@ FILES = (
 # And those whose smallest tests take seconds.
 LONG_FILES = ("embedding", "grpo_loss", "jsd", "kl_div", "modulated_rms_norm")
 # In float32: they compare with PyTorch on the host, whose bfloat16 is less accurate than the
-# kernels, and so is its sum of as many numbers as the last of these adds.
+# kernels. Its sum of as many numbers as in the last of these is less accurate, too.
 FITTING = "not dtype1 and not dtype2 and not bfloat16 and not 16-48-12-8192"
 # One of these shapes may take all the time; several devices are not to be had.
 UNFIT = "32000", "64000", "128256", "151936", "dtensor"

@@ -1,4 +1,4 @@
-"""What is too large for a device fails as it does with Triton's own launch, on the emulator too."""
+"""Launches that are too large for a device fail as with Triton's own, on the emulator, too."""
 
 import pytest
 

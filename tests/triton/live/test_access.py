@@ -1,4 +1,4 @@
-"""What a kernel does to its arrays, from its intermediate representation."""
+"""The accesses of a kernel to its arrays, from its intermediate representation."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What asks Triton for its active driver is answered on the emulator, too."""
+"""Queries of Triton's active driver get an answer on the emulator, too."""
 
 from __future__ import annotations
 

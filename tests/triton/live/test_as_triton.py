@@ -1,4 +1,4 @@
-"""What Triton reads at each call of its own ``run`` is obeyed natively from the first call on."""
+"""Settings that Triton reads at each ``run`` hold for native calls from the first one on."""
 
 import contextlib
 import gc
@@ -89,7 +89,7 @@ def test_what_triton_forgets_is_compiled_again(fresh):
         assert second is not first
         assert launch(kernel, 7)[1] is second
         first = second
-    launch(kernel, 1)  # another specialisation leaves it
+    launch(kernel, 1)  # another specialization leaves it
     assert launch(kernel, 7)[1] is second
     gone = weakref.ref(second)
     own.device_caches.clear()
@@ -134,7 +134,7 @@ def test_a_global_that_only_triton_can_compare(fresh, monkeypatch):
 
 
 def test_a_global_that_is_a_function_costs_nothing(fresh, monkeypatch):
-    """A function is equal to itself alone: that it is still there says all."""
+    """A function is equal only to itself, so its presence is enough."""
     _, kernel = fresh(kernels.times_by_function)
     assert [launch(kernel, 7, 2)[0] for _ in range(2)] == [42] * 2
     python = []
@@ -211,17 +211,17 @@ def test_globals_are_compared_in_tritons_order(fresh, monkeypatch):
 
 
 def test_every_knob_that_tritons_run_reads_is_watched():
-    """A knob of a newer version that is worked into what is compiled must be known."""
+    """A knob of a newer version that affects compiled code must be known."""
     run = inspect.getsource(inspect.unwrap(triton.runtime.JITFunction.run))
     read = set(re.findall(r"knobs\.(\w+\.\w+)", run))
-    # These are called where Triton compiles, which is asked for every specialisation.
+    # Triton calls these to compile, for every specialization.
     read -= {"runtime.jit_cache_hook", "runtime.jit_post_compile_hook"}
     known = {".".join(one) for one in tritons_run.COMPILED_IN}
     assert read <= known | {f"runtime.{one}" for one in (*tritons_run.AROUND, tritons_run.ASKED)}
 
 
 def test_a_hook_runs_once_where_the_call_is_left_to_triton(on_emulator):
-    """And so does a `run` of somebody's own."""
+    """A custom `run` does the same."""
     from culaunch.triton import install
 
     seen = []
@@ -289,7 +289,7 @@ def test_what_triton_refuses_is_refused_where_it_is_installed(on_emulator):
             kernel.run(out, 7, grid=(1,))
         assert out[0] == 0
         assert report().native == 0
-        # What is too large comes as the driver's refusals do, which Triton leaves it to.
+        # A launch that is too large is refused by the driver, as with Triton.
         with pytest.raises(RuntimeError, match="is too large"):
             kernel[(1, 70_000)](out, 7)
     native(kernel)[1](out, 7)

@@ -1,4 +1,4 @@
-"""What decorators and grids hand to a kernel is what Triton's own hand to it, whatever changes."""
+"""Decorators and grids pass the same to a kernel as Triton's own, whatever changes."""
 
 import pytest
 

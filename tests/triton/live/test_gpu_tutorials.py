@@ -22,7 +22,7 @@ def tutorials():
 
 
 def own_arch():
-    """Return the name of this device to Triton's compiler: from sm_90 on, its own code alone."""
+    """Return the name of this device for Triton's compiler: from sm_90 on, only its own code."""
     import torch
 
     major, minor = torch.cuda.get_device_capability()

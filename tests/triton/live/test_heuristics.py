@@ -1,4 +1,4 @@
-"""What decorators choose is looked up natively, and is what they would say."""
+"""The choices of decorators are looked up natively, and are the same."""
 
 import dis
 import random
@@ -232,7 +232,7 @@ def test_heuristics_with_defaults(launched, say):
 
 
 def test_a_grid_with_a_default_is_asked(launched, say):
-    """Each call makes one anew, of the same code, with another default."""
+    """Each call makes a new one, with the same code and another default."""
     kernel = launched(say)
     for count in (1, 2, 3, 1):
         asked = []
@@ -386,7 +386,7 @@ def test_a_subclass_of_the_autotuner_decides(launched, say):
     Cached.always = True
     tuner.cache.clear()
     seen = {said(kernel, None, n=3, scale=0.5)[4] for _ in range(4)}
-    assert len(seen) == 4  # it decides anew every time
+    assert len(seen) == 4  # it decides again every time
 
 
 def test_hooks_of_configurations(launched, say):

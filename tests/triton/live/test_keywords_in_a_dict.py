@@ -134,7 +134,7 @@ def test_what_is_wrong_is_said_as_ever(kernel, recorder, x):
 
 
 def test_it_is_looked_again_how_calls_come(kernel, recorder, x):
-    """A launcher that was taken for one that gets dicts goes back to quick calls without one."""
+    """A launcher that seemed to get dicts goes back to quick calls without one."""
     call, launcher = spelt(), kernel[(1,)]
     for _ in range(OFTEN):
         call(kernel, (1,), x, 9)
@@ -171,7 +171,7 @@ def test_a_dict_that_somebody_else_has(kernel, recorder, x):
 
 
 def test_an_int_whose_type_is_said(recorder, x):
-    """It must fit; it is quick like any other, and specialised as Triton does it."""
+    """It must fit; it is quick like any other, and specialized as in Triton."""
     from quick_kernels import annotated
 
     from culaunch.triton import native

@@ -1,4 +1,4 @@
-"""What a native launch gives the driver, on a recording one: an H100 whose memory is the CPU's."""
+"""Native launches on a recording driver: an H100 whose memory is the CPU's."""
 
 import struct
 import threading
@@ -404,7 +404,7 @@ def test_unknown_options_are_refused_as_by_triton(recorder, tutorials, x):
 
 
 def test_too_much_shared_memory_is_out_of_resources(recorder, tutorials, x):
-    """The autotuner passes such a configuration over."""
+    """The autotuner skips this configuration."""
     from triton.runtime.errors import OutOfResources
 
     from culaunch.triton import native

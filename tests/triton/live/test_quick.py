@@ -32,7 +32,7 @@ def kernel(recorder):
 
 
 def told(recorder):
-    """What the driver was told of the last launch, without what differs between two modules."""
+    """The last launch as the driver got it, without differences between two modules."""
     launch = recorder.last
     return launch.grid, launch.block, launch.stream, launch.arguments, launch.attributes.keys()
 
@@ -171,7 +171,7 @@ def test_alternating_forms_are_all_quick(kernel, x):
 
 
 def test_names_in_another_order_or_by_other_objects(kernel, recorder, x):
-    """Names that are made anew are those of the form only where they are the same, in order."""
+    """New strings match the names of the form only if they are equal, in order."""
     for _ in range(3):
         for named in (
             {"n": 7, "f": 1.5, "BLOCK": 32},
@@ -259,7 +259,7 @@ def test_a_hook_is_seen_by_the_next_call(kernel, x, monkeypatch):
     seen = []
     idle = knobs.runtime.launch_enter_hook
     monkeypatch.setattr(knobs.runtime, "launch_enter_hook", idle)  # as it is, and so afterwards
-    for count in range(1, 100):  # often enough for Python to specialise what sets it
+    for count in range(1, 100):  # often enough for Python to specialize the store
         knobs.runtime.launch_enter_hook = seen.append
         kernel[(1,)](x, x, 7, BLOCK=32)
         assert len(seen) == count
@@ -287,7 +287,7 @@ def test_a_global_is_seen_by_the_next_call(recorder, x, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.memory
 def test_a_grid_function_may_call_and_clear(kernel, recorder, x):
-    """What was learned goes while a call that uses it is under way."""
+    """A form is removed while a call uses it."""
 
     def grid(meta):
         kernel._clear()

@@ -17,7 +17,7 @@ WITHOUT_A_GPU = pytest.mark.skipif(
     torch.cuda.is_available(), reason="needs no-GPU: with one Triton has a driver of its own"
 )
 
-# Of the text of random programs.
+# Patterns in the text of random programs.
 pytestmark = [pytest.mark.filterwarnings("ignore::SyntaxWarning"), WITHOUT_A_GPU]
 PROGRAMS = 30
 MORE = int(os.environ.get("CULAUNCH_TEST_PROGRAMS", "0"))

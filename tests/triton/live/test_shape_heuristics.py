@@ -148,7 +148,7 @@ def test_a_tensor_that_changes_its_shape(compared, launched, say):
 
 
 def test_a_subclass_is_asked_every_time(on_emulator, launched, say):
-    """What it says of its shape is its own."""
+    """It reports a shape of its own."""
 
     class Odd(torch.Tensor):
         rows = 9

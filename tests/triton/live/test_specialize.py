@@ -1,4 +1,4 @@
-"""Every argument is specialised exactly as Triton does it: type and key, on random lists."""
+"""Every argument is specialized exactly as in Triton: type and key, on random lists."""
 
 import enum
 import random
@@ -163,7 +163,7 @@ def test_random_argument_lists(cases, values):
 
 @pytest.mark.parametrize("name", ["int", "tensor", "other", "descriptor"])
 def test_each_value_alone(cases, values, name):
-    """What a random list might hide behind a refused neighbour."""
+    """Values that a random list might hide behind a refused neighbor."""
     _, binder, ours = cases[0]
     for value in values[name]:
         args = (value, 3, 3, 3, 3)

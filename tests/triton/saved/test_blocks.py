@@ -25,7 +25,7 @@ def test_a_hook_that_sets_blocks_is_data():
     assert found.blocks == {"a": (128, 32), "b": (64, 32)}
     found = effects_of(set_blocks, {**settings, "HALVES": True}, kinds)
     assert found.blocks["b"] == (64, 16)
-    # Pointers in the place of descriptors.
+    # Pointers instead of descriptors.
     assert effects_of(set_blocks, settings, {"a": "*fp32", "b": "*fp16"}).blocks == {}
     assert effects_of(set_blocks, settings, {"a": "constexpr", "b": "*fp16"}).blocks == {}
 
@@ -148,7 +148,7 @@ def test_the_blocks_are_set_without_triton(block_set, tmp_path):
 
 @pytest.mark.slow
 def test_a_tuned_table_says_which_blocks(recorder):
-    """The configuration is that of the table, and the blocks are its own."""
+    """The configuration comes from the table, and has its own blocks."""
     import torch
     from descriptor_kernels import tuned
 
@@ -167,8 +167,8 @@ def test_a_tuned_table_says_which_blocks(recorder):
 
 
 def test_calls_that_are_alike_find_their_blocks_natively(block_set, recorder, monkeypatch):
-    """By the constants, the options, the element types and the ranks: whatever the blocks follow
-    from. What is given instead of a descriptor is left alone."""
+    """By the constants, the options, the element types and the ranks, which the blocks follow
+    from. Other objects instead of descriptors are not changed."""
     import torch
 
     from culaunch._triton.saved import blocks
@@ -193,7 +193,7 @@ def test_calls_that_are_alike_find_their_blocks_natively(block_set, recorder, mo
     for block, settings in 3 * [*reversed(kinds), *kinds]:
         call(block, **settings)
     assert len(found) == len(kinds)
-    # What no variant is for is found out each time, and keeps the block that it had.
+    # Calls without a variant are detected each time, and keep their block.
     for _ in range(2):
         for more in ({"num_warps": 8}, {"ROWS": 4}, {"tensor": x.half()}, {"tensor": x[None]}):
             with pytest.raises(cl.KernelNotFoundError):

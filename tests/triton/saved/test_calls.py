@@ -56,7 +56,7 @@ def test_tuples_are_constants_of_their_own(kernels, emulator, tmp_path):
 
 
 def test_an_element_is_not_its_tuple(kernels, emulator, tmp_path):
-    """Neither in the table of variants nor in that of calls."""
+    """Neither in the table of variants nor in the table of calls."""
     import torch
     import triton
     import triton.language as tl
@@ -157,7 +157,7 @@ def test_a_named_tuple_is_written_with_its_fields(kernels, emulator, tmp_path):
 
 
 def test_a_constant_in_a_tuple_is_refused(kernels):
-    """Triton folds 1 and None alone; anything else would never be compared."""
+    """Triton folds only 1 and None; other values would never be compared."""
     with pytest.raises(ValueError, match="only 1 and None are folded"):
         compile_(kernels.of_pair, "*i32, (a=i32, b=64)")
     made = compile_(kernels.of_pair, "*i32, (a=i32, b=i32:1)")

@@ -8,7 +8,7 @@ FLOATS = "*fp32:16, *fp32:16, i32"
 
 
 def test_a_grid_where_the_constant_is_left_open(kernels, recorder):
-    """What the variant was compiled with counts, and that may differ from call to call."""
+    """The constants of the variant count, and may differ from call to call."""
     import torch
 
     from culaunch.triton import compile  # noqa: A004

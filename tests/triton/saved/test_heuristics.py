@@ -164,7 +164,7 @@ def test_values_that_a_choice_names_are_compiled(kernels, recorder):
 
 
 def test_a_heuristic_that_asks_for_a_tensor(kernels, emulator, tmp_path):
-    """As those of fla's kernels, of which an argument is a tensor or a number."""
+    """Like fla's kernels, with an argument that is a tensor or a number."""
     import torch
     import triton
 

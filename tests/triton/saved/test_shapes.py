@@ -30,8 +30,8 @@ def test_a_heuristic_that_reads_a_shape_is_saved(kernels, emulator, tmp_path, wh
     loaded = KernelSet.load(tmp_path / "k.culib")
     assert loaded.computed == made.computed
     assert "x_ptr." in loaded.computed["EVEN"]
-    # What the variant that was compiled for whole blocks writes tells which one it was: it does
-    # not look at n.
+    # The variant for whole blocks does not look at n, so its results
+    # show which one ran.
     for size in (64, 63, 64, 128, 65, 64):
         for x in (torch.ones(size), np.ones(size, "f4")):
             out = torch.zeros(64) if isinstance(x, torch.Tensor) else np.zeros(64, "f4")

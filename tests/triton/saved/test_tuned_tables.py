@@ -73,7 +73,7 @@ def test_tables_of_unknown_architecture_choose_what_runs(kernels, install):
 
 
 def test_two_devices_of_one_process_choose_by_their_own_architecture(kernels, install):
-    """A choice that was made for one device is not taken for the other."""
+    """A choice for one device is not used for another."""
     from fake_arrays import DlpackArray
 
     both = table_set(kernels, "sm_80", (16,), tuned_on="sm_80").merge(
@@ -212,7 +212,7 @@ def test_what_a_heuristic_gives_is_no_configuration(kernels, emulator):
 
 
 def test_a_key_that_the_tuned_call_left_to_its_default(kernels):
-    """Triton's key has the values of what was given alone."""
+    """Triton's key has the values of only the passed arguments."""
     from culaunch.triton import compile  # noqa: A004
 
     def table(names, key):
@@ -230,7 +230,7 @@ def test_a_key_that_the_tuned_call_left_to_its_default(kernels):
     assert table(["m", "n"], (64, *types)) == ((2, 64), ("fp32", "fp16"))
     assert table(["n", "m"], (64, 7, *types)) == ((64, 7), ("fp32", "fp16"))
     assert table(["m"], types) == ((2,), ("fp32", "fp16"))
-    # What a configuration sets, or a heuristic below, is not known when the choice is looked for.
+    # Values from a configuration, or a heuristic below, are unknown during the look-up.
     assert table(["n", "BLOCK", "m", "ODD"], (64, 7, *types)) == ((64, 7), ("fp32", "fp16"))
     with pytest.raises(ValueError, match="does not say which: give all of them when you tune"):
         table(["n", "m", "k"], (64, 3, *types))
@@ -250,7 +250,7 @@ def test_element_types_in_the_order_of_another_call():
 
 
 def test_versions_of_the_file(kernels, tmp_path):
-    """The lowest that has what is said, so that older readers go on where they can."""
+    """The lowest version with these fields, so older readers continue if they can."""
     import json
     import zipfile
 

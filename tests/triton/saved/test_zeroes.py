@@ -1,5 +1,4 @@
-"""What a saved set sets to zero before a launch is so as a ``pre_hook`` did it, mostly without
-Python."""
+"""A saved set zeroes the same memory before a launch as a ``pre_hook``, mostly without Python."""
 
 import os
 import random
@@ -61,7 +60,7 @@ def base_of_eight():
     return torch.arange(1.0, 9.0)
 
 
-# What is summed up into: with whether the driver alone sets it to zero.
+# The outputs of sums, and whether the driver can set each to zero.
 TARGETS = {
     "whole": (base_of_eight, True),
     "a part": (lambda: base_of_eight()[4:], True),
@@ -95,7 +94,7 @@ def test_as_zero_does(sums, emulator, by_python, name):
 
 
 def test_kinds_of_arrays_in_any_order(sums, emulator, by_python):
-    """What one call does natively, and the next in Python, leaves the same numbers."""
+    """A native call and a call in Python leave the same numbers."""
     sets, plain = sums
     draw = random.Random(3)
     x = torch.arange(64.0)

@@ -18,7 +18,7 @@ def loop(a, b, out, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def branch(a, b, n, BLOCK: tl.constexpr):
-    """What is written is one or the other."""
+    """It writes one or the other."""
     at = tl.arange(0, BLOCK)
     if n > 3:  # noqa: SIM108 - a branch, and not a selection
         to = a

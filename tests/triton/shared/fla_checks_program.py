@@ -26,9 +26,9 @@ from fla.utils import assert_close  # noqa: E402
 
 HEADS, TIMES, SIZE = 2, 70, 16  # more than a chunk of 64, and no multiple of it
 
-# What each reference computes, and the operators that compute the same. An argument is an input's
-# name, or its own name and the input's. "heads-first" is how a reference wants its inputs, "state"
-# says that both take and return one, and "half" that the operators take 16 bits alone.
+# The references, and the operators that compute the same. An argument is an input's name, or its
+# own name and the input's. "heads-first" is the layout of a reference's inputs. With "state",
+# both take and return one. With "half", the operators take only 16 bits.
 CHECKS = {
     "simple_gla.naive.naive_recurrent_simple_gla q k v g state": [
         "simple_gla.chunk_simple_gla q k v g",

@@ -1,4 +1,4 @@
-"""Kernels with every kind of parameter; they are bound and specialised, not compiled."""
+"""Kernels with every kind of parameter; they are bound and specialized, not compiled."""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-"""Kernels that :mod:`random_lives` reads anew for each life."""
+"""Kernels that :mod:`random_lives` imports again for each life."""
 
 import triton
 import triton.language as tl

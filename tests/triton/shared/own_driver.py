@@ -40,7 +40,7 @@ def build(folder):
 
 
 class OwnDriver(nvidia.CudaDriver):
-    """Triton's driver for NVIDIA's devices, but for what it asks PyTorch of a GPU."""
+    """Triton's driver for NVIDIA's devices, without its queries to PyTorch about a GPU."""
 
     def __init__(self):
         driver = current_driver()

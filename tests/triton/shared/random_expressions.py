@@ -24,7 +24,7 @@ class Expressions:
 
     def __init__(self, seed):
         self.rng = random.Random(seed)
-        self.set = []  # what decorators below or above set
+        self.set = []  # names that decorators below or above set
         self.is_tame = self.chance(0.6)  # few calls fail
 
     def pick(self, items):

@@ -38,7 +38,7 @@ class Life:
         self.draw = random.Random(seed)
         self._nested = nested
         self.log = []
-        # Read anew, so that nothing is left of the life before.
+        # Imported again, so nothing of the earlier life remains.
         spec = importlib.util.spec_from_file_location("life_kernels", SOURCE)
         self.module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(self.module)

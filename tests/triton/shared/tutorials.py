@@ -1,4 +1,4 @@
-"""The kernels of Triton's tutorials, written anew, with functions that run them.
+"""The kernels of Triton's tutorials, rewritten, with functions that run them.
 
 ``run_NAME(kernel, device)`` launches `kernel` on inputs of its own and returns the outputs;
 ``expected_NAME(device)`` computes the same with PyTorch. Inputs come from a fixed seed.

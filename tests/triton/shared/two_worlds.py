@@ -1,9 +1,9 @@
 """Two worlds of one source: in one Triton's own decorators decide, in the other culaunch's.
 
 Nothing is compiled. Triton's compiler is replaced, in both, by one that notes what it would compile
-for; one world's launches come to Triton's own launcher, replaced as well, and the other's to the
-recording driver. What reaches the kernel is compared: constants with their types, options, element
-types, values, the grid, and how often.
+for. One world's launches go to Triton's own launcher, which is replaced, too, and the other's to
+the recording driver. The test compares what reaches the kernel: constants with their types,
+options, element types, values, the grid, and how often.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class TwoWorlds:
         own = self._own[which]
         return own.setdefault(number, len(own))
 
-    # ---- in the place of Triton's compiler, and of what loads what it makes
+    # ---- replacements of Triton's compiler and loader
 
     def _replacement(self):
         def compile_nothing(function, key, signature, device, constants, options, *_):
@@ -151,7 +151,7 @@ class TwoWorlds:
 
 
 class BareKernel:
-    """What Triton takes for a compiled kernel."""
+    """An object that Triton accepts as a compiled kernel."""
 
     numbers = itertools.count()
     function = 1
@@ -186,7 +186,7 @@ class BareKernel:
 
 
 class Step:
-    """What one step did."""
+    """The results of one step."""
 
     def __init__(self, error, launches, log, printed):
         self.error, self.launches, self.log, self.printed = error, launches, log, printed
@@ -196,7 +196,7 @@ class Step:
     def differs_in(self, other, *, exactly):
         """Tell what another world did that this one did not."""
         every = ("failed", "launches", "log", "printed", "message")
-        # A call that cannot be launched is refused before any decorator is asked.
+        # A call that cannot be launched is refused before any decorator runs.
         compared = every if exactly else every[:1] if self.failed else every[:4]
         if isinstance(other.error, SystemError):
             return "error"
@@ -273,5 +273,5 @@ def _data(kind, value):
         return int(value.data_ptr() if hasattr(value, "data_ptr") else value).to_bytes(8, "little")
     if kind == "fp32":
         return np.float32(value).tobytes()
-    # A float is none, and what does not fit is refused.
+    # A float is not an int, and a value that does not fit is refused.
     return int(operator.index(value)).to_bytes(size_of(kind), "little", signed=kind[0] == "i")

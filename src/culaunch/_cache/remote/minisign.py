@@ -54,7 +54,7 @@ class PublicKey:
         except (binascii.Error, ValueError, struct.error):
             algorithm = b""
         if algorithm != b"Ed":
-            raise ValueError(f"{given!r} is neither a public key of minisign nor a file with one")
+            raise ValueError(f"{given!r} is neither a minisign public key nor a file with one")
         return cls(number, point)
 
     def verify(self, data: bytes, signature: bytes) -> None:
@@ -94,10 +94,10 @@ class SecretKey:
         try:
             fields = _SECRET_KEY.unpack(base64.b64decode(_second_line(path), validate=True))
         except (binascii.Error, struct.error):
-            raise ValueError(f"{path!r} is not a secret key of minisign") from None
+            raise ValueError(f"{path!r} is not a minisign secret key") from None
         algorithm, encryption, _, _, _, _, number, seed, checksum = fields
         if algorithm != b"Ed":
-            raise ValueError(f"{path!r} is not a secret key of minisign")
+            raise ValueError(f"{path!r} is not a minisign secret key")
         if encryption != b"\0\0":
             raise ValueError(
                 f"the secret key {path!r} has a password; make one without: minisign -G -W"
@@ -147,7 +147,7 @@ def _taken_apart(signature: bytes) -> tuple[tuple[bytes, bytes, bytes], bytes, b
     # "Ed" signs the bytes themselves, "ED" their digest; minisign writes the second one since
     # version 0.8.
     if head[0] != b"ED":
-        raise SignatureError("has a signature of the old form, which is not taken")
+        raise SignatureError("has a signature in the old form, which is not accepted")
     return head, sealed, lines[2].removeprefix(b"trusted comment: ")
 
 

@@ -143,7 +143,7 @@ class Server:
         except (PermissionError, NotImplementedError) as error:
             if self._is_only_read != os.getpid():
                 self._is_only_read = os.getpid()
-                self.warn(f"it is read, and not written to: {_text(error)}")
+                self.warn(f"it is read but not written to: {_text(error)}")
         except Exception as error:  # noqa: BLE001 - a server's client may raise anything
             self._give_up(error)
         return False

@@ -69,7 +69,7 @@ class SharedLibrary:
         except (TypeError, KeyError, ValueError) as error:
             raise meaningless(error) from error
         if digits_of(folder) != digits or hashlib.sha256(content).hexdigest() != note.result:
-            raise BadEntryError("is another library than its name and its note say")
+            raise BadEntryError("does not match its name and its note")
         return cls(folder, stem, content, note)
 
 

@@ -134,7 +134,7 @@ class MemoryFunctions(DriverState):
         self.require_stream(stream)
         self.require_context()
         if not self._is_allocated(address, size):
-            raise Refusal(INVALID_VALUE, f"{size} bytes at {address:#x} are in no allocation")
+            raise Refusal(INVALID_VALUE, f"{size} bytes at {address:#x} are not in an allocation")
 
     def _is_allocated(self, address: int, size: int) -> bool:
         end = address + size

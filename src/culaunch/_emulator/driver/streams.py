@@ -36,7 +36,7 @@ class StreamFunctions(DriverState):
     def cuStreamCreateWithPriority(self, out: Any, flags: int, priority: int) -> None:
         self.require_context()
         if flags not in (0, 1):
-            raise Refusal(INVALID_VALUE, f"{flags:#x} are no flags of a stream")
+            raise Refusal(INVALID_VALUE, f"{flags:#x} are not flags of a stream")
         out[0] = self.add(Stream())
 
     def cuStreamDestroy(self, stream: int) -> None:

@@ -116,6 +116,6 @@ def _parse_function(cursor: Cursor, module: Module, *, is_kernel: bool) -> None:
     if known is None or known.tokens is None:
         module.functions[name] = function
     elif function.tokens is not None:
-        cursor.fail(f"{name!r} is defined a second time (first in line {known.line})")
+        cursor.fail(f"{name!r} is defined twice (first in line {known.line})")
     if is_kernel and function.tokens is None:
         cursor.fail(f"the kernel {name!r} has no body")

@@ -84,8 +84,8 @@ def library_source(functions: Sequence[Exported], name: str) -> LibrarySource:
         # whichever function it came from.
         if exports.count(export) > 1:
             raise ValueError(
-                f"two exports would be named {export}: what writes to arrays of the caller has the "
-                "function's name and _into"
+                f"two exports would be named {export}: _into after a function's name is the "
+                "variant that writes to the caller's arrays"
             )
     declared = "".join(f"CULAUNCH_EMBED_CUBIN({image});\n" for image in images.named)
     about = "\n".join(comment([f"{one.declaration.name}, {one.origin}"]) for one in functions)

@@ -149,7 +149,7 @@ class VariantLaunch:
         sizes = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
         if not 1 <= len(sizes) <= 3 or any(self.body.what(size) != "int" for size in sizes):
             raise TypeError(
-                f"a grid must be a tuple of 1 to 3 ints, or a function that gives one (got "
+                f"a grid must be a tuple of 1 to 3 ints, or a function that returns one (got "
                 f"{spell(grid)})"
             )
         for size in sizes:

@@ -50,7 +50,7 @@ def group_by_types(kernels: SavedSet) -> list[tuple[str, list[tuple[int, SavedVa
     # all variants.
     if len({_shape(one.types) for one in kernels.variants}) > 1:
         raise ValueError(
-            "C cannot say an argument that is a tuple in one variant and something else, or a "
+            "C cannot express an argument that is a tuple in one variant and something else, or a "
             "tuple of another length, in another: make one set for each"
         )
     groups: list[_Group] = []

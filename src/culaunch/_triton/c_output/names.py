@@ -63,8 +63,8 @@ def check_c_name(name: object, what: str = "name") -> str:
         raise TypeError(f"{what} must be a str (got {type(name).__qualname__})")
     if not _PLAIN.fullmatch(name) or is_reserved(name, is_function=True):
         raise ValueError(
-            f"{what} must be an identifier of C (letters of ASCII, digits, underscores) that "
-            f"neither C, C++ nor cuda.h has taken (got {name!r:.80})"
+            f"{what} must be a C identifier (ASCII letters, digits, underscores) that C, C++ and "
+            f"cuda.h do not use (got {name!r:.80})"
         )
     return name
 

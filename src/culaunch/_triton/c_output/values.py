@@ -52,8 +52,8 @@ def check_distinct(name: str, values: Iterable[Any]) -> None:
         other = known.setdefault(c_value(value), value)
         if repr(other) != repr(value):
             raise ValueError(
-                f"{name} is {other!r} in one variant and {value!r} in another, and C cannot tell "
-                "these apart: make one set for each"
+                f"{name} is {other!r} in one variant and {value!r} in another, which C cannot "
+                "distinguish: make one set for each"
             )
 
 

@@ -34,8 +34,8 @@ def raise_binding(dispatcher: Any, what: str, name: str | None, count: int) -> N
     # says why it is not here.
     if name in getattr(dispatcher, "heuristics", ()):
         raise TypeError(
-            f"{title} misses argument {name!r}: @triton.heuristics gives it, which is Python and "
-            "is not saved. Work it out as the heuristic does, and give it in the call"
+            f"{title} misses argument {name!r}: it comes from @triton.heuristics, whose Python is "
+            "not saved. Compute it as the heuristic does, and pass it"
         )
     raise TypeError(f"{title} misses argument {name!r}, which has no default")
 

@@ -85,8 +85,8 @@ def compile_variant(
     # wrong name a device would take it that cannot run it.
     if made.arch != arch:
         raise ValueError(
-            f"arch {arch!r} is not what Triton compiles for that device, which is {made.arch}. "
-            f'Give arch="{made.arch}"'
+            f"Triton compiles for {made.arch} on that device, not for {arch!r}: pass "
+            f'arch="{made.arch}"'
         )
     return made
 

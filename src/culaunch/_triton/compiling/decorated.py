@@ -80,7 +80,7 @@ class Decorated:
             found = kernel if isinstance(kernel, known.autotuner) else None
             if found is not None and tuner is not None:
                 raise ValueError(
-                    "compile() takes a kernel with one autotuner above it: give the inner one (.fn)"
+                    "compile() accepts one autotuner above a kernel: pass the inner one (.fn)"
                 )
             tuner = tuner or found
             if isinstance(kernel, known.heuristics):
@@ -202,8 +202,8 @@ class Decorated:
         left_out = [name for name in names if name in defaults]
         if len(values) + len(left_out) != len(names):
             raise ValueError(
-                f"{self.function.__name__} was tuned by ({', '.join(names)}) in a call that left "
-                f"some of these out, and Triton's key {key!r:.100} does not say which: give all of "
+                f"{self.function.__name__} was tuned by ({', '.join(names)}) in a call without "
+                f"some of these, and Triton's key {key!r:.100} does not show which: pass all of "
                 "them when you tune"
             )
         rest = iter(values)

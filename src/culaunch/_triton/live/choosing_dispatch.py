@@ -113,7 +113,7 @@ class ChoosingDispatcher(Dispatcher):
             if chosen[name] != value or type(chosen[name]) is not type(value):
                 raise SystemError(
                     f"a defect of culaunch, please report it: the heuristic {name} of {self.name} "
-                    f"gives {value!r}, and {chosen[name]!r} was used"
+                    f"returns {value!r}, but {chosen[name]!r} was used"
                 )
 
     # ---- in the body of a function

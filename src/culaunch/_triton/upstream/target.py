@@ -133,8 +133,8 @@ class StandIn:
         RuntimeError
         """
         raise RuntimeError(
-            f"Triton cannot launch on {self._device}, which is no GPU of its own, and this call is "
-            "left to it: culaunch.triton.report() says why"
+            f"Triton cannot launch on {self._device}, which is not one of its GPUs, but this call "
+            "needs Triton: culaunch.triton.report() says why"
         )
 
     def get_current_target(self) -> Any:

@@ -31,7 +31,7 @@ extern "C" __global__ void coalesced_count(const int* x, int* y, int n)
     }
 }
 
-// Each step sums a neighbour from another block: every block must see the step before.
+// Each step sums a neighbor from another block: every block must see the step before.
 extern "C" __global__ void grid_steps(int* a, int* b, int n, int steps)
 {
     auto grid = cg::this_grid();

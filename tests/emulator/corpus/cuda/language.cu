@@ -1,4 +1,4 @@
-// What the language itself needs: calls, pointers, local arrays, constants, switches, printf.
+// Features of the language: calls, pointers, local arrays, constants, switches, printf.
 struct Pair {
     float weight[3];
     int index;

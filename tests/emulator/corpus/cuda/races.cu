@@ -14,7 +14,7 @@ extern "C" __global__ void neighbour(int* out)
 
 extern "C" __global__ void old_reduction(int* out)
 {
-    // What was right when the lanes of a warp moved together.
+    // This was right while the lanes of a warp moved together.
     __shared__ int s[64];
     s[threadIdx.x] = threadIdx.x;
     __syncthreads();
