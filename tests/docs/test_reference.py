@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -227,3 +228,35 @@ def test_the_options_of_a_launch_are_in_every_reference(extension):
         assert re.search(rf"^   \.\. cpp:var:: \w+ {name}$", fields, re.MULTILINE)
         assert ("has_" + name in fields) == (option.kind == "int")
     assert "<!-- made: launch_options -->" in (DOCS / "launching.md").read_text()
+
+
+def public_methods():
+    """Yield the public methods and functions of every public class: its name, the function."""
+    spaces = [cl, *(value for name in cl.__all__ if inspect.ismodule(value := getattr(cl, name)))]
+    classes = {
+        value: f"{space.__name__}.{name}"
+        for space in reversed(spaces)
+        for name in space.__all__
+        if isinstance(value := getattr(space, name), type)
+    }
+    for owner, name in classes.items():
+        for member in dir(owner):
+            home = next((base for base in owner.__mro__ if member in vars(base)), None)
+            if member.startswith("_") or home is None or not home.__module__.startswith("culaunch"):
+                continue
+            value = inspect.getattr_static(owner, member)
+            value = getattr(value, "__func__", value)  # of a class or static method
+            if callable(value) and not isinstance(value, type):
+                yield pytest.param(value, id=f"{name}.{member}")
+
+
+@pytest.mark.parametrize("method", list(public_methods()))
+def test_a_public_method_documents_its_parameters(method):
+    text = inspect.getdoc(method)
+    assert text, "has no docstring"
+    assert text.partition("\n")[0].endswith("."), "the first line is not a sentence"
+    section = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    for name in inspect.signature(method).parameters:
+        if name not in ("self", "cls"):
+            named = rf"^(?:.*, )?\*{{0,2}}{name}\b(?:,.*)?(?: :|$)"
+            assert re.search(named, section, re.MULTILINE) or f"`{name}`" in text, name

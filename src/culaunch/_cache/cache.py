@@ -135,7 +135,18 @@ class Cache:
         return image
 
     def lookup(self, key: str) -> Image | None:
-        """Return the image of a key if it is there and intact; the remote cache is not asked."""
+        """Return the image of a key, without asking the remote cache.
+
+        Parameters
+        ----------
+        key : str
+            The key of the image.
+
+        Returns
+        -------
+        Image or None
+            None if the cache has no intact image of the key.
+        """
         # The own directory first: what is shipped may be bad, and is then made again and kept here.
         image = self._local.read_own(checked_key(key)) or self._local.read_shipped(key)
         if image is not None:
@@ -143,9 +154,19 @@ class Cache:
         return image
 
     def store(self, key: str, image: Image) -> bool:
-        """Keep an image; return whether that worked, and warn once if it did not.
+        """Store an image, and send it to the remote cache in time.
 
-        It is sent to the remote cache as well, in time.
+        Parameters
+        ----------
+        key : str
+            The key of the image.
+        image : Image
+            The image.
+
+        Returns
+        -------
+        bool
+            Whether it was stored. The first failure is a warning.
         """
         # A wrong argument is an error even where nothing can be kept.
         entry = IMAGES.pack(checked_key(key), checked_image("image must be", image))
@@ -154,7 +175,18 @@ class Cache:
         return self._local.publish(key, entry)
 
     def read_note(self, key: str) -> Note | None:
-        """Return the note of :meth:`keep_note`, if it exists and is intact."""
+        """Return the note of :meth:`keep_note`, if it exists and is intact.
+
+        Parameters
+        ----------
+        key : str
+            The key of the note.
+
+        Returns
+        -------
+        Note or None
+            None if the cache has no intact note.
+        """
         checked_key(key)
         directory = self._local.open()
         if directory is None:
@@ -164,7 +196,15 @@ class Cache:
         return None
 
     def keep_note(self, key: str, note: Note) -> None:
-        """Keep something that saves work later; that it fails is of no account."""
+        """Store a note that saves work later. A failure to store it is ignored.
+
+        Parameters
+        ----------
+        key : str
+            The key of the note.
+        note : Note
+            The note.
+        """
         checked_key(key)
         if not isinstance(note, Note):
             raise TypeError(f"note must be a Note (got {spell(note)})")
@@ -285,9 +325,14 @@ class Cache:
         )
 
     def private_directory(self, *parts: str) -> str:
-        """Return a directory in the cache that is only the user's.
+        """Return a directory in the cache that belongs to the user only.
 
         If the cache cannot have one, it is temporary and is removed at the end of the process.
+
+        Parameters
+        ----------
+        *parts : str
+            The names of the directory and its parents in the cache.
         """
         for part in parts:
             if checked_text("a part", part) in ("", ".", "..") or os.sep in part:

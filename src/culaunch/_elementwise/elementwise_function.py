@@ -64,11 +64,26 @@ class ElementwiseFunction(CoreElementwise):
 
         Functions that differ only in names have the same source. A function that reduces may
         have several kernels, in the order in which they run.
+
+        Parameters
+        ----------
+        *args, **keywords
+            The arguments of a call.
+
+        Returns
+        -------
+        str
+            The source of all kernels of the call.
         """
         return "\n".join(source for _, source in self._lower(args, keywords)[0])
 
     def lower(self, *args: Any, **keywords: Any) -> Lowered:
         """Compile for these arguments without running, for embedding and shipping.
+
+        Parameters
+        ----------
+        *args, **keywords
+            The arguments of a call.
 
         Returns
         -------

@@ -48,7 +48,18 @@ class Value:
         self._node = node
 
     def astype(self, dtype: object) -> Value:
-        """Convert to another element type, as :func:`culaunch.elementwise.astype`."""
+        """Convert to another element type, as :func:`culaunch.elementwise.astype`.
+
+        Parameters
+        ----------
+        dtype : DType, str or dtype of a framework
+            The element type.
+
+        Returns
+        -------
+        Value
+            The converted value.
+        """
         return cast(self, dt.as_dtype(dtype))
 
     def __repr__(self) -> str:

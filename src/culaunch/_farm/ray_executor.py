@@ -43,7 +43,20 @@ class RayExecutor(concurrent.futures.Executor):
     def submit(
         self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> concurrent.futures.Future[Any]:
-        """Have Ray run ``fn(*args, **kwargs)``; return the future of its result."""
+        """Run ``fn(*args, **kwargs)`` on Ray.
+
+        Parameters
+        ----------
+        fn : callable
+            The function.
+        *args, **kwargs
+            Its arguments.
+
+        Returns
+        -------
+        Future
+            The future of its result.
+        """
         if not callable(fn):
             raise TypeError(f"fn must be callable (got {spell(fn)})")
         if not self._is_open:
@@ -55,7 +68,15 @@ class RayExecutor(concurrent.futures.Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
-        """Take no more tasks; those that were taken go on, and Ray stays up."""
+        """Accept no more tasks. Accepted tasks continue, and Ray stays up.
+
+        Parameters
+        ----------
+        wait : bool, optional
+            Whether to wait for the accepted tasks.
+        cancel_futures : bool, optional
+            Whether to cancel the tasks that have not started.
+        """
         self._is_open = False
 
 

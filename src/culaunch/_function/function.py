@@ -131,9 +131,19 @@ class Function(CoreFunction, Generic[P, R]):
         return tuple(name for name in self._used("unknown") if name not in self.mutates)
 
     def explain(self, *args: Any, **keywords: Any) -> str:
-        """Return the recorded program for arguments like these, as text to read.
+        """Return the recorded program for these arguments, as readable text.
 
-        It is traced if need be; nothing is launched. Without arguments: every program there is.
+        The call is traced if necessary; nothing is launched.
+
+        Parameters
+        ----------
+        *args, **keywords
+            The arguments of a call. Without arguments: every recorded program.
+
+        Returns
+        -------
+        str
+            The text.
 
         Raises
         ------
@@ -219,7 +229,18 @@ class Function(CoreFunction, Generic[P, R]):
         return library_source([self._exported()], self.__name__).text
 
     def abstract(self, *args: Any, **keywords: Any) -> Any:
-        """Run the body on shapes: ``AbstractArray`` stands for arrays, and nothing is launched."""
+        """Run the body on shapes: ``AbstractArray`` stands for arrays, and nothing is launched.
+
+        Parameters
+        ----------
+        *args, **keywords
+            The arguments of a call, with ``AbstractArray`` for arrays.
+
+        Returns
+        -------
+        object
+            The results of the call, with ``AbstractArray`` for arrays.
+        """
         return run_abstract(self.declaration, self._bind(args, keywords))
 
     def backward(self, function: Callable[..., Any]) -> Callable[..., Any]:

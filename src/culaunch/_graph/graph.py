@@ -185,7 +185,19 @@ class Graph(CoreGraph):
         after: GraphNode | Iterable[GraphNode] | None = None,
         name: str | None = None,
     ) -> GraphNode:
-        """Add a node that sets every element of a :class:`culaunch.DeviceArray` to a value."""
+        """Add a node that sets every element of a :class:`culaunch.DeviceArray` to a value.
+
+        Parameters
+        ----------
+        array : DeviceArray
+            The array.
+        value : number
+            The new value of every element.
+        after : GraphNode or iterable of these, optional
+            The same as for :meth:`call`.
+        name : str, optional
+            The same as for :meth:`call`.
+        """
         return self._add(fill_array, (array, value), after, name)
 
     def host(
@@ -198,6 +210,15 @@ class Graph(CoreGraph):
         """Add a Python callable without arguments. A thread of the driver calls it.
 
         The callable must not call CUDA. Its exceptions are printed and ignored.
+
+        Parameters
+        ----------
+        function : callable
+            The callable.
+        after : GraphNode or iterable of these, optional
+            The same as for :meth:`call`.
+        name : str, optional
+            The same as for :meth:`call`.
         """
         if not callable(function):
             raise TypeError(f"function must be callable (got {spell(function)})")
@@ -210,7 +231,17 @@ class Graph(CoreGraph):
         after: GraphNode | Iterable[GraphNode] | None = None,
         name: str | None = None,
     ) -> GraphNode:
-        """Add a copy of another graph as one node."""
+        """Add a copy of another graph as one node.
+
+        Parameters
+        ----------
+        child : Graph
+            The other graph.
+        after : GraphNode or iterable of these, optional
+            The same as for :meth:`call`.
+        name : str, optional
+            The same as for :meth:`call`.
+        """
         return self._add(_Take(_take_graph, self._driver), (child,), after, name)
 
     def record(
@@ -220,7 +251,17 @@ class Graph(CoreGraph):
         after: GraphNode | Iterable[GraphNode] | None = None,
         name: str | None = None,
     ) -> GraphNode:
-        """Add the record of an event, which completes when the nodes before it have run."""
+        """Add the record of an event, which completes when the nodes before it have run.
+
+        Parameters
+        ----------
+        event : Event
+            The event.
+        after : GraphNode or iterable of these, optional
+            The same as for :meth:`call`.
+        name : str, optional
+            The same as for :meth:`call`.
+        """
         return self._event(_record, event, after, name)
 
     def wait(
@@ -230,13 +271,31 @@ class Graph(CoreGraph):
         after: GraphNode | Iterable[GraphNode] | None = None,
         name: str | None = None,
     ) -> GraphNode:
-        """Add a wait for an event that is recorded elsewhere."""
+        """Add a wait for an event that is recorded elsewhere.
+
+        Parameters
+        ----------
+        event : Event
+            The event.
+        after : GraphNode or iterable of these, optional
+            The same as for :meth:`call`.
+        name : str, optional
+            The same as for :meth:`call`.
+        """
         return self._event(_wait, event, after, name)
 
     def join(
         self, after: Iterable[GraphNode] | None = None, *, name: str | None = None
     ) -> GraphNode:
-        """Add an empty node that waits for several others. Later nodes can wait for it."""
+        """Add an empty node that waits for several others. Later nodes can wait for it.
+
+        Parameters
+        ----------
+        after : GraphNode or iterable of these, optional
+            The same as for :meth:`call`.
+        name : str, optional
+            The same as for :meth:`call`.
+        """
         return self._add(_Take(take_empty, self._driver), (), after, name)
 
     def update(self, node: GraphNode | str, /, *args: Any, **named: Any) -> None:
@@ -271,6 +330,13 @@ class Graph(CoreGraph):
     def enable(self, node: GraphNode | str, is_enabled: bool = True) -> None:
         """Enable a node in the next launches, or make it a no-op.
 
+        Parameters
+        ----------
+        node : GraphNode or str
+            The node or its name.
+        is_enabled : bool, optional
+            Whether the node runs.
+
         Raises
         ------
         KeyError
@@ -296,7 +362,13 @@ class Graph(CoreGraph):
         return dot_of(self)
 
     def svg(self) -> str:
-        """Return a drawing of the graph, as the text of an SVG file."""
+        """Draw the graph.
+
+        Returns
+        -------
+        str
+            The text of an SVG file.
+        """
         return svg_of(self)
 
     def _repr_svg_(self) -> str:

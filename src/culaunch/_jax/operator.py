@@ -60,7 +60,20 @@ class JaxOperator:
         return self.run(*self.prepare(self.function._bind(args, keywords)))
 
     def run(self, plan: Plan, call: Callable[..., Any], arrays: list[Any]) -> Any:
-        """Call the result of :meth:`prepare`; return the function's result."""
+        """Call the result of :meth:`prepare`.
+
+        Parameters
+        ----------
+        plan, call : object
+            Results of :meth:`prepare`.
+        arrays : list of jax.Array
+            The arrays of the call.
+
+        Returns
+        -------
+        object
+            The function's result.
+        """
         try:
             outputs = call(*arrays)
         except TypeError as error:

@@ -214,7 +214,14 @@ class DeviceArray(CoreDeviceArray):
         copy_out(self, target, stream)
 
     def fill(self, value: Any, stream: object = None) -> None:
-        """Set every element, in a stream (the current one by default), without waiting for it.
+        """Set every element to a value, without waiting for it.
+
+        Parameters
+        ----------
+        value : number
+            The new value of every element.
+        stream : Stream, int or stream of a framework, optional
+            The stream to run in; the current one by default.
 
         Raises
         ------

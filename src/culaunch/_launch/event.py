@@ -61,9 +61,14 @@ class Event:
         )
 
     def record(self, stream: object = None) -> Event:
-        """Put it into a stream (the current one by default), and return it.
+        """Record the event in a stream, and return it.
 
         Recording it again moves it to the new place.
+
+        Parameters
+        ----------
+        stream : Stream, int or stream of a framework, optional
+            The stream; the current one by default.
 
         Raises
         ------

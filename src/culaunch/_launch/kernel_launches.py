@@ -56,7 +56,14 @@ class KernelLaunches(CoreKernel):
 
     @takes_options
     def launch(self, *args: Any, **options: Unpack[LaunchOptions]) -> None:
-        """Launch once; :meth:`configure` has the keywords, and makes the launcher to call often.
+        """Launch the kernel once. To launch it often, keep a launcher from :meth:`configure`.
+
+        Parameters
+        ----------
+        *args
+            The arguments of the kernel.
+        **options
+            The launch configuration, with the keywords of :meth:`configure`.
 
         Raises
         ------

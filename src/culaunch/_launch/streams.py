@@ -113,7 +113,18 @@ class Stream:
 
     @staticmethod
     def priorities(device: int | None = None) -> tuple[int, int]:
-        """Return the least and the most urgent priority of a device; the latter is smaller."""
+        """Return the least and the most urgent priority of a device; the latter is smaller.
+
+        Parameters
+        ----------
+        device : int, optional
+            The ordinal of the device; the current one by default.
+
+        Returns
+        -------
+        tuple of int
+            The two priorities.
+        """
         driver = current_driver()
         return driver.priority_range(device_ordinal(driver, device))
 
@@ -126,7 +137,17 @@ class Stream:
         return self._driver.stream_query(self.device, self.handle)
 
     def record(self, event: Event | None = None) -> Event:
-        """Record an event, a new one by default: it is done when all that is in the stream is.
+        """Record an event, which completes when all earlier work in the stream has run.
+
+        Parameters
+        ----------
+        event : Event, optional
+            The event; a new one by default.
+
+        Returns
+        -------
+        Event
+            The event.
 
         Raises
         ------

@@ -88,7 +88,14 @@ class Surface(TextureUnitObject):
         self.value = driver.surface_create(ordinal, resource)
 
     def copy_from(self, array: ArrayLike, stream: object = None) -> None:
-        """Copy an array of the same shape and type into it, in a stream, and wait for the copy.
+        """Copy an array of the same shape and type into the surface, and wait for the copy.
+
+        Parameters
+        ----------
+        array : array
+            An array of NumPy or of a framework.
+        stream : Stream, int or stream of a framework, optional
+            The stream to run in; the current one by default.
 
         Raises
         ------
@@ -98,7 +105,18 @@ class Surface(TextureUnitObject):
         self._memory.copy_in(array, stream_or_current(stream, self.device))
 
     def numpy(self, stream: object = None) -> np.ndarray[Any, Any]:
-        """Copy it to a new NumPy array, after all that is in the stream has run."""
+        """Copy the surface to a new NumPy array, after all earlier work in the stream has run.
+
+        Parameters
+        ----------
+        stream : Stream, int or stream of a framework, optional
+            The stream to run in; the current one by default.
+
+        Returns
+        -------
+        numpy.ndarray
+            The copy.
+        """
         return self._memory.copy_out(stream_or_current(stream, self.device))
 
     def __repr__(self) -> str:

@@ -127,7 +127,14 @@ class GlobalVariable:
         array.copy_from(host.reshape(-1).view("u1"), stream)
 
     def fill(self, value: int = 0, stream: object = None) -> None:
-        """Set every byte, in a stream (the current one by default), without waiting for it.
+        """Set every byte to a value, without waiting for it.
+
+        Parameters
+        ----------
+        value : int, optional
+            The new value of every byte, 0 by default.
+        stream : Stream, int or stream of a framework, optional
+            The stream to run in; the current one by default.
 
         Raises
         ------

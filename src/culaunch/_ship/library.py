@@ -162,13 +162,36 @@ class Library:
     # ---- what its functions ask for
 
     def read(self, member: str) -> bytes:
-        """Return a member, checked against the manifest."""
+        """Return a member, checked against the manifest.
+
+        Parameters
+        ----------
+        member : str
+            The name of the member.
+
+        Returns
+        -------
+        bytes
+            Its contents.
+        """
         return self._members(member)
 
     def kernel(self, member: str, name: str, signature: str | None = None) -> Kernel:
         """Return a kernel of an image, and load the image if necessary.
 
-        The image supplies the signature, unless you pass another one.
+        Parameters
+        ----------
+        member : str
+            The name of the image in the library.
+        name : str
+            The name of the kernel in the image.
+        signature : str, optional
+            C type names. By default the image supplies the signature.
+
+        Returns
+        -------
+        Kernel
+            The kernel.
 
         Raises
         ------

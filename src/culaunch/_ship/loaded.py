@@ -131,13 +131,35 @@ class LoadedFunction(RecordedFunction):
         return "\n\n".join(one.explanation for one in self._entry.kinds)
 
     def source(self, language: str = "c++") -> str:
-        """Return the C++ that :func:`culaunch.ship.export` compiles: see ``Function.source``."""
+        """Return the C++ that :func:`culaunch.ship.export` compiles: see ``Function.source``.
+
+        Parameters
+        ----------
+        language : str, optional
+            Only ``"c++"``.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         if language != "c++":
             raise ValueError(f'language must be "c++" (got {spell(language)})')
         return library_source([self._exported()], self.__name__).text
 
     def abstract(self, *args: Any, **keywords: Any) -> Any:
-        """Run it on shapes: ``AbstractArray`` stands for arrays, and nothing is launched."""
+        """Run it on shapes: ``AbstractArray`` stands for arrays, and nothing is launched.
+
+        Parameters
+        ----------
+        *args, **keywords
+            The arguments of a call, with ``AbstractArray`` for arrays.
+
+        Returns
+        -------
+        object
+            The results of the call, with ``AbstractArray`` for arrays.
+        """
         values = self._bind(args, keywords)
         kind = kind_of_shapes(values)
         saved = self.programs.saved(kind)

@@ -97,7 +97,13 @@ class TorchOperator(CoreTorchOperator):
     # ---- what the function tells
 
     def learn(self, run: Run, kind: Kind) -> None:
-        """Refuse a path of the function that does not keep to the schema."""
+        """Refuse a path of the function that does not match the schema.
+
+        Parameters
+        ----------
+        run, kind : object
+            The recorded path, and the kind of arguments.
+        """
         if self.kind is not None and self.kind != key_of(kind):
             return
         names = self.function.declaration.names
@@ -107,7 +113,18 @@ class TorchOperator(CoreTorchOperator):
         _require_schema(self, findings)
 
     def call_flat(self, *args: Any, **keywords: Any) -> Any:
-        """Call the function, and return the outputs in its result: what the operator gives."""
+        """Call the function, and return the outputs as the operator returns them.
+
+        Parameters
+        ----------
+        *args, **keywords
+            The arguments of the function.
+
+        Returns
+        -------
+        object
+            The outputs in the result.
+        """
         return self._as_output(self.function(*args, **keywords))
 
     def differentiate(self) -> None:

@@ -91,7 +91,13 @@ class KernelSet(SetDispatcher):
     # ---- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the set as a library (``.culib``), whole or not at all."""
+        """Write the set as a library (``.culib``), whole or not at all.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file.
+        """
         # Images that no variant names are left out of the file.
         used = [name for one in self.variants for name in (one.image, one.ptx) if name]
         members = {name: self._saved.read(name) for name in used}
@@ -208,7 +214,17 @@ class KernelSet(SetDispatcher):
         return KernelSet(replace(self._saved, table=table))
 
     def read(self, member: str) -> bytes:
-        """Return an image, by the name that a variant has for it.
+        """Return the image of a variant.
+
+        Parameters
+        ----------
+        member : str
+            The name of the image in the variant.
+
+        Returns
+        -------
+        bytes
+            The image.
 
         Raises
         ------
@@ -271,6 +287,16 @@ class KernelSet(SetDispatcher):
 
         Their tuned tables become one. If two sets have an entry for the same key and architecture,
         the first set's entry counts.
+
+        Parameters
+        ----------
+        *others : KernelSet
+            Other sets of the same kernel.
+
+        Returns
+        -------
+        KernelSet
+            The set with all variants.
 
         Raises
         ------

@@ -96,14 +96,42 @@ class NativeKernel(WatchingDispatcher):
     # ---- what Triton's objects have
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-        """Launch, or only compile, as Triton's objects call each other."""
+        """Launch, or only compile, as Triton's objects call each other.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            The arguments and options of a launch.
+        grid : tuple or callable
+            The grid.
+        warmup : bool, optional
+            Whether to compile without a launch.
+
+        Returns
+        -------
+        object
+            The compiled kernel.
+        """
         if warmup:
             return self.warmup(*args, grid=grid, **kwargs)
         return self._call(grid, args, kwargs)
 
     @untraced
     def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
-        """Compile for these arguments, or types of arguments, and launch nothing."""
+        """Compile for these arguments, or types of arguments, without a launch.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            The arguments and options of a launch; element types can stand for arrays.
+        grid : tuple or callable
+            The grid.
+
+        Returns
+        -------
+        object
+            The compiled kernel.
+        """
         if self._driver is None:
             self._prepare()
         assert self._driver is not None

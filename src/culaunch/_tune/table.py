@@ -145,7 +145,22 @@ class TunedConfigs:
     # ---- for tune()
 
     def known(self, device: str, key: tuple[Any, ...], digest: str) -> Tuning | None:
-        """Return the earlier choice among the same configurations, if there is one."""
+        """Return the earlier choice among the same configurations, if there is one.
+
+        Parameters
+        ----------
+        device : str
+            The name of the device.
+        key : tuple
+            The key of the call.
+        digest : str
+            The digest of the configurations.
+
+        Returns
+        -------
+        Tuning or None
+            The choice.
+        """
         for one in self._entries:
             if is_of(one, device, key) and one["digest"] == digest:
                 trial = Trial(dict(one["config"]))
@@ -162,6 +177,11 @@ class TunedConfigs:
 
         If the file cannot be written, or is now another file, minutes of measuring are not lost.
         The table keeps the choice in memory, and a `CacheWarning` reports it.
+
+        Parameters
+        ----------
+        tuning : Tuning
+            The measurements with the choice.
         """
         entry = {
             "name": tuning.name,
@@ -184,6 +204,11 @@ class TunedConfigs:
         """Store the measurements so far, for a process that continues them.
 
         A file that cannot be written is a `CacheWarning`.
+
+        Parameters
+        ----------
+        tuning : Tuning
+            The measurements so far.
         """
         # A round may take less than writing it does.
         if self.path is None or time.monotonic() < self._kept_at + _KEEP_SECONDS:
@@ -196,7 +221,13 @@ class TunedConfigs:
         self._kept_at = time.monotonic()
 
     def resume(self, tuning: Tuning) -> None:
-        """Give a tuning the measurements from before it was stopped."""
+        """Give a tuning the measurements from before it was stopped.
+
+        Parameters
+        ----------
+        tuning : Tuning
+            A tuning of the same configurations.
+        """
         for one in self._unfinished:
             if is_of(one, tuning.device, tuning.key) and one["digest"] == tuning.digest:
                 resume(tuning, one)

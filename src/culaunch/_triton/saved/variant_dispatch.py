@@ -88,7 +88,18 @@ class VariantDispatcher(Dispatcher):
         return self._variant(index, device)
 
     def load_all(self, device: int) -> Iterator[Kernel]:
-        """Load the variants that a call on a device could select; yield their kernels."""
+        """Load the variants that a call on a device could select.
+
+        Parameters
+        ----------
+        device : int
+            The ordinal of the device.
+
+        Returns
+        -------
+        iterator of Kernel
+            Their kernels.
+        """
         if self._driver is None:
             self._prepare()
         capability, only_ptx = self._target(device)
