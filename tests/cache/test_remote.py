@@ -260,7 +260,7 @@ def test_mistakes(tmp_path):
         cl.cache.RemoteCache("s3://b", write="no")
     with pytest.raises(TypeError, match="keys must be public keys"):
         cl.cache.RemoteCache("s3://b", keys=3)
-    with pytest.raises(ValueError, match="neither a public key of minisign nor a file"):
+    with pytest.raises(ValueError, match="neither a minisign public key nor a file"):
         cl.cache.RemoteCache("s3://b", keys="RW" + "A" * 54)
     with pytest.raises(FileNotFoundError):
         cl.cache.RemoteCache("s3://b", signing_key=tmp_path / "none")

@@ -97,7 +97,7 @@ def test_python_numbers_give_a_type_where_no_array_does():
      ("float x", "float y", "float is not an element type"),
      ("T x", "", "at least one parameter"), ("T x", "S y", "type S of y is not an element type"),
      ("T x", "raw T y", "raw output is not supported"), ("T x, T x", "T y", "appears twice"),
-     ("T i", "T y", "i is the element's index"), ("T new", "T y", "a word of C\\+\\+"),
+     ("T i", "T y", "i is the element's index"), ("T new", "T y", "a keyword of C\\+\\+"),
      ("T out", "T y", "the call has out=")],
 )  # fmt: skip
 def test_parameters_that_cannot_be_read(inputs, outputs, message):

@@ -97,7 +97,7 @@ def test_bytes_may_end_in_zero() -> None:
         (".version 8.7\n.target sm_80\n.address_size 32\n", "64-bit"),
         (HEAD + ".frobnicate 3", "frobnicate"),
         (HEAD + ".entry k();", "the kernel 'k' has no body"),
-        (HEAD + ".entry k() { ret; }\n.entry k() { ret; }", "defined a second time .*line 4"),
+        (HEAD + ".entry k() { ret; }\n.entry k() { ret; }", "defined twice .*line 4"),
         (HEAD + "/* never closed" * 100_000, "a comment that is never closed"),
         (HEAD + ".func f(.param .b8 p[]) { ret; }", "'p' has no size"),
         (HEAD + ".global .u32 x[] = " + "{" * 50_000, "brackets more than 64 deep"),
@@ -139,7 +139,7 @@ def test_undefined_symbols() -> None:
 
     with pytest.raises(cl.ImageError, match="'nothing', which is not in the module"):
         Device().load(PtxImage(HEAD + ".global .u64 x = nothing;"))
-    with pytest.raises(cl.ImageError, match=r"\.extern and defined nowhere"):
+    with pytest.raises(cl.ImageError, match=r"\.extern but not defined"):
         Device().load(PtxImage(HEAD + ".extern .global .u32 x;"))
 
 

@@ -36,7 +36,7 @@ def test_what_depends_on_the_data_names_the_line():
 def test_what_an_array_lacks_says_what_to_use():
     for use, error, message in (
         (lambda x: x + 1, TypeError, r"\+ of argument x: a body cannot compute with arrays"),
-        (lambda x: 2 * x, TypeError, r"\* of argument x: a body does not compute"),
+        (lambda x: 2 * x, TypeError, r"\* of argument x: a body cannot compute"),
         (lambda x: x == 1, TypeError, "== of argument x"),
         (lambda x: x < x.T, TypeError, "< of argument x"),
         (lambda x: x.numel(), AttributeError, "no attribute 'numel': use x.size"),

@@ -253,7 +253,7 @@ def test_files_that_are_no_tables_are_refused(tmp_path, text):
     ("change", "error", "match"),
     [
         ({"configs": []}, ValueError, "at least one"),
-        ({"configs": None}, TypeError, "configs must be given"),
+        ({"configs": None}, TypeError, "configs must be a sequence of dicts"),
         ({"configs": [{"block": object()}]}, TypeError, r"configs\[0\]\['block'\]"),
         ({"configs": [{"block": 1}, {"block": 1}]}, ValueError, "twice"),
         ({"configs": {"block": 1}}, TypeError, "configs"),

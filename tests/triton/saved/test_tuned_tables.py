@@ -232,7 +232,7 @@ def test_a_key_that_the_tuned_call_left_to_its_default(kernels):
     assert table(["m"], types) == ((2,), ("fp32", "fp16"))
     # Values from a configuration, or a heuristic below, are unknown during the look-up.
     assert table(["n", "BLOCK", "m", "ODD"], (64, 7, *types)) == ((64, 7), ("fp32", "fp16"))
-    with pytest.raises(ValueError, match="does not say which: give all of them when you tune"):
+    with pytest.raises(ValueError, match="does not show which: pass all of them when you tune"):
         table(["n", "m", "k"], (64, 3, *types))
 
 
