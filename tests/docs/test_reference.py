@@ -256,7 +256,10 @@ def test_a_public_method_documents_its_parameters(method):
     assert text, "has no docstring"
     assert text.partition("\n")[0].endswith("."), "the first line is not a sentence"
     section = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
-    for name in inspect.signature(method).parameters:
-        if name not in ("self", "cls"):
-            named = rf"^(?:.*, )?\*{{0,2}}{name}\b(?:,.*)?(?: :|$)"
-            assert re.search(named, section, re.MULTILINE) or f"`{name}`" in text, name
+    for name, parameter in inspect.signature(method).parameters.items():
+        if name in ("self", "cls"):
+            continue
+        named = rf"^(?:.*, )?\*{{0,2}}{name}\b(?:,.*)?(?: :|$)"
+        if parameter.kind is parameter.KEYWORD_ONLY:  # or all keywords together
+            named += r"|^\*\*options$"
+        assert re.search(named, section, re.MULTILINE) or f"`{name}`" in text, name
