@@ -235,7 +235,7 @@ class _Traced(NamedTuple):
             )
         if callable(value):
             raise TypeError(
-                f"{name} calls {spell(value)}, which no library holds: launch a kernel instead"
+                f"{name} calls {spell(value)}, which a library cannot hold: launch a kernel instead"
             )
         return self._value(value, "a constant")
 
