@@ -52,12 +52,12 @@ struct NotedMemory {
   culaunch::Note note;
 };
 
-// The state of converting the arguments of one call, in order.
+// The arguments of one call while they are converted, in order: what was seen of them so far.
 struct Conversion {
   explicit Conversion(culaunch::Driver& driver) : driver(driver) {}
 
-  // Tell the driver of an array that is an argument, if it wants to know. The object leads to the
-  // array that it views.
+  // An array that is an argument, where the driver wants to know; with its object, what it is a
+  // view of.
   void NoteArray(const Extent& extent, PyObject* object = nullptr, bool is_read_only = false) {
     if (CULAUNCH_UNLIKELY(driver.note_array != nullptr)) NoteMemory(extent, object, is_read_only);
   }

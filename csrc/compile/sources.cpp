@@ -28,7 +28,7 @@ Ref Required(Ref object) {
   return object;
 }
 
-// Return the result of `make`; null with a Python error set if it throws.
+// Give what `make` gives; null with a Python error set where it throws.
 template <class Make>
 PyObject* Guarded(const Make& make) {
   try {

@@ -90,7 +90,7 @@ class ElementwiseCall {
            (special_->outputs.size() > 1 ? "[" + std::to_string(index) + "]" : "");
   }
 
-  // Prefix the message of the current error with its subject.
+  // Put what it is about before the message of the error that is set.
   void NameArgument(int index) const { operands::NameMistake(What(index)); }
 
   bool ReadArguments();

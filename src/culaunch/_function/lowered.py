@@ -275,8 +275,8 @@ class _LeafLowering:
         what = value if isinstance(value, str) else spell(value)
         name = getattr(call.callable, "__name__", type(call.callable).__name__)
         return TypeError(
-            f"at {call.place}: {self.tree.name} calls {name} with {what}, which a library cannot hold: "
-            "give it an array or a number"
+            f"at {call.place}: {self.tree.name} calls {name} with {what}, which a library cannot "
+            "hold: give it an array or a number"
         )
 
     # ---- the plan
