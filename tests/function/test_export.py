@@ -65,7 +65,7 @@ f4 = cl.Array("float32", "n")
 
 
 def known_in_part(module):
-    """Return functions of which not every path or no call is known, or that the driver refuses."""
+    """Return functions with unknown paths or calls, or that the driver refuses."""
 
     @cl.function
     def twice(y, z, block: int, shared: int):
