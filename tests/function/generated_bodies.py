@@ -38,6 +38,10 @@ def noting(into, *errors):
         into.append(type(error).__name__)
 
 
+def same(x, y):
+    return x is y
+
+
 def steps(array):
     """Return its strides, where all of them mean something."""
     return array.strides if all(size > 1 for size in array.shape) else None
@@ -119,6 +123,8 @@ class Writer:
             f"{x} < {y}", f"{x} == {y}", f"{x} != 2", f"{x}", f"f > {self.int(0)}", "f == f",
             "v.is_contiguous()", f"{x} in (1, 2)", "v.shape == w.shape", "math.isfinite(f)",
             f"isinstance({x}, int)", f"v.shape[0] == {x}", "t == '1'", f"not {x}",
+            f"({x} > {y}) is {self.one('True', 'False')}", f"same({x} == {y}, f > {y})",
+            "v is w", "same(v, x)", f"same({x} < 2, None)", f"{self.one(*INTS)} is not True",
         )  # fmt: skip
         if depth == 0:
             return simple
@@ -234,9 +240,11 @@ class Writer:
         self.block(depth + 1, more)
 
     def write_match(self, depth: int, more: int) -> None:
-        self.put(depth, f"match {self.one(self.int(1), '(n, a)', 'v.shape', 't', '[a, f]')}:")
+        subject = self.one(self.int(1), "(n, a)", "v.shape", "t", "[a, f]", "n > a")
+        self.put(depth, f"match {subject}:")
         patterns = ["case 0 | 1:", "case int(b) if b > 1:", "case (1, a):", "case (2, *_):",
-                    "case '1':", "case [a, float()]:", "case bool():"]  # fmt: skip
+                    "case '1':", "case [a, float()]:", "case bool():", "case True:",
+                    "case False | (_, True):"]  # fmt: skip
         for pattern in self.random.sample(patterns, 2):
             self.put(depth + 1, pattern)
             self.block(depth + 2, more - 1)

@@ -61,5 +61,8 @@ class Real:
         return Real(self.array.reshape(shape))
 
     def __getitem__(self, key):
-        found = self.array[key]  # of NumPy, a number where no dimension is left
+        try:
+            found = self.array[key]  # of NumPy, a number where no dimension is left
+        except ValueError as error:  # torch's, of an index past 64 bits
+            raise IndexError(str(error)) from None
         return Real(found if self.is_torch else np.asarray(found))

@@ -79,6 +79,37 @@ def test_a_message_has_the_numbers_of_the_failing_call_on_one_path(emulated):
             checked(np.zeros(shape), n)
 
 
+def test_a_text_is_at_one_place_however_often_it_was_made(emulated):
+    """Python 3.11 makes a call of C one instruction earlier once it has run some times."""
+
+    def halved(n: int, f: float):
+        for _ in range(2):
+            cl.check(n < 9, "f is " + repr([3, f]))
+            f = n / f if f else 1.0
+        return f
+
+    function = cl.function(halved)
+    calls = [(-2, 1.5), (1, math.nan), (0, 4.0), (-2, 1.5), (3, -0.5), (4, 8.0), (-2, 1.5)]
+    for n, f in (*calls, *calls):
+        assert repr(function(n, f)) == repr(halved(n, f))
+    assert function.explain(1, 2.0).count("check ") == 2
+    with pytest.raises(ValueError, match=r"f is \[3, 7.5\]"):
+        function(9, 7.5)
+
+
+def test_a_new_message_leaves_other_paths_alone(emulated):
+    def checked(x, n: int, f: float):
+        for size in x.shape:
+            cl.check(size, "n is " + str(n > 1), IndexError)
+        return repr([n, f])
+
+    function = cl.function(checked)
+    calls = [(3, -0.0), (3, 0.0), (2, 1e300), (3, 0.0), (0, -0.0), (3, -0.0)]
+    for n, f in (*calls, *calls):
+        x = np.zeros((1, 2))
+        assert function(x, n, f) == repr([n, f])
+
+
 def test_a_text_is_data_also_where_a_message_has_it(emulated):
     @cl.function
     def both(n: int):

@@ -23,7 +23,7 @@ from interpreter import Interpreter
 from real_arrays import Real
 
 import culaunch as cl
-from culaunch._function import array, record, symbols, views
+from culaunch._function import array, record, scope, symbols, views
 
 SHAPES = ((2, 3), (3, 3), (2, 1, 4), (4, 2), (1, 3, 2), (2, 0))
 # An error that plain Python does not raise: an int past 64 bits.
@@ -209,14 +209,15 @@ def test_bodies_by_chance_are_exported(emulated, tmp_path):
 
 # Replacements, each with a seed shortly before the first body that detects it.
 MUTANTS = {
-    "nothing is caught": (record, "may_be_caught", lambda: False, 95),
+    "nothing is caught": (record, "may_be_caught", lambda: False, 50),
     "a text has no guard": (symbols.Number, "__format__", lambda n, spec: format(n.hint, spec), 0),
     "a matrix is not swapped": (
         array.StandIn, "swapaxes", lambda x, a, b: x if x.ndim == 2 else x.permute(2, 1, 0), 0
     ),
-    "the first call decides": (record.Record, "fails", lambda *_: False, 20),
-    "a known number is asked for again": (record.Record, "_is_decided", lambda *_: False, 350),
-    "no index is too low": (views, "_within", lambda index, size: index < size, 95),
+    "the first call decides": (record.Record, "fails", lambda *_: False, 50),
+    "a known number is asked for again": (record.Record, "_is_decided", lambda *_: False, 600),
+    "a condition is no bool": (scope, "asking", lambda code: code, 0),
+    "no index is too low": (views, "_within", lambda index, size: index < size, 420),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 from culaunch._base.places import Place, here, user_frame
 from culaunch._function.catchers import may_be_caught
 from culaunch._function.opcodes import MATH_NUMBER, OPS, Op
-from culaunch._function.texts import Name, as_token, goes_to, has_token, split
+from culaunch._function.texts import Name, as_token, call_at, goes_to, has_token, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Hashable, Mapping
@@ -182,9 +182,13 @@ class Record:
             # On this path the answer is a fact from here on: nobody asks again.
             self._decided[condition] = known
             self.pinned[condition] = known
-            self.steps.append(Guard(condition, known, here(), pinned))
+            place = here()
+            self.steps.append(Guard(condition, known, place, pinned))
             if self._at is not None:
-                self._at = self._at.branches.get(known)
+                # Facts learned since then, such as which texts are messages, may have changed the
+                # decisions. This is no known path then.
+                is_known = self._at.guard is not None and self._at.guard.place == place
+                self._at = self._at.branches.get(known) if is_known else None
         return known
 
     def pin(self, register: Register, name: str, value: int | float | bool) -> None:
@@ -209,9 +213,11 @@ class Record:
         # question comes second.
         while self._at is not None and self._at.guard is not None:
             asked = self._at.guard.pinned
-            if asked is None or _is_same(asked, value):
+            if type(asked) is not type(value) or self._at.guard.place != here():
                 break
-            if self.decide(self._equals(register, name, asked), asked):  # type: ignore[arg-type]
+            if _is_same(asked, value):
+                break
+            if self.decide(self._equals(register, name, asked), asked):
                 break
         self.decide(self._equals(register, name, value), value)
         self.pinned[register] = value
@@ -322,7 +328,7 @@ class Record:
         # The instruction of the body that makes the text: the same place in the next run is found
         # by it.
         frame = user_frame()
-        site = (frame.f_code, frame.f_lasti)
+        site = (frame.f_code, call_at(frame.f_code, frame.f_lasti))
         # Without a call there is no value to write.
         if site in self.notes.sites or (not self.has_hints and goes_to(*site, None)):
             shown: str | None = written
@@ -343,7 +349,7 @@ class Record:
         frame = user_frame()
         for code, made, text in self._formatted:
             is_here = code is frame.f_code and text in message
-            if is_here and goes_to(code, made, frame.f_lasti):
+            if is_here and goes_to(code, made, call_at(code, frame.f_lasti)):
                 self.must_repeat |= has_token(text) is False
                 self.notes.sites.add((code, made))
         template, registers = split(message)

@@ -52,6 +52,18 @@ class Name(str):
 
 
 @functools.lru_cache(maxsize=1024)
+def call_at(code: CodeType, offset: int) -> int:
+    """Return the offset of a call that an instruction makes.
+
+    Python 3.11 divides a call into two instructions. When it has run some times, the first one may
+    make the whole call.
+    """
+    steps = [one for one in dis.get_instructions(code) if one.opname != "CACHE"]
+    at = steps.index(_containing(steps, offset))
+    return steps[at + 1].offset if steps[at].opname == "PRECALL" else steps[at].offset
+
+
+@functools.lru_cache(maxsize=1024)
 def goes_to(code: CodeType, made: int, call: int | None) -> bool:
     """Tell whether a text goes into a call and nowhere else.
 
