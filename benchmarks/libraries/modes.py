@@ -79,7 +79,7 @@ def _idle(torch: Any, capability: tuple[int, int]) -> None:
     """Make Triton compile for a device and launch nothing, and show libraries that device."""
     from triton.runtime.driver import driver
 
-    from culaunch._launch.driver import current_driver
+    from culaunch._launch.devices.driver import current_driver
     from culaunch._triton.upstream.target import StandIn
 
     class Idle(StandIn):

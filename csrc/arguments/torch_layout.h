@@ -1,6 +1,6 @@
 // A tensor of torch read where it lies. Its exchange function costs 40 ns, more than everything
 // else that an argument takes, and tells what eight words of memory hold.
-// culaunch._launch.torch_layout finds where they lie; they are believed after every sample read so
+// culaunch._launch.torch.layout finds where they lie; they are believed after every sample read so
 // was what the function says.
 #pragma once
 
@@ -114,7 +114,7 @@ inline bool ReadInPlace(const TorchLayout& layout, PyObject* object, DLTensor* r
   return ReadPlain(layout, layout.plain[i], tensor, read);
 }
 
-// Take the layout that was found, a culaunch._launch.torch_layout.Layout, if every one of its
+// Take the layout that was found, a culaunch._launch.torch.layout.Layout, if every one of its
 // samples is read as `api` reads it. `tensor` and `keys` are offsets, as in TorchLayout.
 void UseTorchLayout(const DLPackExchangeAPI* api, size_t tensor, size_t keys, PyObject* found);
 

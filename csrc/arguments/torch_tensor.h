@@ -13,7 +13,7 @@
 
 // The place of the bits that mark a lazy view (a conjugate or a negative that is not computed yet).
 // Neither torch's exchange API nor DLPack reports them, and a method call costs as much as the rest
-// of an argument. When the first tensor comes, culaunch._launch.torch_bits finds and verifies their
+// of an argument. When the first tensor comes, culaunch._launch.torch.bits finds and verifies their
 // place. Until then, and if it does not find them, the methods are called.
 struct TorchBits {
   const DLPackExchangeAPI* api;        // torch's, while the place is known
@@ -29,7 +29,7 @@ extern TorchBits g_torch_bits;
 enum class TensorRead : uint8_t {
   kDone,
   kFailed,   // a Python error is set
-  kRefused,  // its memory is not what it shows; culaunch._launch.torch_tensor.problem says why
+  kRefused,  // its memory is not what it shows; culaunch._launch.torch.tensor.problem says why
 };
 
 // Look for the place of torch's bits. `api` is torch's; null for a torch that has none.

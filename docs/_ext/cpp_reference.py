@@ -11,7 +11,7 @@ import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from culaunch._launch.launch_options import OPTIONS, LaunchOption
+from culaunch._launch.launches.launch_options import OPTIONS, LaunchOption
 
 HEADERS = Path(__file__).parents[2] / "include" / "culaunch"
 _INNER = re.compile(r"\nnamespace detail \{.*?\n\}  // namespace detail\n", re.DOTALL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from culaunch._launch.launch_options import KINDS, OPTIONS
+from culaunch._launch.launches.launch_options import KINDS, OPTIONS
 
 
 def launch_options() -> str:

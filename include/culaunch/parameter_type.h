@@ -143,7 +143,7 @@ class ParameterType {
   }
 
   // The elements that an array of DLPack can have, by the names of their types. As Python's
-  // culaunch._launch.parameter_type has them, which a test compares.
+  // culaunch._launch.signatures.parameter_type has them, which a test compares.
   static ElementType ElementNamed(std::string name) {
     if (name.compare(0, 5, "std::") == 0) name.erase(0, 5);
     struct Named {

@@ -1,8 +1,8 @@
 """Special arguments of kernels: tensor maps, textures, surfaces, memory of another device."""
 
-from culaunch._launch.peers import peer_array
-from culaunch._launch.tensor_map import TensorMap
-from culaunch._launch.texture import Surface, Texture
+from culaunch._launch.arguments.tensor_map import TensorMap
+from culaunch._launch.arguments.texture import Surface, Texture
+from culaunch._launch.arrays.peers import peer_array
 
 __all__ = [
     "Surface",

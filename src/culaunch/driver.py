@@ -1,7 +1,7 @@
 """The driver in use, and its devices."""
 
-from culaunch._launch.device import Device, device_count, devices
-from culaunch._launch.driver import driver_name, set_driver
+from culaunch._launch.devices.device import Device, device_count, devices
+from culaunch._launch.devices.driver import driver_name, set_driver
 
 __all__ = [
     "Device",

@@ -1,7 +1,7 @@
 """Switch launches as CUDA graphs on and off; the nodes of :class:`culaunch.Graph`."""
 
 from culaunch._graph import GraphNode
-from culaunch._launch.graphs import GraphStatus, graph_status, set_graphs
+from culaunch._launch.devices.graphs import GraphStatus, graph_status, set_graphs
 
 __all__ = [
     "GraphNode",

@@ -1,8 +1,8 @@
 """Measure launches and the loading of images."""
 
-from culaunch._launch.benchmark import benchmark
-from culaunch._launch.loading import LoadedImage, LoadReport, load_report
-from culaunch._launch.timing import Timing
+from culaunch._launch.measure.benchmark import benchmark
+from culaunch._launch.measure.timing import Timing
+from culaunch._launch.modules.loading import LoadedImage, LoadReport, load_report
 
 __all__ = [
     "LoadReport",

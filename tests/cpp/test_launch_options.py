@@ -16,7 +16,7 @@ import pytest
 
 import culaunch as cl
 from culaunch import _core
-from culaunch._launch.launch_options import OPTIONS
+from culaunch._launch.launches.launch_options import OPTIONS
 
 PTX = """
 .version 8.4

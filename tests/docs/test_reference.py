@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import culaunch as cl
-from culaunch._launch.launch_options import OPTIONS
+from culaunch._launch.launches.launch_options import OPTIONS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -9,7 +9,7 @@ import pytest
 import culaunch as cl
 from culaunch import _core
 from culaunch import elementwise as ew
-from culaunch._launch.dtype import BY_NAME, DTYPES
+from culaunch._launch.formats.dtype import BY_NAME, DTYPES
 
 pytestmark = pytest.mark.usefixtures("emulated")
 

@@ -12,7 +12,7 @@ from fake_arrays import ExchangeArray
 from recording import NAME, RecordingDriver
 
 from culaunch import _core
-from culaunch._launch import driver as drivers
+from culaunch._launch.devices import driver as drivers
 
 
 def varied(driver):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from culaunch import _core
 from culaunch._function import opcodes as oc
-from culaunch._launch.launch_options import OPTIONS
+from culaunch._launch.launches.launch_options import OPTIONS
 
 FORMAT = _core.program_format()
 PAGE = Path(__file__).parents[2] / "docs" / "dev" / "functions.md"

@@ -14,8 +14,8 @@ from culaunch._emulator.device import Device
 from culaunch._emulator.driver.table import EmulatedDriver
 from culaunch._emulator.options import options_from_text
 from culaunch._jax.plan import Plan
-from culaunch._launch import driver as drivers
-from culaunch._launch.dtype import as_dtype
+from culaunch._launch.devices import driver as drivers
+from culaunch._launch.formats.dtype import as_dtype
 
 pytestmark = pytest.mark.needs("numpy")
 MINORS = [1, 2, 3, 4]

@@ -17,7 +17,7 @@ from driver_tables import DEVICE_ATTRIBUTES, PROTOTYPES
 
 import culaunch as cl
 from culaunch import _core
-from culaunch._launch import driver as drivers
+from culaunch._launch.devices import driver as drivers
 
 NAME = "/recorder"  # where a library's path would stand
 # A table of functions lives forever, like a loaded library. A stream or an event may outlive its

@@ -16,7 +16,7 @@ import pytest
 from fake_arrays import CudaInterfaceArray, DlpackArray, ExchangeArray
 
 from culaunch import _core
-from culaunch._launch.parameter_type import TypeClass
+from culaunch._launch.signatures.parameter_type import TypeClass
 
 PAGE = Path(__file__).parents[2] / "docs" / "launching.md"
 RULES = _core.argument_rules()

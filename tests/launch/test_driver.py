@@ -11,7 +11,7 @@ from recording import RecordingDriver
 
 import culaunch as cl
 from culaunch import _core
-from culaunch._launch import driver as drivers
+from culaunch._launch.devices import driver as drivers
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from recording import NAME, RecordingDriver
 
 import culaunch as cl
 from culaunch import _core
-from culaunch._launch import driver as drivers
 from culaunch._launch import upcalls
+from culaunch._launch.devices import driver as drivers
 
 
 @pytest.fixture

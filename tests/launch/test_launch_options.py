@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import culaunch as cl
-from culaunch._launch.launch_options import KINDS, OPTIONS
+from culaunch._launch.launches.launch_options import KINDS, OPTIONS
 
 STUB = ast.parse((Path(cl.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
 # The types of an option, and of the launcher's property, for type checkers.

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import culaunch as cl
-from culaunch._launch.names import without_parameters
+from culaunch._launch.modules.names import without_parameters
 
 
 @pytest.mark.parametrize(

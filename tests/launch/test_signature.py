@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import culaunch as cl
-from culaunch._launch.parameter_type import TypeClass, classify
-from culaunch._launch.signature import make_signature, parse_signature
+from culaunch._launch.signatures.parameter_type import TypeClass, classify
+from culaunch._launch.signatures.signature import make_signature, parse_signature
 
 SIGNED, UNSIGNED, FLOAT = TypeClass.SIGNED, TypeClass.UNSIGNED, TypeClass.FLOAT
 POINTER, BOOL, UNKNOWN = TypeClass.POINTER, TypeClass.BOOL, TypeClass.UNKNOWN
@@ -194,7 +194,7 @@ def test_a_type_and_a_name_are_two_things(text):
 def test_without_a_decompressor_types_stay_unknown(monkeypatch):
     """The kernel is launched all the same: the driver needs none."""
     from culaunch import _image
-    from culaunch._launch.type_sources import recorded_types
+    from culaunch._launch.signatures.type_sources import recorded_types
 
     def missing(image):
         raise cl.MissingDependencyError("zstd is missing")

@@ -8,7 +8,7 @@ import pytest
 from fake_arrays import CudaInterfaceArray, DlpackArray, ExchangeArray
 
 import culaunch as cl
-from culaunch._launch.stream_handle import stream_handle
+from culaunch._launch.devices.stream_handle import stream_handle
 
 
 def launched_in(driver, stream):

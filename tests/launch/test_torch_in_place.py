@@ -1,6 +1,6 @@
 """Tensors of torch that are read where they lie: just what torch's exchange function tells of them.
 
-The code is csrc/arguments/torch_layout.h; what finds the places is _launch/torch_layout.py.
+The code is csrc/arguments/torch_layout.h; what finds the places is _launch/torch/layout.py.
 """
 
 import threading
@@ -12,7 +12,7 @@ from torch_tensors import REFUSED, call_with
 
 import culaunch as cl
 from culaunch import _core
-from culaunch._launch import torch_layout
+from culaunch._launch.torch import layout as torch_layout
 
 pytestmark = [
     pytest.mark.needs("torch"),
@@ -268,6 +268,6 @@ def test_on_two_gpus():
 
 
 def _core_driver():
-    from culaunch._launch.driver import current_driver
+    from culaunch._launch.devices.driver import current_driver
 
     return current_driver()

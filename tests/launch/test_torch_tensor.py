@@ -13,8 +13,9 @@ import pytest
 from torch_tensors import REFUSED, call_with
 
 import culaunch as cl
-from culaunch._launch import torch_bits, torch_layout
-from culaunch._launch.torch_versions import find_counters
+from culaunch._launch.torch import bits as torch_bits
+from culaunch._launch.torch import layout as torch_layout
+from culaunch._launch.torch.versions import find_counters
 
 pytestmark = [
     pytest.mark.needs("torch"),
@@ -146,7 +147,9 @@ def test_where_the_bits_are_not_known_the_tensor_is_asked():
         import torch
         from recording import the_recorder
         from culaunch import _core
-        from culaunch._launch import torch_bits, torch_tensor, upcalls
+        from culaunch._launch import upcalls
+        from culaunch._launch.torch import bits as torch_bits
+        from culaunch._launch.torch import tensor as torch_tensor
 
         driver = the_recorder(device_types=(1,), devices=1)
         z = torch.ones(4, dtype=torch.complex64)

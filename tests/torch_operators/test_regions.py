@@ -349,7 +349,7 @@ def test_another_dynamo_is_left_as_it_is(monkeypatch, torch):
     """Where its table is not as known, it breaks the graph with its own words."""
     from torch._dynamo.variables.builder import VariableBuilder
 
-    from culaunch._launch import dynamo
+    from culaunch._launch.launches import dynamo
 
     monkeypatch.setattr(dynamo, "_told", set())
     monkeypatch.setattr(VariableBuilder, "_type_dispatch_impl", None)

@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch")]
 @pytest.fixture(params=["native", "without the symbol", "python"])
 def way(request, monkeypatch):
     """How a counter is reached, and how torch's dispatcher comes to the function."""
-    from culaunch._launch import torch_versions as versions
+    from culaunch._launch.torch import versions
     from culaunch._torch import dispatch
 
     if request.param == "python":

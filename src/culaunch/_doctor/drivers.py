@@ -9,8 +9,8 @@ from culaunch._base.driver_choice import driver_choice
 from culaunch._core import Driver
 from culaunch._doctor.diagnosis import Component
 from culaunch._errors import CulaunchError, DriverNotFoundError
-from culaunch._launch.driver import capability_of
-from culaunch._launch.graphs import GraphStatus
+from culaunch._launch.devices.driver import capability_of
+from culaunch._launch.devices.graphs import GraphStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

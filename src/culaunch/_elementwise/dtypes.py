@@ -10,8 +10,8 @@ import struct
 
 from culaunch._base.values import spell
 from culaunch._core import NUMBERS
-from culaunch._launch import dtype as all_types
-from culaunch._launch.dlpack import TypeCode
+from culaunch._launch.formats import dtype as all_types
+from culaunch._launch.formats.dlpack import TypeCode
 
 DType = all_types.DType
 FIRST_SCALAR, FIRST_WEAK = all_types.FIRST_SCALAR, all_types.FIRST_WEAK

@@ -12,7 +12,7 @@ from culaunch._elementwise.element_code import make_element_code
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
 from culaunch._elementwise.graph import Trace
 from culaunch._elementwise.trace import Value, node_of
-from culaunch._launch.compiled_regions import in_regions
+from culaunch._launch.launches.compiled_regions import in_regions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

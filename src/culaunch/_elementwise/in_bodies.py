@@ -10,11 +10,11 @@ from culaunch._base.values import spell
 from culaunch._core import NUMBERS
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.graph import ReducesError
-from culaunch._launch.array import array_info
-from culaunch._launch.strides import is_dense
+from culaunch._launch.arrays.array import array_info
+from culaunch._launch.formats.strides import is_dense
 
 if TYPE_CHECKING:
-    from culaunch._launch.recording import RecordingBody
+    from culaunch._launch.launches.recording import RecordingBody
 
 _MOST = NUMBERS["operands"]["MAX_OPERANDS"]
 _WEAK = {"bool": dt.weak_bool, "int": dt.weak_int, "float": dt.weak_float}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from culaunch._core import Elementwise as CoreElementwise
 from culaunch._elementwise.kernels import kernel_for
 from culaunch._elementwise.loop import BLOCK, Layout, mapped, unroll
-from culaunch._launch.driver import current_driver
-from culaunch._launch.recording import KERNELS_OF_CALLS, CallKernels, LoopKernel
+from culaunch._launch.devices.driver import current_driver
+from culaunch._launch.launches.recording import KERNELS_OF_CALLS, CallKernels, LoopKernel
 
 if TYPE_CHECKING:
     from culaunch._elementwise.element_code import ElementCode

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._elementwise.cuda_source import kernel_name, render
 from culaunch._launch import Device, Module
-from culaunch._launch.driver import current_driver
+from culaunch._launch.devices.driver import current_driver
 
 if TYPE_CHECKING:
     from culaunch._core import Driver

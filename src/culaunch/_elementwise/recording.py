@@ -9,10 +9,10 @@ from culaunch._elementwise.graph import ReducesError
 from culaunch._elementwise.in_bodies import BodyCall
 from culaunch._elementwise.reductions.call import ReductionCall
 from culaunch._elementwise.trace import Value
-from culaunch._launch.recording import RECORDERS
+from culaunch._launch.launches.recording import RECORDERS
 
 if TYPE_CHECKING:
-    from culaunch._launch.recording import RecordingBody
+    from culaunch._launch.launches.recording import RecordingBody
 
 
 def record(

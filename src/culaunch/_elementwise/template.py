@@ -11,7 +11,7 @@ from culaunch._base.checks import checked_text
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.element_code import Array, ElementCode, Scalar
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
-from culaunch._launch.compiled_regions import in_regions
+from culaunch._launch.launches.compiled_regions import in_regions
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _RESERVED = ("i", "_ind")

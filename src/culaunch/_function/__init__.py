@@ -17,7 +17,7 @@ from culaunch._function.verbs import (
     zeros,
     zeros_like,
 )
-from culaunch._launch.dtype import DType
+from culaunch._launch.formats.dtype import DType
 
 set_upcalls(function=upcalls)
 

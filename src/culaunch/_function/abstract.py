@@ -18,8 +18,8 @@ from culaunch._function.runs import call, inlined, recording
 from culaunch._function.scope import plainly
 from culaunch._function.symbols import foreign_kind
 from culaunch._function.tensor_maps import TensorMapStandIn, checked_box
-from culaunch._launch.driver import current_driver
-from culaunch._launch.dtype import DType, as_dtype, find_dtype
+from culaunch._launch.devices.driver import current_driver
+from culaunch._launch.formats.dtype import DType, as_dtype, find_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import Any
 
 from culaunch._base.checks import checked_text
 from culaunch._base.values import spell
-from culaunch._launch.dtype import DType, as_dtype
+from culaunch._launch.formats.dtype import DType, as_dtype
 
 
 class Same:

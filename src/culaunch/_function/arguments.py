@@ -19,10 +19,10 @@ from culaunch._function.structures import patches_of
 from culaunch._function.symbols import is_symbolic
 from culaunch._function.tensor_maps import TensorMapStandIn
 from culaunch._launch import messages
-from culaunch._launch.array import array_info
-from culaunch._launch.dlpack import TypeCode
-from culaunch._launch.dtype import find_dtype
-from culaunch._launch.parameter_type import ParameterType, TypeClass
+from culaunch._launch.arrays.array import array_info
+from culaunch._launch.formats.dlpack import TypeCode
+from culaunch._launch.formats.dtype import find_dtype
+from culaunch._launch.signatures.parameter_type import ParameterType, TypeClass
 
 if TYPE_CHECKING:
     from culaunch._base.places import Place

@@ -8,7 +8,7 @@ from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function import views
 from culaunch._function.refusals import Refusals
-from culaunch._launch.dtype import DType, find_dtype
+from culaunch._launch.formats.dtype import DType, find_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable

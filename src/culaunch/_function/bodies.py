@@ -12,12 +12,12 @@ from culaunch._function.configuration import Configuration, from_keywords
 from culaunch._function.driver_handlers import caught_driver_error
 from culaunch._function.record import escaped
 from culaunch._function.symbols import foreign_kind
-from culaunch._launch.dtype import BY_NAME
+from culaunch._launch.formats.dtype import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from culaunch._launch.dtype import DType
+    from culaunch._launch.formats.dtype import DType
 
 
 class Body:

@@ -9,7 +9,7 @@ from culaunch._base.checks import checked_flag
 from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function.symbols import is_symbolic
-from culaunch._launch.launch_options import OPTIONS, are_options, refuse_options
+from culaunch._launch.launches.launch_options import OPTIONS, are_options, refuse_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable

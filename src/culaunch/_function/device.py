@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._launch.device import attribute_number
+from culaunch._launch.devices.device import attribute_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from culaunch._function.effects import (
     View,
 )
 from culaunch._function.record import Register
-from culaunch._launch.launch_options import OPTIONS
+from culaunch._launch.launches.launch_options import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

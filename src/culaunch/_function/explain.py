@@ -19,8 +19,8 @@ from culaunch._function.effects import (
 from culaunch._function.encode import needed
 from culaunch._function.kinds import Kind, described
 from culaunch._function.record import Register
-from culaunch._launch.dtype import DTYPES
-from culaunch._launch.launch_options import OPTIONS
+from culaunch._launch.formats.dtype import DTYPES
+from culaunch._launch.launches.launch_options import OPTIONS
 
 if TYPE_CHECKING:
     from culaunch._base.places import Place

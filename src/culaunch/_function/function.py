@@ -28,7 +28,7 @@ from culaunch._function.program import Tree, UnstableBodyError
 from culaunch._function.record import Notes
 from culaunch._function.runs import Run, trace
 from culaunch._function.specialize import explore, explore_elsewhere, kinds_of
-from culaunch._launch.compiled_regions import in_regions
+from culaunch._launch.launches.compiled_regions import in_regions
 
 if TYPE_CHECKING:
     import concurrent.futures

@@ -12,7 +12,7 @@ from culaunch._function.array import StandIn
 from culaunch._function.bodies import current
 from culaunch._function.pointers import Pointer
 from culaunch._function.symbols import is_symbolic, kind_of
-from culaunch._launch.dtype import DType, find_dtype
+from culaunch._launch.formats.dtype import DType, find_dtype
 
 if TYPE_CHECKING:
     from types import CodeType

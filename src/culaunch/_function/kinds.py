@@ -6,8 +6,8 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from culaunch._function.array import Root
-from culaunch._launch.array import ArrayInfo, array_info
-from culaunch._launch.dtype import DTYPES, find_dtype
+from culaunch._launch.arrays.array import ArrayInfo, array_info
+from culaunch._launch.formats.dtype import DTYPES, find_dtype
 
 if TYPE_CHECKING:
     from culaunch._function.trace import TraceBody

@@ -11,14 +11,14 @@ from culaunch._function.configuration import Configuration, from_key, from_keywo
 from culaunch._function.effects import Launch
 from culaunch._function.symbols import is_symbolic
 from culaunch._launch import messages
-from culaunch._launch.launch_options import OPTIONS
+from culaunch._launch.launches.launch_options import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from culaunch._function.bodies import Body
     from culaunch._function.trace import TraceBody
-    from culaunch._launch.module import Kernel
+    from culaunch._launch.modules.module import Kernel
 
 # The driver's limits, which all architectures share: checked in the plan, before anything is
 # launched.

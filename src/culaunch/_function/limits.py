@@ -6,7 +6,7 @@ import math
 import struct
 from typing import Any
 
-from culaunch._launch.dlpack import TypeCode
+from culaunch._launch.formats.dlpack import TypeCode
 
 
 def is_within(name: str, value: float, limits: tuple[int, ...]) -> bool:

@@ -17,10 +17,10 @@ from culaunch._function.runs import call, inlined, recording
 from culaunch._function.scope import plainly
 from culaunch._function.verbs import allocate_as
 from culaunch._launch import TensorMap
-from culaunch._launch.allocate import finish_allocation, view_of
-from culaunch._launch.array import array_info
-from culaunch._launch.driver import current_driver
-from culaunch._launch.dtype import DType, from_dlpack
+from culaunch._launch.arrays.allocate import finish_allocation, view_of
+from culaunch._launch.arrays.array import array_info
+from culaunch._launch.devices.driver import current_driver
+from culaunch._launch.formats.dtype import DType, from_dlpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,13 +16,13 @@ from culaunch._function import opcodes as oc
 from culaunch._function.effects import Allocate, Call, Constant, Launch, Parameter, View
 from culaunch._function.program import Leaf, Node, Tree
 from culaunch._function.record import Instruction, Register, bits_of
-from culaunch._launch.dtype import FIRST_SCALAR, FIRST_WEAK, find_dtype
-from culaunch._launch.recording import ELEMENTWISE, KERNELS_OF_CALLS, WHOLE
+from culaunch._launch.formats.dtype import FIRST_SCALAR, FIRST_WEAK, find_dtype
+from culaunch._launch.launches.recording import ELEMENTWISE, KERNELS_OF_CALLS, WHOLE
 
 if TYPE_CHECKING:
     from culaunch._base.places import Place
     from culaunch._function.kinds import Kind
-    from culaunch._launch.recording import CallKernels, LoopKernel
+    from culaunch._launch.launches.recording import CallKernels, LoopKernel
 
 _MOST_BLOCKS = (1 << 31) - 1
 _WEAK = {oc.V_BOOL: 0, oc.V_INT: 1, oc.V_FLOAT: 2}

@@ -10,7 +10,7 @@ from culaunch._core import Launcher
 from culaunch._function.bodies import current
 from culaunch._function.debugging import is_debugging
 from culaunch._function.launches import record_kernel
-from culaunch._launch.recording import RECORDERS
+from culaunch._launch.launches.recording import RECORDERS
 
 if TYPE_CHECKING:
     from culaunch._function.bodies import Body

@@ -14,7 +14,7 @@ from culaunch._function.effects import Constant
 from culaunch._function.numbers import SymBool, SymFloat, SymInt
 from culaunch._function.symbols import is_symbolic
 from culaunch._function.texts import has_token
-from culaunch._launch.dtype import DType
+from culaunch._launch.formats.dtype import DType
 
 if TYPE_CHECKING:
     from culaunch._function.trace import TraceBody

@@ -22,8 +22,8 @@ from culaunch._function.scope import Read, Scope
 from culaunch._function.texts import has_token
 from culaunch._function.trace import TraceBody
 from culaunch._function.verbs import allocate_as
-from culaunch._launch.array import array_info
-from culaunch._launch.driver import current_driver
+from culaunch._launch.arrays.array import array_info
+from culaunch._launch.devices.driver import current_driver
 
 if TYPE_CHECKING:
     from collections.abc import Callable

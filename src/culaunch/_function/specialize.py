@@ -14,7 +14,7 @@ from culaunch._function.annotations import Array
 from culaunch._function.program import MOST_PATHS
 from culaunch._function.record import Notes
 from culaunch._function.runs import Run, trace
-from culaunch._launch.dtype import BY_NAME
+from culaunch._launch.formats.dtype import BY_NAME
 
 if TYPE_CHECKING:
     import concurrent.futures

@@ -17,14 +17,14 @@ from culaunch._function.numbers import SymBool, SymFloat, SymInt
 from culaunch._function.pointers import Pointer
 from culaunch._function.symbols import hint_of, is_symbolic, make, register_of
 from culaunch._function.tensor_maps import TensorMapStandIn, checked_box
-from culaunch._launch.driver import current_driver
-from culaunch._launch.dtype import DTYPES, DType
+from culaunch._launch.devices.driver import current_driver
+from culaunch._launch.formats.dtype import DTYPES, DType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from culaunch._function.record import Record, Register
-    from culaunch._launch.array import ArrayInfo
+    from culaunch._launch.arrays.array import ArrayInfo
 
 
 class TraceBody(Body):

@@ -15,14 +15,14 @@ from culaunch._function.record import escaped
 from culaunch._function.symbols import hint_of, is_negative, is_symbolic, record_of
 from culaunch._launch import empty as device_empty
 from culaunch._launch import zeros as device_zeros
-from culaunch._launch.allocate import _numpy_dtype as numpy_dtype
-from culaunch._launch.allocate import allocate_like
-from culaunch._launch.array import array_info
-from culaunch._launch.compiled_regions import number_in_regions
-from culaunch._launch.copies import fill_bytes
-from culaunch._launch.dtype import BY_NAME, as_dtype, find_dtype, from_dlpack
-from culaunch._launch.numpy_dtypes import checked_shape
-from culaunch._launch.stream_handle import stream_or_current
+from culaunch._launch.arrays.allocate import _numpy_dtype as numpy_dtype
+from culaunch._launch.arrays.allocate import allocate_like
+from culaunch._launch.arrays.array import array_info
+from culaunch._launch.arrays.copies import fill_bytes
+from culaunch._launch.devices.stream_handle import stream_or_current
+from culaunch._launch.formats.dtype import BY_NAME, as_dtype, find_dtype, from_dlpack
+from culaunch._launch.formats.numpy_dtypes import checked_shape
+from culaunch._launch.launches.compiled_regions import number_in_regions
 
 if TYPE_CHECKING:
     from culaunch._function.bodies import Body

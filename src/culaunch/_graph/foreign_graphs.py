@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._core import begin_capture, end_capture
-from culaunch._launch.driver import current_driver
-from culaunch._launch.stream_handle import stream_handle
+from culaunch._launch.devices.driver import current_driver
+from culaunch._launch.devices.stream_handle import stream_handle
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,8 @@ from culaunch._graph.arguments import with_names
 from culaunch._graph.drawing import dot_of, svg_of
 from culaunch._graph.foreign_graphs import Capture, handle_of
 from culaunch._graph.memory import copy_between, fill_array
-from culaunch._launch.driver import current_driver
-from culaunch._launch.event import Event
+from culaunch._launch.devices.driver import current_driver
+from culaunch._launch.devices.event import Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

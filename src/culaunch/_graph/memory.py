@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.values import spell
 from culaunch._core import DeviceArray as CoreDeviceArray
 from culaunch._core import array_info, take_copy
-from culaunch._launch.copies import fill_elements, is_on_device
-from culaunch._launch.dlpack import DeviceType
-from culaunch._launch.strides import is_dense
+from culaunch._launch.arrays.copies import fill_elements, is_on_device
+from culaunch._launch.formats.dlpack import DeviceType
+from culaunch._launch.formats.strides import is_dense
 
 if TYPE_CHECKING:
     from collections.abc import Callable

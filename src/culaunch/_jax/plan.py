@@ -12,8 +12,8 @@ from culaunch._function.views import dense_strides
 from culaunch._jax.package import TARGET, jax_package
 from culaunch._jax.texts import ARRAY, VALUE, call_text
 from culaunch._jax.varying import axes_of, varying
-from culaunch._launch.driver import current_driver
-from culaunch._launch.dtype import find_dtype
+from culaunch._launch.devices.driver import current_driver
+from culaunch._launch.formats.dtype import find_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.fork_lock import ForkLock
 from culaunch._core import Function as CoreFunction
-from culaunch._launch.dtype import DType, as_dtype
+from culaunch._launch.formats.dtype import DType, as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

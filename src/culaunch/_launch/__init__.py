@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from culaunch._core import Launcher, set_upcalls
 from culaunch._launch import upcalls
-from culaunch._launch.device import Device, device_count, devices, synchronize
-from culaunch._launch.device_array import DeviceArray
-from culaunch._launch.driver import driver_name, set_driver
-from culaunch._launch.event import Event
-from culaunch._launch.graphs import GraphStatus, graph_status, set_graphs
-from culaunch._launch.kernel_use import KernelAttributes, Occupancy
-from culaunch._launch.load import load
-from culaunch._launch.memory import empty, managed, pinned, to_device, zeros
-from culaunch._launch.module import Kernel, Module
-from culaunch._launch.signature import Parameter, Signature
-from culaunch._launch.streams import Stream
-from culaunch._launch.tensor_map import TensorMap
-from culaunch._launch.variable import GlobalVariable
+from culaunch._launch.arguments.tensor_map import TensorMap
+from culaunch._launch.arrays.device_array import DeviceArray
+from culaunch._launch.arrays.memory import empty, managed, pinned, to_device, zeros
+from culaunch._launch.devices.device import Device, device_count, devices, synchronize
+from culaunch._launch.devices.driver import driver_name, set_driver
+from culaunch._launch.devices.event import Event
+from culaunch._launch.devices.graphs import GraphStatus, graph_status, set_graphs
+from culaunch._launch.devices.streams import Stream
+from culaunch._launch.launches.kernel_use import KernelAttributes, Occupancy
+from culaunch._launch.modules.load import load
+from culaunch._launch.modules.module import Kernel, Module
+from culaunch._launch.modules.variable import GlobalVariable
+from culaunch._launch.signatures.signature import Parameter, Signature
 
 __all__ = [
     "Device",

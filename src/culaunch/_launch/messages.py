@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._base.values import show, type_name
-from culaunch._launch.dlpack import DeviceType, TypeCode, memory_name
-from culaunch._launch.parameter_type import TypeClass
+from culaunch._launch.formats.dlpack import DeviceType, TypeCode, memory_name
 from culaunch._launch.private_members import core_of, stream_device
-from culaunch._launch.signature import kind_of
+from culaunch._launch.signatures.parameter_type import TypeClass
+from culaunch._launch.signatures.signature import kind_of
 
 if TYPE_CHECKING:
     from culaunch._core import Launcher
-    from culaunch._launch.module import Kernel
-    from culaunch._launch.signature import Parameter
+    from culaunch._launch.modules.module import Kernel
+    from culaunch._launch.signatures.signature import Parameter
 
 _FLOAT8: dict[int, str] = {
     TypeCode.FLOAT8_E4M3FN: "ml_dtypes.float8_e4m3fn",
@@ -72,7 +72,7 @@ def raise_argument(
             f"{memory_name(detail)}): " + _how_to_move(kernel)
         )
     if mismatch == "tensor":
-        from culaunch._launch.torch_tensor import refusal
+        from culaunch._launch.torch.tensor import refusal
 
         raise TypeError(refusal(f"{start},", value))
     if mismatch == "device":
@@ -166,7 +166,7 @@ def _raise_device(
 
 
 def _title(kernel: Kernel) -> str:
-    from culaunch._launch.names import without_parameters
+    from culaunch._launch.modules.names import without_parameters
 
     return without_parameters(kernel.demangled)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from culaunch._function import AbstractArray
 from culaunch._function import opcodes as oc
 from culaunch._function.views import dense_strides, is_dense
-from culaunch._launch.driver import current_driver
-from culaunch._launch.dtype import DTYPES
+from culaunch._launch.devices.driver import current_driver
+from culaunch._launch.formats.dtype import DTYPES
 from culaunch._ship.call import arrays_in
 from culaunch._ship.results import read_result
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._errors import KernelNotFoundError
 from culaunch._image.architectures import arch_fit
-from culaunch._launch.driver import current_driver
+from culaunch._launch.devices.driver import current_driver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from culaunch._function.views import is_dense
-from culaunch._launch.array import array_info
-from culaunch._launch.driver import current_driver
+from culaunch._launch.arrays.array import array_info
+from culaunch._launch.devices.driver import current_driver
 
 if TYPE_CHECKING:
     from culaunch._function.kinds import Kind

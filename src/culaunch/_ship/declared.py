@@ -8,7 +8,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from culaunch._function.annotations import Array
-from culaunch._launch.dtype import DType
+from culaunch._launch.formats.dtype import DType
 
 if TYPE_CHECKING:
     from culaunch._function.annotations import Wanted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._launch.dtype import BY_NAME, DTYPES
+from culaunch._launch.formats.dtype import BY_NAME, DTYPES
 from culaunch._ship.values import read_value, settled, typed, write_value
 
 if TYPE_CHECKING:

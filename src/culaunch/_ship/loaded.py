@@ -19,8 +19,8 @@ from culaunch._function.kinds import arrays_of
 from culaunch._function.kinds import key_of as exact_key
 from culaunch._function.recorded import RecordedFunction
 from culaunch._launch import Kernel
-from culaunch._launch.compiled_regions import in_regions
-from culaunch._launch.recording import RECORDERS
+from culaunch._launch.launches.compiled_regions import in_regions
+from culaunch._launch.launches.recording import RECORDERS
 from culaunch._ship.abstract import kind_of_shapes, run_abstract
 from culaunch._ship.call import CallInputs
 from culaunch._ship.declared import LoadedDeclaration, signature_of

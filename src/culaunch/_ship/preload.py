@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._launch import Device, Kernel, Module
-from culaunch._launch.driver import current_driver, device_ordinal
-from culaunch._launch.loading import LoadReport, preloading
+from culaunch._launch.devices.driver import current_driver, device_ordinal
+from culaunch._launch.modules.loading import LoadReport, preloading
 from culaunch._launch.private_members import make_ready
 from culaunch._ship.library import Library
 from culaunch._ship.loaded import LoadedFunction

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._base.values import spell
 from culaunch._function.kinds import described
-from culaunch._launch.array import array_info
+from culaunch._launch.arrays.array import array_info
 
 if TYPE_CHECKING:
     from culaunch._function.kinds import Kind

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from culaunch._base.checks import checked_text
 from culaunch._image import demangle
-from culaunch._launch.names import find_kernel
+from culaunch._launch.modules.names import find_kernel
 from culaunch._ship.constants import MOST_PARAMETERS, is_symbol
 from culaunch._ship.json_lists import list_of, naming_the_entry, texts_of
 from culaunch._ship.texts import MOST_TEXT

@@ -11,7 +11,7 @@ from culaunch._function.encode import operands_of_launches
 from culaunch._function.kinds import arrays_of
 from culaunch._function.program import Leaf, Node, Tree
 from culaunch._function.record import Guard, Instruction, Register
-from culaunch._launch.launch_options import OPTIONS
+from culaunch._launch.launches.launch_options import OPTIONS
 from culaunch._ship.results import with_constants
 
 if TYPE_CHECKING:

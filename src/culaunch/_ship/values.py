@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from culaunch._base.values import spell
-from culaunch._launch.dtype import BY_NAME, DType, find_dtype
+from culaunch._launch.formats.dtype import BY_NAME, DType, find_dtype
 
 _DEEPEST = 16
 _MOST_BYTES = 1 << 16

@@ -13,10 +13,10 @@ from culaunch._core import (
     rebind_operator,
     thread_keys,
 )
-from culaunch._launch.array import array_info
-from culaunch._launch.torch_modes import without_modes
-from culaunch._launch.torch_versions import open_counters
-from culaunch._launch.torch_words import words_of
+from culaunch._launch.arrays.array import array_info
+from culaunch._launch.torch.modes import without_modes
+from culaunch._launch.torch.versions import open_counters
+from culaunch._launch.torch.words import words_of
 from culaunch._torch.package import torch_package
 from culaunch._torch.schema import CODES
 

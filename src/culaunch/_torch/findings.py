@@ -15,7 +15,7 @@ from culaunch._function.record import Notes
 from culaunch._function.recorded import RecordedFunction
 from culaunch._function.runs import trace
 from culaunch._function.specialize import explore
-from culaunch._launch.dtype import BY_NAME
+from culaunch._launch.formats.dtype import BY_NAME
 from culaunch._torch.results import ResultReader, Template, plain, with_none
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from culaunch._core import TorchOperator as CoreTorchOperator
-from culaunch._launch.torch_tensor import has_tangent
+from culaunch._launch.torch.tensor import has_tangent
 from culaunch._torch.package import torch_package
 from culaunch._torch.tracked import no_gradient, no_tangent, tensors_of
 from culaunch._torch.transforms import transformed

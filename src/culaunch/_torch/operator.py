@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._core import TorchOperator as CoreTorchOperator
 from culaunch._function.kinds import arrays_of, key_of
-from culaunch._launch.compiled_regions import in_regions
+from culaunch._launch.launches.compiled_regions import in_regions
 from culaunch._torch.findings import Findings
 from culaunch._torch.results import as_output
 from culaunch._torch.schema import MISSING

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from culaunch._base.values import spell
 from culaunch._function import DType
 from culaunch._function.annotations import Array, wanted
-from culaunch._launch.dtype import find_dtype
+from culaunch._launch.formats.dtype import find_dtype
 
 if TYPE_CHECKING:
     from culaunch._function.declaration import Declared

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.fork_lock import ForkLock
 from culaunch._base.untraced import untraced
 from culaunch._function.kinds import key_of
-from culaunch._launch.array import ArrayInfo
-from culaunch._launch.dtype import find_dtype
+from culaunch._launch.arrays.array import ArrayInfo
+from culaunch._launch.formats.dtype import find_dtype
 from culaunch._torch.findings import find
 from culaunch._torch.operator import TorchOperator, mutates_of
 from culaunch._torch.package import torch_package

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_list
 from culaunch._base.fork_lock import ForkLock
 from culaunch._base.values import spell
-from culaunch._launch.driver import current_driver
+from culaunch._launch.devices.driver import current_driver
 from culaunch._triton.decorators.layers import layers_of
 from culaunch._triton.from_compiled import saved_of_compiled
 from culaunch._triton.installed.classes import Classes

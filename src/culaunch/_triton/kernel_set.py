@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_flag, checked_text
 from culaunch._core import __version__
 from culaunch._errors import ImageError, KernelNotFoundError
-from culaunch._launch.compiled_regions import in_regions
-from culaunch._launch.device import Device
+from culaunch._launch.devices.device import Device
+from culaunch._launch.launches.compiled_regions import in_regions
 from culaunch._library import LibraryFile, write_library
 from culaunch._triton.saved.choice import tensor_types
 from culaunch._triton.saved.configurations import KeptConfigs, configs_of, table_of, table_of_kept

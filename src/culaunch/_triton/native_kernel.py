@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import TritonLauncher
-from culaunch._launch.compiled_regions import in_regions
+from culaunch._launch.launches.compiled_regions import in_regions
 from culaunch._triton.calls.parameters import parameters_of
 from culaunch._triton.decorators.called_layer import called_layer
 from culaunch._triton.decorators.layers import triton_kinds
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from culaunch._core import DispatcherMethods, TritonVariant
-    from culaunch._launch.recording import RecordingBody
+    from culaunch._launch.launches.recording import RecordingBody
     from culaunch._triton.calls.dispatcher import Dispatcher
 
 

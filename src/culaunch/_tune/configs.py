@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_list
 from culaunch._base.values import spell
 from culaunch._launch import Kernel
-from culaunch._launch.dtype import find_dtype
+from culaunch._launch.formats.dtype import find_dtype
 from culaunch._triton.kernel_set import KernelSet
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._launch.benchmark import benchmark
-from culaunch._launch.device import Device
+from culaunch._launch.devices.device import Device
+from culaunch._launch.measure.benchmark import benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import culaunch as cl
-from culaunch._launch.launch_options import OPTIONS
+from culaunch._launch.launches.launch_options import OPTIONS
 from culaunch.cli._arguments import Argument, parse_argument
 from culaunch.cli._input import dims, kernel_of
 from culaunch.cli._messages import refused

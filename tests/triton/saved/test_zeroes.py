@@ -47,7 +47,7 @@ def sums(kernels):
 @pytest.fixture
 def by_python(monkeypatch):
     """Count what is set to zero by Python, as the first call of a process is."""
-    from culaunch._launch.torch_versions import open_counters
+    from culaunch._launch.torch.versions import open_counters
     from culaunch._triton.calls import dispatcher
 
     open_counters()

@@ -19,7 +19,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 import culaunch as cl
 from culaunch._emulator import control
 from culaunch._emulator.driver.c_types import NOTE_ARRAY, NOTE_LAUNCH
-from culaunch._launch.driver import current_driver
+from culaunch._launch.devices.driver import current_driver
 from culaunch._triton.upstream.host_clock import time_once
 from culaunch._triton.upstream.target import StandIn
 

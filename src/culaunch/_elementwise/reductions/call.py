@@ -20,7 +20,7 @@ from culaunch._elementwise.trace import Value
 if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node
     from culaunch._elementwise.reductions.schedule import Group
-    from culaunch._launch.recording import RecordingBody
+    from culaunch._launch.launches.recording import RecordingBody
 
 
 class ReductionCall(BodyCall):

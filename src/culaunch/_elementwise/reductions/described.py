@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._elementwise.reductions.call import ReductionCall
 from culaunch._launch import Device
-from culaunch._launch.array import array_info
-from culaunch._launch.dtype import from_dlpack
-from culaunch._launch.strides import is_dense
+from culaunch._launch.arrays.array import array_info
+from culaunch._launch.formats.dtype import from_dlpack
+from culaunch._launch.formats.strides import is_dense
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,7 +11,7 @@ from culaunch._function.export.expressions import float_literal, int_literal
 from culaunch._function.export.names import Names, text_literal
 from culaunch._function.export.outputs import is_refusal, outputs_of
 from culaunch._function.kinds import described
-from culaunch._launch.dtype import find_dtype
+from culaunch._launch.formats.dtype import find_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from culaunch._function.export.names import text_literal
 
 if TYPE_CHECKING:
     from culaunch._image import Image
-    from culaunch._launch.module import Kernel
+    from culaunch._launch.modules.module import Kernel
 
 
 class Images:

@@ -11,8 +11,8 @@ from culaunch._function.export.expressions import float_literal, int_literal
 from culaunch._function.export.names import text_literal
 from culaunch._function.export.outputs import output_index
 from culaunch._function.export.refusals import refusal
-from culaunch._launch.dtype import DTYPES, DType
-from culaunch._launch.launch_options import OPTIONS
+from culaunch._launch.formats.dtype import DTYPES, DType
+from culaunch._launch.launches.launch_options import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,7 +16,7 @@ from culaunch._function.export.outputs import outputs_of
 from culaunch._function.export.refusals import refusal
 from culaunch._function.kinds import described
 from culaunch._function.lowered import lowered
-from culaunch._launch.dtype import DTYPES, find_dtype
+from culaunch._launch.formats.dtype import DTYPES, find_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
-from culaunch._launch.array import array_info
+from culaunch._launch.arrays.array import array_info
 from culaunch._triton.bodies.numbers import pinned, plain
 from culaunch._triton.calls.messages import raise_binding
 from culaunch._triton.calls.object_kinds import (
@@ -18,7 +18,7 @@ from culaunch._triton.calls.object_kinds import (
 )
 
 if TYPE_CHECKING:
-    from culaunch._launch.recording import RecordingBody
+    from culaunch._launch.launches.recording import RecordingBody
     from culaunch._triton.calls.dispatcher import Dispatcher
     from culaunch._triton.calls.parameters import TritonParameter
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.values import spell
 from culaunch._core import TritonDispatcher as CoreDispatcher
 from culaunch._core import TritonLauncher
-from culaunch._launch.recording import RECORDERS
+from culaunch._launch.launches.recording import RECORDERS
 from culaunch._triton.bodies.arguments import BodyArguments
 from culaunch._triton.bodies.variant_launch import VariantLaunch
 from culaunch._triton.calls.messages import raise_binding
 from culaunch._triton.calls.private_members import names_of
 
 if TYPE_CHECKING:
-    from culaunch._launch.recording import RecordingBody
+    from culaunch._launch.launches.recording import RecordingBody
     from culaunch._triton.calls.dispatcher import Dispatcher
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._triton.reads.key_kinds import KeyKind
 
 if TYPE_CHECKING:
-    from culaunch._launch.recording import RecordingBody
+    from culaunch._launch.launches.recording import RecordingBody
     from culaunch._triton.reads.shapes import ShapePart
 
 

@@ -13,7 +13,7 @@ from culaunch._triton.reads.shapes import ShapePart
 from culaunch._triton.upstream.target import compiling_for
 
 if TYPE_CHECKING:
-    from culaunch._launch.recording import RecordingBody
+    from culaunch._launch.launches.recording import RecordingBody
     from culaunch._triton.calls.dispatcher import Dispatcher
     from culaunch._triton.decorators.decision import Decision
     from culaunch._triton.decorators.stack import Stack

@@ -20,7 +20,7 @@ from culaunch._triton.variants.parameter_sources import (
 
 if TYPE_CHECKING:
     from culaunch._core import TritonVariant
-    from culaunch._launch.recording import RecordingBody
+    from culaunch._launch.launches.recording import RecordingBody
     from culaunch._triton.bodies.arguments import BodyArguments
     from culaunch._triton.calls.dispatcher import Dispatcher
 

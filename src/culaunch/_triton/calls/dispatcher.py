@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from culaunch._core import TritonDispatcher
-from culaunch._launch.dlpack import DeviceType
-from culaunch._launch.driver import current_driver
+from culaunch._launch.devices.driver import current_driver
+from culaunch._launch.formats.dlpack import DeviceType
 from culaunch._triton.calls.choice import Choice
 from culaunch._triton.calls.set_to_zero import set_to_zero
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from culaunch._launch.recording import RecordingBody
+    from culaunch._launch.launches.recording import RecordingBody
     from culaunch._triton.calls.parameters import TritonParameter
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from culaunch._base.values import show
-from culaunch._launch.dlpack import memory_name
+from culaunch._launch.formats.dlpack import memory_name
 from culaunch._triton.calls.private_members import driver_of, names_of
 
 
@@ -67,7 +67,7 @@ def raise_argument(
             "move it to the device"
         )
     if mismatch == "tensor":
-        from culaunch._launch.torch_tensor import refusal
+        from culaunch._launch.torch.tensor import refusal
 
         raise TypeError(refusal(start, value))
     if mismatch == "device":

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
-from culaunch._launch.torch_versions import open_counters
+from culaunch._launch.torch.versions import open_counters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._launch import Device
-from culaunch._launch.driver import capability_of, current_driver
+from culaunch._launch.devices.driver import capability_of, current_driver
 from culaunch._triton.calls.choice import split_settings
 from culaunch._triton.calls.object_kinds import type_name
 from culaunch._triton.compiling.hooks import SavedHooks

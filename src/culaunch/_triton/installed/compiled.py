@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.untraced import untraced
 from culaunch._core import TritonSubscript
-from culaunch._launch.driver import current_driver
+from culaunch._launch.devices.driver import current_driver
 from culaunch._triton.installed.compiled_kernel import InstalledCompiled
 from culaunch._triton.upstream.native_half import ATTRIBUTE, Refusal
 from culaunch._triton.upstream.target import has_stand_in, triton_module

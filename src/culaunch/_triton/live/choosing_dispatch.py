@@ -13,7 +13,7 @@ from culaunch._triton.reads.of_grid import read_grid
 from culaunch._triton.upstream.target import compiling_for
 
 if TYPE_CHECKING:
-    from culaunch._launch.recording import RecordingBody
+    from culaunch._launch.launches.recording import RecordingBody
     from culaunch._triton.calls.choice import Tuned
     from culaunch._triton.decorators.stack import Stack
     from culaunch._triton.reads.reads import Guard

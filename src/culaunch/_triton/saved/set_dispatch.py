@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from culaunch._core import DispatcherMethods
-    from culaunch._launch.recording import RecordingBody
+    from culaunch._launch.launches.recording import RecordingBody
     from culaunch._triton.calls.choice import Tuned
     from culaunch._triton.saved.set import SavedSet
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._errors import KernelNotFoundError
-from culaunch._launch.driver import capability_of
+from culaunch._launch.devices.driver import capability_of
 from culaunch._triton.calls.dispatcher import Dispatcher
 from culaunch._triton.calls.messages import raise_unknown
 from culaunch._triton.saved.dispatch_parameters import dispatch_parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from culaunch._launch.driver import current_driver
+from culaunch._launch.devices.driver import current_driver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

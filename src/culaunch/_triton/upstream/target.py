@@ -13,7 +13,7 @@ from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.driver_choice import driver_choice
 from culaunch._base.fork_lock import ForkLock
 from culaunch._errors import MissingDependencyError
-from culaunch._launch.driver import capability_of, current_driver
+from culaunch._launch.devices.driver import capability_of, current_driver
 from culaunch._triton.upstream.host_clock import HostClock, time_once
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.cuda import DeviceAttribute, FunctionAttribute
 from culaunch._core import Kernel, TritonVariant
 from culaunch._errors import ImageError
-from culaunch._launch.dlpack import TypeCode
-from culaunch._launch.loading import load_image
-from culaunch._launch.parameter_type import UNKNOWN, ParameterType, TypeClass
+from culaunch._launch.formats.dlpack import TypeCode
+from culaunch._launch.modules.loading import load_image
 from culaunch._launch.private_members import core_of, kernel_attribute
-from culaunch._launch.signature import Parameter, Signature
+from culaunch._launch.signatures.parameter_type import UNKNOWN, ParameterType, TypeClass
+from culaunch._launch.signatures.signature import Parameter, Signature
 from culaunch._triton.variants.access import pointer_access
 from culaunch._triton.variants.parameter_sources import GLOBAL, VALUE, parameter_sources
 

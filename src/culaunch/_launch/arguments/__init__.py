@@ -1,0 +1,1 @@
+"""Arguments that the driver makes: tensor maps, textures and surfaces."""

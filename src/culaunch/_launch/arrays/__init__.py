@@ -1,0 +1,1 @@
+"""Memory of devices as arrays: allocated, copied, shared."""

@@ -1,0 +1,1 @@
+"""The driver in use, its devices, their streams and events."""

@@ -1,0 +1,1 @@
+"""Element types and layouts of arrays, as NumPy and DLPack have them."""

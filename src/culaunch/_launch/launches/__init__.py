@@ -1,0 +1,1 @@
+"""The ways to launch a kernel, and their options."""

@@ -1,0 +1,1 @@
+"""Images loaded into the driver: their kernels and variables."""

@@ -1,0 +1,1 @@
+"""The parameters of kernels and their types."""

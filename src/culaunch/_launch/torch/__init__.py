@@ -1,0 +1,1 @@
+"""Tensors of torch, read from their memory."""
