@@ -64,7 +64,7 @@ def compile_many(
     Parameters
     ----------
     requests : iterable of str, os.PathLike or Mapping
-        Each item is a source, or a mapping of :func:`compile`'s arguments that includes
+        Each item is a source, or a mapping of :func:`culaunch.compile`'s arguments that includes
         ``"source"``.
     jobs : int, optional
         Number of threads; by default the number of CPUs that this process may use.
@@ -82,7 +82,8 @@ def compile_many(
         the first failure is raised. Images that were compiled are in the cache, if it is used, and
         another call with the rest is quick.
     **common
-        Arguments of :func:`compile` for every request; a request's own arguments take precedence.
+        Arguments of :func:`culaunch.compile` for every request; a request's own arguments take
+        precedence.
 
     Returns
     -------

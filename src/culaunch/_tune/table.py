@@ -45,8 +45,8 @@ class TunedConfigs:
     """Configurations chosen by :func:`culaunch.tuning.tune`, to look up in programs and functions.
 
     ``table[n]`` or ``table[n, dtype]`` is the configuration for a key on the current device. In the
-    body of a :func:`function`, each value of the key is a guard, and one path is recorded for each.
-    Therefore round a size first (``table[cl.next_power_of_2(n)]``).
+    body of a :func:`culaunch.function`, each value of the key is a guard, and one path is recorded
+    for each. Therefore round a size first (``table[cl.next_power_of_2(n)]``).
 
     Parameters
     ----------

@@ -29,6 +29,14 @@ class GraphStatus:
         How many graphs there are.
     limit : int
         How many there may be.
+
+    Examples
+    --------
+    >>> cl.graph.set_graphs(False)
+    >>> status = cl.graph.graph_status()
+    >>> status.mode, status.is_on
+    ('0', False)
+    >>> cl.graph.set_graphs("auto")
     """
 
     mode: str

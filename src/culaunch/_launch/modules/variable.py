@@ -65,7 +65,7 @@ class GlobalVariable:
         dtype : numpy.dtype or dtype-like, optional
             Of its elements, structures too: an image does not tell. Bytes by default.
         stream : int or object, optional
-            As in :meth:`DeviceArray.numpy`.
+            As in :meth:`culaunch.DeviceArray.numpy`.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class GlobalVariable:
             ``ctypes`` structure, or an array on a device. :meth:`as_array` can write a part. An
             image does not record the variable's type, so a Python list or number is refused.
         stream : int or object, optional
-            As in :meth:`DeviceArray.copy_from`: with a stream, the call does not wait.
+            As in :meth:`culaunch.DeviceArray.copy_from`: with a stream, the call does not wait.
 
         Raises
         ------
