@@ -320,6 +320,22 @@ int AddLauncherType(PyObject* module) {
               "((1, 1, 1), (256, 1, 1))")
           .Collected(Traverse, Clear)
           .Callable(offsetof(LauncherObject, vectorcall))
+          // What help() says of a call. Calls themselves go to the vectorcall: the type has no
+          // subclasses, to which Python would give another.
+          .Method(
+              "__call__",
+              reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&PyVectorcall_Call)),
+              METH_VARARGS | METH_KEYWORDS | METH_COEXIST,
+              "__call__($self, /, *arguments)\n--\n\n"
+              "Launch the kernel with one argument for each of its parameters, in order.\n\n"
+              "The launch is asynchronous, in the launcher's stream or the current one. The table\n"
+              "of arguments is in docs/launching.md.\n\n"
+              "Raises\n"
+              "------\n"
+              "TypeError, ValueError, OverflowError\n"
+              "    If an argument does not fit its parameter.\n"
+              "LaunchError\n"
+              "    If the driver refuses the launch.")
           .Property("kernel", GetKernel, "The kernel that it launches.")
           .Property("grid", GetGrid, "The grid in blocks, (x, y, z).")
           .Property("block", GetBlock, "The block in threads, (x, y, z).")

@@ -5,6 +5,8 @@ That each option arrives at the driver is in tests/cpp/test_launch_options.py.
 
 import ast
 import inspect
+import pydoc
+import struct
 from pathlib import Path
 
 import pytest
@@ -80,3 +82,15 @@ def test_a_launch_needs_what_is_required(driver):
     for method in (kernel.configure, kernel.launch):
         with pytest.raises(TypeError, match=f"^{method.__name__} needs grid= and block=$"):
             method(grid=1)
+
+
+def test_help_says_what_a_call_of_a_launcher_does(driver):
+    assert "Launch the kernel with one argument for each" in pydoc.render_doc(cl.Launcher)
+    assert str(inspect.signature(cl.Launcher.__call__)) == "(self, /, *arguments)"
+    launcher = driver.kernel(4).configure(grid=2, block=3)
+    launcher.__call__(5)
+    cl.Launcher.__call__(launcher, 6)
+    sent = [one.arguments for one in driver.launches]
+    assert sent == [(struct.pack("<i", number),) for number in (5, 6)]
+    with pytest.raises(TypeError, match="keyword"):
+        launcher.__call__(n=5)
