@@ -177,3 +177,31 @@ def test_lines_and_names_stay_as_they_are(emulated):
     with pytest.raises(ValueError, match=r"n is 12 \(checked, at .*test_identity.py:\d+\)"):
         checked(x, x, 12)
     assert ", 2 paths\n" in checked.explain(x, x, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("torch")
+def test_comparisons_of_symbols_are_bools(emulated):
+    import torch
+
+    @cl.function
+    def sized(x):
+        match x.shape[0] > 4:
+            case True:
+                rows = 2
+            case False:
+                rows = 1
+        if (x.shape[0] > 5) is True:
+            rows = 3
+        return cl.zeros((rows, x.shape[1]), x.dtype)
+
+    op = cl.frameworks.torch_op("culaunch_identity::sized", sized)
+    compiled = torch.compile(lambda x: op(x * 2) + 1, fullgraph=True, dynamic=True, backend="eager")
+    for rows in (3, 6, 5, 3, 7):
+        wanted = 1 if rows < 5 else 2 if rows == 5 else 3
+        assert tuple(compiled(torch.ones(rows, 3)).shape) == (wanted, 3)
+        fake = torch.library.opcheck(
+            torch.ops.culaunch_identity.sized.default, (torch.ones(rows, 3),),
+            test_utils="test_faketensor",
+        )  # fmt: skip
+        assert fake == {"test_faketensor": "SUCCESS"}

@@ -11,7 +11,7 @@ from culaunch._base.places import here
 from culaunch._function.array import StandIn
 from culaunch._function.bodies import current
 from culaunch._function.pointers import Pointer
-from culaunch._function.symbols import is_symbolic, kind_of
+from culaunch._function.symbols import foreign_kind, is_symbolic, kind_of
 from culaunch._launch.formats.dtype import DType, find_dtype
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ def is_same(left: Any, right: Any) -> bool:
     for x, y in ((left, right), (right, left)):
         if is_symbolic(x):
             return _is_number(x, y)
+        if foreign_kind(x) is bool:  # a framework's own symbol
+            return (isinstance(y, bool) or foreign_kind(y) is bool) and bool(x) is bool(y)
         if isinstance(x, StandIn):
             return _is_array(x, y)
         if isinstance(x, Pointer) and isinstance(y, (Pointer, int)):
