@@ -214,6 +214,27 @@ def test_selections_and_bools(driver):
         assert f(n, 0.5) == chosen + combined
 
 
+@pytest.mark.parametrize("exception", ["ValueError", "OverflowError", "ZeroDivisionError"])
+def test_whether_an_operation_would_raise(driver, exception):
+    operations = {"log": math.log, "exp": math.exp, "FPOW": float_power}
+    a = Assembler()
+    x, y = a.op("ARG_F", 0), a.op("ARG_F", 1)
+    number = FORMAT["exceptions"][exception]
+    results = [
+        a.op("RAISES", FORMAT["opcodes"]["MATH"][0], number, name, x) for name in ("log", "exp")
+    ]
+    results.append(a.op("RAISES", FORMAT["opcodes"]["FPOW"][0], number, "pow", x, y))
+    a.give("tuple", [("bool", one) for one in results])
+    f = Traced("x y", a.program())
+    for x in [*FLOATS, 1000.0]:
+        for y in (0.5, -1.0, 1e300):
+            wanted = []
+            for name, function in operations.items():
+                found = outcome(function, *((x, y) if name == "FPOW" else (x,)))
+                wanted.append(isinstance(found, type) and found.__name__ == exception)
+            assert f(x, y) == tuple(wanted), (x, y)
+
+
 def test_an_error_names_its_place(driver):
     f = computes("FLOORDIV", "ii")
     with pytest.raises(ZeroDivisionError, match=r"^here: division by zero$"):

@@ -4,6 +4,9 @@ import itertools
 import re
 from pathlib import Path
 
+import pytest
+import test_arithmetic as arithmetic
+
 from culaunch import _core
 from culaunch._function import opcodes as oc
 from culaunch._launch.launches.launch_options import OPTIONS
@@ -48,6 +51,35 @@ def test_what_python_adds_is_of_instructions_that_there_are():
     # An operation that raises has its place in the body.
     assert all("t" in oc.OPS[name].operands for name in oc.RAISES)
     assert oc.MATH_NUMBER.keys() >= oc.TWO_OPERANDS
+
+
+# Where the results and errors of instructions are compared that are in no table of arithmetic.
+ELSEWHERE = {
+    "test_arithmetic.py": {
+        "AND_B", "ARG_F", "ARG_I", "B2I", "MATH", "NOT", "OR_B", "RAISES", "SELECT_B", "SELECT_F",
+        "SELECT_I", "XOR_B",
+    },
+    "test_memory.py": {
+        "ADDRESS", "CONTIGUOUS", "DEVICE", "DEVICE_ATTRIBUTE", "DIM", "STRIDE",
+    },
+    "test_program.py": {"CONST_B", "DIMENSION", "FLOAT_RANGE", "RANGE"},
+    "assembler.py": {"CHECK", "CONST_F", "CONST_I", "EFFECTS", "GUARD"},  # every test has these
+}  # fmt: skip
+
+
+def test_every_instruction_has_a_test_of_its_value():
+    tables = (
+        arithmetic.INTS, arithmetic.ONE_INT, arithmetic.REALS, arithmetic.ONE_REAL,
+        arithmetic.MIXED,
+    )  # fmt: skip
+    tested = set().union(*tables, *ELSEWHERE.values())
+    assert sorted(FORMAT["opcodes"].keys() - tested) == []
+
+
+@pytest.mark.parametrize("file", ELSEWHERE)
+def test_what_is_compared_elsewhere_is_there(file):
+    text = Path(__file__).with_name(file).read_text()
+    assert sorted(name for name in ELSEWHERE[file] if f'"{name}"' not in text) == []
 
 
 def rows(page):
