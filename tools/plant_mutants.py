@@ -3,10 +3,10 @@
     python tools/plant_mutants.py [--count 60] [--seed 1] [--rooms _launch,_function]
 
 Run it with the Python that culaunch is installed for, once ``make check`` or ``make test`` has
-installed it. A mutant is one small edit of a module: see mutants/mutations.py. The quick tests of
-the folders that mirror its room look for it: those that run the function it is in, the fastest of
-them first, or all of them if it is in no function that a test runs. Which test runs which function
-is noted once, in build/mutants, until a file of the package or of these tests changes.
+installed it. A mutant is one small edit of a module: see mutants/mutations.py. It is tried with the
+quick tests of the folders that mirror its room. Only those run that call the function with the
+edit, the fastest first; if there are none, all of them run. The tests that call each function are
+found once, and kept in build/mutants until a file of the package or of these tests changes.
 
 It prints a line for each mutant, and a summary. A survivor is a test that is missing, unless the
 edit changes nothing that a caller can observe.

@@ -40,7 +40,7 @@ class Mutation(NamedTuple):
         return source[: self.start] + self.new.encode() + source[self.end :]
 
     def is_python(self) -> bool:
-        """Say whether the file compiles with the edit: that of several lines may not."""
+        """Say whether the file with the edit is valid Python."""
         try:
             ast.parse(self.applied())
         except SyntaxError:

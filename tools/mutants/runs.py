@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mutants.mutations import Mutation
 
 BUILD = ROOT / "build" / "mutants"
-# The folders of tests that mirror a room, where it is not one with the room's own name alone.
+# The folders of tests for a room. By default it is the folder with the room's name.
 FOLDERS = {
     "_base": ("base", "cache"),
     "_errors.py": ("base", "launch"),
@@ -37,7 +37,7 @@ LIMIT = 300  # seconds for the tests of one mutant: it may make a loop that neve
 
 
 class Verdict(NamedTuple):
-    """What became of a mutant."""
+    """The fate of a mutant."""
 
     by: str  # the test that found it; "" if all passed
     tests: str  # what ran
@@ -74,7 +74,7 @@ class Bench:
 
     def _write(self, path: Path, content: bytes) -> None:
         path.write_bytes(content)
-        # Bytecode is taken for fresh by the size of the source, and by the second of its time.
+        # Bytecode is current if it has the size of the source and the second of its last change.
         stamp = next(self._stamps)
         os.utime(path, (stamp, stamp))
 
