@@ -4,8 +4,7 @@
 #include <culaunch/jit/key.h>
 #include <culaunch/jit/source_line.h>
 
-#include <new>
-
+#include "compile/guarded.h"
 #include "compile/texts.h"
 
 namespace {
@@ -15,52 +14,6 @@ using culaunch::jit::FoundFile;
 using culaunch::jit::Includes;
 using culaunch::jit::LackingDirectory;
 using culaunch::jit::Search;
-
-// A Python error is set.
-struct Raised {};
-
-void Require(bool succeeded) {
-  if (!succeeded) throw Raised();
-}
-
-Ref Required(Ref object) {
-  Require(static_cast<bool>(object));
-  return object;
-}
-
-// Give what `make` gives; null with a Python error set where it throws.
-template <class Make>
-PyObject* Guarded(const Make& make) {
-  try {
-    return make().release();
-  } catch (const Raised&) {
-    return nullptr;
-  } catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
-  }
-}
-
-// Runs without the interpreter, except for its queries to Python.
-class WithoutPython {
- public:
-  WithoutPython() : state_(PyEval_SaveThread()) {}
-  WithoutPython(const WithoutPython&) = delete;
-  WithoutPython& operator=(const WithoutPython&) = delete;
-  ~WithoutPython() { PyEval_RestoreThread(state_); }
-
-  template <class Question>
-  void Ask(const Question& ask) {
-    PyEval_RestoreThread(state_);
-    struct Leave {
-      WithoutPython* self;
-      ~Leave() { self->state_ = PyEval_SaveThread(); }
-    } leave{this};
-    ask();
-  }
-
- private:
-  PyThreadState* state_;
-};
 
 // In-memory headers; their bytes are those of the texts.
 void ReadHeaders(PyObject* headers, Search* search, std::vector<Ref>* texts) {

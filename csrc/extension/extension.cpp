@@ -10,7 +10,9 @@
 #include "arguments/tensor_versions.h"
 #include "arguments/torch_modes.h"
 #include "arguments/torch_tensor.h"
+#include "compile/cached.h"
 #include "compile/signal_handlers.h"
+#include "compile/signatures.h"
 #include "compile/sources.h"
 #include "driver/driver_calls.h"
 #include "driver/driver_in_use.h"
@@ -137,6 +139,11 @@ PyMethodDef functions[] = {
     {"follow", FollowSource, METH_VARARGS, nullptr},
     {"source_facts", SourceFacts, METH_O, nullptr},
     {"with_line", SourceWithLine, METH_VARARGS, nullptr},
+    {"cache_contents", ListCache, METH_O, nullptr},
+    {"evict", EvictFromCache, METH_VARARGS, nullptr},
+    {"clear_cache", ClearCache, METH_O, nullptr},
+    {"remove_library", RemoveCachedLibrary, METH_VARARGS, nullptr},
+    {"kernel_signatures", KernelSignatures, METH_VARARGS, nullptr},
     {"keep_signal_handlers", KeepSignalHandlers, METH_O, nullptr},
     {"cache_key", ImageKey, METH_VARARGS, nullptr},
     {"includes_key", SourceIncludesKey, METH_VARARGS, nullptr},

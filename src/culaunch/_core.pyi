@@ -603,6 +603,36 @@ def with_line(text: str, name: str, after_includes: bool, /) -> str:
 def keep_signal_handlers(path: str, /) -> bool:
     """Let a loaded library leave the handlers of SIGINT and SIGTERM alone; False: it does so."""
 
+def cache_contents(
+    path: str, /
+) -> tuple[tuple[tuple[str, tuple[str, ...], int, int], ...], int, int]:
+    """Return the entries of a cache's directory, the least recently used first.
+
+    Of each its directory in ``inline`` or "", its files, its bytes and the time of its last use in
+    nanoseconds. Then the number and the bytes of temporary files.
+    """
+
+def evict(path: str, max_bytes: int, keep: str, /) -> int:
+    """Evict the least recently used entries but one; return the bytes of the rest."""
+
+def clear_cache(path: str, /) -> int:
+    """Remove all entries and temporary files; return the number of images and libraries."""
+
+def remove_library(path: str, folder: str, names: Sequence[str], /) -> bool:
+    """Remove the files of a library, and the directory of its key if no other needs it."""
+
+def kernel_signatures(
+    ptx: bytes,
+    source: str,
+    probe: Callable[[str, Mapping[str, str]], Mapping[str, str]] | None,
+    /,
+) -> dict[str, tuple[str | None, ...]]:
+    """Return the parameter types of a compile's kernels that are not mangled.
+
+    `probe` compiles the source with a text behind it, and gives for kernels the lowered names of
+    expressions; None if that is too dear.
+    """
+
 def cache_key(
     texts: tuple[str, str, str, str, str],
     archs: Sequence[str],

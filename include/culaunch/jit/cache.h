@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "../version.h"
+#include "cache_contents.h"
 #include "cache_options.h"
 #include "entry.h"
-#include "eviction.h"
 #include "image.h"
 #include "lock.h"
 #include "paths.h"
@@ -239,8 +239,7 @@ class Cache {
     const bool is_old =
         ++stored_ % kRecount == 0 || std::abs(now - counted_at_) >= kRecountNanoseconds;
     if (size_ && !is_old && *size_ <= options_.max_bytes) return;
-    const auto directory = jit::TrustedDirectory::Open(path());
-    size_ = jit::Eviction(directory).Run(options_.max_bytes, name);
+    size_ = jit::CacheContents(path(), jit::CacheContents::kStale).Evict(options_.max_bytes, name);
     counted_at_ = now;
   }
 

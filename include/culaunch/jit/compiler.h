@@ -157,8 +157,8 @@ class Compiler {
     constexpr size_t kManyFiles = 150;
     Probe probe;
     if (job.includes.system_files <= kManyFiles) {
-      probe = [&](const std::vector<std::string>& kernels) {
-        return Ask(job, plain_flags, kernels);
+      probe = [&](const std::string& text, const std::map<std::string, std::string>& expressions) {
+        return Ask(job, plain_flags, text, expressions);
       };
     }
     part.signatures = KernelSignatures(ptx, job.includes.text, probe);
@@ -170,18 +170,16 @@ class Compiler {
 
   // Ask the front end alone for a mangled name that spells each kernel's type.
   std::map<std::string, std::string> Ask(const Job& job, std::vector<std::string> flags,
-                                         const std::vector<std::string>& kernels) {
-    const std::string probe = kProbe;
-    const std::string text = job.includes.text + "\n#line 1 \"" + probe +
-                             "\"\ntemplate <class> __global__ void " + probe + "() {}\n";
+                                         const std::string& text,
+                                         const std::map<std::string, std::string>& expressions) {
     std::vector<std::string> names;
-    for (const std::string& kernel : kernels) names.push_back(probe + "<decltype(" + kernel + ")>");
+    for (const auto& one : expressions) names.push_back(one.second);
     flags.push_back("--fdevice-syntax-only");
     std::map<std::string, std::string> found;
     try {
-      const Program program(&nvrtc_, job, text, names, Notes(job));
+      const Program program(&nvrtc_, job, job.includes.text + text, names, Notes(job));
       program.Compile(flags);
-      for (size_t i = 0; i < kernels.size(); ++i) found[kernels[i]] = program.Lowered(names[i]);
+      for (const auto& [kernel, name] : expressions) found[kernel] = program.Lowered(name);
     } catch (const CompileError&) {
       // A kernel that cannot be named from the outside: the PTX then has to do.
       found.clear();

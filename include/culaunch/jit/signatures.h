@@ -153,11 +153,17 @@ inline std::optional<Image::Signature> SpelledTypes(const std::string& lowered) 
   return types;
 }
 
-// Gives, for some kernels, the lowered names of probe<decltype(kernel)>; nothing where that fails.
-using Probe =
-    std::function<std::map<std::string, std::string>(const std::vector<std::string>& kernels)>;
+// Compiles the source with a text behind it, and gives for kernels the lowered names of
+// expressions; nothing where that fails. The front end of the compiler suffices.
+using Probe = std::function<std::map<std::string, std::string>(
+    const std::string& text, const std::map<std::string, std::string>& expressions)>;
 
-// probe: null where it is too dear.
+// The parameter types of the kernels in a compile's PTX that are not mangled. Most are built-in
+// types and can be read off the declaration. For others, a template is added to a copy of the
+// source. The lowered name of probe<decltype(kernel)> spells the kernel's type in full. If this
+// fails, the PTX still tells each parameter's class.
+//
+// probe: null where it is too dear: CUB takes seconds to read twice.
 inline std::vector<std::pair<std::string, Image::Signature>> KernelSignatures(
     const std::string& ptx, const std::string& source, const Probe& probe) {
   std::vector<std::pair<std::string, Image::Signature>> found;
@@ -175,13 +181,18 @@ inline std::vector<std::pair<std::string, Image::Signature>> KernelSignatures(
     found.push_back(std::move(kernel));
   }
   if (probe && !to_probe.empty()) {
-    std::map<std::string, std::string> lowered = probe(to_probe);
+    const std::string name = kProbe;
+    const std::string text =
+        "\n#line 1 \"" + name + "\"\ntemplate <class> __global__ void " + name + "() {}\n";
+    std::map<std::string, std::string> expressions;
+    for (const std::string& one : to_probe) expressions[one] = name + "<decltype(" + one + ")>";
+    std::map<std::string, std::string> lowered = probe(text, expressions);
     if (lowered.empty() && to_probe.size() > 1) {
       // One that cannot be named from the outside spoils it for all: ask for each by itself.
-      for (const std::string& one : to_probe) lowered.merge(probe({one}));
+      for (const auto& one : expressions) lowered.merge(probe(text, {one}));
     }
-    for (const auto& [kernel, name] : lowered) {
-      if (auto types = SpelledTypes(name)) known[kernel] = *std::move(types);
+    for (const auto& [kernel, spelled] : lowered) {
+      if (auto types = SpelledTypes(spelled)) known[kernel] = *std::move(types);
     }
   }
   for (auto& [kernel, types] : found) {

@@ -20,7 +20,6 @@ from culaunch._cache.checks import (
 from culaunch._cache.entry import BadEntryError
 from culaunch._cache.image import IMAGES
 from culaunch._cache.info import CacheInfo
-from culaunch._cache.library import LIBRARIES
 from culaunch._cache.local import LocalEntries
 from culaunch._cache.note import NOTES, Note
 from culaunch._cache.place import default_path
@@ -215,7 +214,7 @@ class Cache:
         """Return the cache's directory, whether it is usable, and its contents."""
         remote = "" if self._server is None else self._server.shown
         try:
-            entries, left = self._store.look()
+            found = self._store.look()
         except OSError as error:
             reason = error.strerror or str(error)
             return CacheInfo(
@@ -225,12 +224,12 @@ class Cache:
             self.path,
             True,
             "",
-            sum(entry.kind.counts for entry in entries),
-            sum(entry.size for entry in entries) + left.size,
+            sum(not entry.is_note for entry in found.entries),
+            sum(entry.size for entry in found.entries) + found.temporary_size,
             self.max_bytes,
             self.shipped,
-            sum(entry.kind is LIBRARIES for entry in entries),
-            left.files,
+            sum(bool(entry.folder) for entry in found.entries),
+            found.temporary_files,
             remote,
         )
 

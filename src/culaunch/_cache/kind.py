@@ -1,58 +1,22 @@
-"""The common part of all kinds of entries, and the kind with one file per entry."""
+"""The kind of entry with one file per entry, and what it shares with libraries."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from culaunch._cache.entry import KEY, BadEntryError
+from culaunch._cache.entry import BadEntryError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from culaunch._base.trusted import TrustedDirectory
 
 T = TypeVar("T")
 # An entry's time is refreshed when it is off by more, in either direction: clocks are set back.
 _TOUCH_SECONDS = 1.0
-
-
-class Kind(Protocol):
-    """One kind of entry: where its entries are, and what is done with one."""
-
-    counts: bool
-    """Whether an entry stands for something by itself, and does not only save work."""
-
-    def list_in(self, directory: TrustedDirectory) -> Iterator[Stored]:
-        """Find the entries of this kind in a cache's directory."""
-
-    def check(self, directory: TrustedDirectory, stored: Stored, *, drop: bool) -> bool:
-        """Read an entry; tell whether it is what was written, and remove it if it is not."""
-
-    def remove(self, directory: TrustedDirectory, stored: Stored) -> bool:
-        """Remove an entry; return whether it was there."""
-
-
-@dataclass(frozen=True)
-class Stored:
-    """An entry that is there: one file, or several that belong together."""
-
-    kind: Kind
-    folder: str
-    """The directory in the cache's that it is in, or ``""``."""
-    names: tuple[str, ...]
-    size: int
-    """In bytes."""
-    used: float
-    """When it was used last, in seconds since the epoch."""
-
-    @property
-    def path(self) -> str:
-        """Where its first file is in the cache."""
-        return f"{self.folder}/{self.names[0]}" if self.folder else self.names[0]
 
 
 class FileKind(Generic[T]):
@@ -64,8 +28,6 @@ class FileKind(Generic[T]):
         The file of a key is named by the key and this.
     pack, unpack : callable
         To an entry's bytes, and back; the latter raises BadEntryError.
-    counts : bool, optional
-        Whether an entry stands for something by itself, and does not only save work.
     """
 
     def __init__(
@@ -73,13 +35,10 @@ class FileKind(Generic[T]):
         suffix: str,
         pack: Callable[[str, T], bytes],
         unpack: Callable[[str, bytes], T],
-        *,
-        counts: bool = True,
     ) -> None:
         self.suffix = suffix
         self.pack = pack
         self.unpack = unpack
-        self.counts = counts
 
     def name(self, key: str) -> str:
         """Return the name of the file of a key."""
@@ -119,16 +78,8 @@ class FileKind(Generic[T]):
             touch_file(directory, name, status)
         return value
 
-    def list_in(self, directory: TrustedDirectory) -> Iterator[Stored]:
-        """Find the files of this kind."""
-        for name, status in directory.files():
-            # Foreign files in the directory are not counted, and never removed.
-            if name.endswith(self.suffix) and KEY.fullmatch(name.removesuffix(self.suffix)):
-                yield Stored(self, "", (name,), status.st_size, status.st_mtime)
-
-    def check(self, directory: TrustedDirectory, stored: Stored, *, drop: bool) -> bool:
+    def check(self, directory: TrustedDirectory, name: str, *, drop: bool) -> bool:
         """Read a file; tell whether it is what was written. One that is gone is not bad."""
-        (name,) = stored.names
         found = directory.read(name)
         if found is None:
             return True
@@ -140,10 +91,6 @@ class FileKind(Generic[T]):
                 drop_file(directory, name, status)
             return False
         return True
-
-    def remove(self, directory: TrustedDirectory, stored: Stored) -> bool:
-        """Remove a file; return whether it was there."""
-        return directory.remove(stored.names[0])
 
 
 def touch_file(directory: TrustedDirectory, name: str, status: os.stat_result) -> None:

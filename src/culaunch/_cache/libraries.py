@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from culaunch._base.scratch import Scratch
 from culaunch._base.trusted import TrustedDirectory
-from culaunch._cache.library import INLINE, LIBRARIES, SOURCES, SUFFIX, remove_if_bare
+from culaunch._cache.library import INLINE, LIBRARIES, SOURCES, SUFFIX
 from culaunch._cache.note import NOTES, Note
 from culaunch._cache.place import default_max_bytes, default_path, default_shipped
 from culaunch._cache.record import record_use
 from culaunch._cache.remote.environment import checked_remote
 from culaunch._cache.store import Store
+from culaunch._core import remove_library
 from culaunch._errors import CacheWarning
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class Libraries:
                 path = directory.lasting_path(stem + SUFFIX)
         except OSError:
             with contextlib.suppress(OSError), self.store.open(*self.folders[:-1]) as above:
-                remove_if_bare(above, self.folders[-1])
+                remove_library(above.path, self.folders[-1], ())
             raise
         self.store.count("/".join([*self.folders, stem + SUFFIX]), size)
         return Library(path, built.reads)

@@ -41,4 +41,4 @@ def unpack_note(key: str, entry: bytes) -> Note:
     return Note(result, reads)
 
 
-NOTES = FileKind(".note", pack_note, unpack_note, counts=False)
+NOTES = FileKind(".note", pack_note, unpack_note)

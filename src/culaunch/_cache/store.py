@@ -1,42 +1,65 @@
-"""The directory of a cache: entries of every kind, and the temporary files of dead writers.
-
-::
-
-    <key>.entry   a compiled image
-    <key>.note    the contents of a source's headers, and how to check them
-    inline/...    libraries of load_inline (see ``library``)
-    headers/...   headers of a compiler, unpacked
-    .lock         one byte for each key (see ``lock``)
-    .tmp-*        temporary files of writers, in any of these directories
-"""
+"""The directory of a cache: ``include/culaunch/jit/cache_contents.h`` says what is in it."""
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
+import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from culaunch._base.fork_lock import ForkLock
 from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache.image import IMAGES
-from culaunch._cache.leftovers import sweep
-from culaunch._cache.library import LIBRARIES
+from culaunch._cache.library import INLINE, LIBRARIES
 from culaunch._cache.lock import lock_key
 from culaunch._cache.note import NOTES
+from culaunch._core import cache_contents, clear_cache, evict
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from culaunch._cache.kind import Kind, Stored
-    from culaunch._cache.leftovers import Leftovers
-
-KINDS: tuple[Kind, ...] = (IMAGES, NOTES, LIBRARIES)
 _RECOUNT = 64
 _RECOUNT_SECONDS = 10.0
-# No publishing takes this long: what is older was left by a writer that died.
-_STALE_SECONDS = 3600.0
+
+
+class Stored(NamedTuple):
+    """An entry that is there: one file, or several that belong together."""
+
+    folder: str
+    """The directory in ``inline`` that it is in, or ``""``."""
+    names: tuple[str, ...]
+    size: int
+    """In bytes."""
+    used: int
+    """When it was used last, in nanoseconds since the epoch: the order of eviction."""
+
+    @property
+    def path(self) -> str:
+        """Where its first file is in the cache."""
+        return f"{INLINE}/{self.folder}/{self.names[0]}" if self.folder else self.names[0]
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it only saves work, and stands for nothing by itself."""
+        return self.names[0].endswith(NOTES.suffix)
+
+    def check(self, directory: TrustedDirectory, *, drop: bool) -> bool:
+        """Read it; tell whether it is what was written, and remove it if it is not."""
+        if self.folder:
+            return LIBRARIES.check(directory, self.folder, self.names, drop=drop)
+        (name,) = self.names
+        return (NOTES if self.is_note else IMAGES).check(directory, name, drop=drop)
+
+
+class Contents(NamedTuple):
+    """The entries in a directory, and what writers left that are at work or died."""
+
+    entries: tuple[Stored, ...]
+    """The least recently used first."""
+    temporary_files: int
+    temporary_size: int
+    """In bytes."""
 
 
 class Store:
@@ -114,60 +137,30 @@ class Store:
                 or time.monotonic() >= self._counted_at + _RECOUNT_SECONDS
             )
             if self._size is None or is_old or self._size > self.max_bytes:
-                with self.open() as directory:
-                    self._size = _evict(directory, self.max_bytes, keep=path)
+                with self.open():
+                    self._size = evict(self.path, min(self.max_bytes, sys.maxsize), path)
                 self._counted_at = time.monotonic()
 
-    def look(self) -> tuple[list[Stored], Leftovers]:
-        """Return the entries, and what writers left that are at work or died."""
-        with self.open() as directory:
-            return _entries(directory), sweep(directory, older=math.inf)
+    def look(self, *, make: bool = True) -> Contents:
+        """Return what is there."""
+        with self.open(make=make):
+            entries, files, size = cache_contents(self.path)
+        return Contents(tuple(Stored(*one) for one in entries), files, size)
 
     def verify(self, *, drop: bool) -> list[str]:
         """Read every entry; return the paths of damaged ones."""
+        found = self.look(make=False)
         with self.open(make=False) as directory:
             return [
                 os.path.join(self.path, stored.path)
-                for stored in _entries(directory)
-                if not stored.kind.check(directory, stored, drop=drop)
+                for stored in found.entries
+                if not stored.check(directory, drop=drop)
             ]
 
     def clear(self) -> int:
         """Remove all there is; return how many entries there were that count."""
-        removed = 0
-        with self.open(make=False) as directory:
-            # Temporary files go first: a directory that contains one cannot be removed.
-            sweep(directory, older=0.0)
-            for stored in _entries(directory):
-                removed += stored.kind.remove(directory, stored) and stored.kind.counts
+        with self.open(make=False):
+            removed = clear_cache(self.path)
             shutil.rmtree(os.path.join(self.path, "headers"), ignore_errors=True)
         self._size = None
         return removed
-
-
-def _entries(directory: TrustedDirectory) -> list[Stored]:
-    """List the entries, least recently used first."""
-    found = [stored for kind in KINDS for stored in kind.list_in(directory)]
-    # By the time of the last use, which reading an entry renews (`touch_file`): the order of
-    # eviction.
-    return sorted(found, key=lambda stored: stored.used)
-
-
-def _evict(directory: TrustedDirectory, max_bytes: int, keep: str) -> int:
-    """Evict the least recently used entries until the rest fits; return the size of the rest.
-
-    Eviction goes a tenth below the limit, to make room for the next calls. The entry that was just
-    published (`keep`) stays in any case.
-    """
-    # Files of dead writers go first: nobody needs them. Files of live writers count, too.
-    left = sweep(directory, older=_STALE_SECONDS)
-    entries = _entries(directory)
-    total = left.size + sum(entry.size for entry in entries)
-    if total <= max_bytes:
-        return total
-    for entry in entries:
-        if total <= max_bytes * 9 // 10:
-            break
-        if entry.path != keep and entry.kind.remove(directory, entry):
-            total -= entry.size
-    return total

@@ -15,8 +15,8 @@ from culaunch._base.scratch import Scratch
 from culaunch._compile.architectures import arch_number, check_supported
 from culaunch._compile.backend import NOWHERE, Backend, Compiled, Job
 from culaunch._compile.diagnostics import compile_error
-from culaunch._compile.signatures import kernel_signatures, probe_names, probe_text
 from culaunch._compile.toolkit import Toolkit
+from culaunch._core import kernel_signatures
 from culaunch._errors import CompileError, MissingDependencyError
 from culaunch._includes.closure import Search
 from culaunch._includes.host import HostSearch, ask_nvcc, environment
@@ -158,10 +158,9 @@ class _Run:
                 raise CompileError(f"names has {name!r}, but nvcc has no lowered name for it")
         return found
 
-    def probe(self, kernels: Sequence[str]) -> dict[str, str]:
-        names = probe_names(kernels)
+    def probe(self, text: str, names: Mapping[str, str]) -> dict[str, str]:
         try:
-            found = self.marked(self.job.text + probe_text(), tuple(names.values()))
+            found = self.marked(self.job.text + text, tuple(names.values()))
         except CompileError:
             return {}
         return {kernel: found[name] for kernel, name in names.items() if name in found}

@@ -17,9 +17,8 @@ from culaunch._compile.nvrtc_build import (
     missing,
 )
 from culaunch._compile.pch import pch_session, raise_heap, remove_left_once
-from culaunch._compile.signatures import kernel_signatures, probe_names, probe_text
 from culaunch._compile.toolkit import Toolkit, find_nvrtc_headers
-from culaunch._core import keep_signal_handlers, with_line
+from culaunch._core import keep_signal_handlers, kernel_signatures, with_line
 from culaunch._errors import CompileError, InternalError
 from culaunch._includes.closure import Search
 
@@ -121,10 +120,11 @@ class Nvrtc(Backend):
         finally:
             program.close()
 
-    def _probe(self, job: Job, flags: Sequence[str], kernels: Sequence[str]) -> dict[str, str]:
+    def _probe(
+        self, job: Job, flags: Sequence[str], text: str, names: Mapping[str, str]
+    ) -> dict[str, str]:
         """Ask the front end alone for a mangled name that spells each kernel's type."""
-        names = probe_names(kernels)
-        program = _Program(job, job.text + probe_text(), tuple(names.values()))
+        program = _Program(job, job.text + text, tuple(names.values()))
         try:
             program.compile([*flags, "--fdevice-syntax-only"])
             return {kernel: program.lowered(name) for kernel, name in names.items()}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from culaunch._image.image import Image
     from culaunch._image.info import ImageInfo, Inspection, KernelInfo, ParameterInfo, VariableInfo
-    from culaunch._image.inspection import embedded_ptx, inspect, ptx_kernel_names, ptx_param_types
+    from culaunch._image.inspection import embedded_ptx, inspect, ptx_param_types
     from culaunch._image.names import demangle, mangled_param_types
 
 _HOME = {
@@ -25,7 +25,6 @@ _HOME = {
     "embedded_ptx": "inspection",
     "inspect": "inspection",
     "mangled_param_types": "names",
-    "ptx_kernel_names": "inspection",
     "ptx_param_types": "inspection",
 }
 
@@ -40,7 +39,6 @@ __all__ = [
     "embedded_ptx",
     "inspect",
     "mangled_param_types",
-    "ptx_kernel_names",
     "ptx_param_types",
 ]
 

@@ -111,11 +111,6 @@ def embedded_ptx(image: Image | bytes) -> tuple[str, ...]:
     )
 
 
-def ptx_kernel_names(ptx: bytes) -> list[str]:
-    """Return the names of the kernels in a PTX text, in its order."""
-    return Ptx(ptx, Reader(memoryview(ptx), describe(ptx, None))).names()
-
-
 def ptx_param_types(ptx: str | bytes, kernel: str) -> tuple[str | None, ...] | None:
     """Return what PTX says of a kernel's parameter types.
 

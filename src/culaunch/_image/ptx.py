@@ -72,10 +72,6 @@ class Ptx:
                 kernels.append(found)
         return tuple(kernels)
 
-    def names(self) -> list[str]:
-        """Return the names of the kernels, which may be declarations."""
-        return [name for _, name in self._entries()]
-
     def params(self, kernel: str, budget: Budget) -> tuple[ParameterInfo, ...] | None:
         """Return one kernel's parameters, or None if it is not here."""
         for tokens, name in self._entries():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._cache.entry import BadEntryError
 from culaunch._cache.image import IMAGES
-from culaunch._cache.library import INLINE, LIBRARIES, library_folders
+from culaunch._cache.library import INLINE, LIBRARIES
 from culaunch._cache.remote.shared_libraries import SUFFIX, SharedLibrary, digits_of, fetch_library
 
 if TYPE_CHECKING:
@@ -63,14 +63,15 @@ def _push_libraries(store: Store, server: Server) -> int:
     """Sign and write the newest library of each directory that the server has none of."""
     there = _listed(server, SUFFIX)
     found: dict[str, SharedLibrary] = {}
-    with store.open() as directory:
-        for one in sorted(LIBRARIES.list_in(directory), key=lambda one: one.used):
-            folder, stem = one.folder.partition("/")[2], one.names[0].removesuffix(".so")
-            with directory.sub(INLINE) as inline, inline.sub(folder) as inside:
-                note = LIBRARIES.read(inside, stem, is_use=False)
-                content = inside.read(one.names[0])
-            if note is not None and content is not None:
-                found[folder] = SharedLibrary(folder, stem, content[0], note)
+    for one in store.look().entries:
+        if not one.folder:
+            continue
+        stem = one.names[0].removesuffix(".so")
+        with store.open(INLINE, one.folder, make=False) as inside:
+            note = LIBRARIES.read(inside, stem, is_use=False)
+            content = inside.read(one.names[0])
+        if note is not None and content is not None:
+            found[one.folder] = SharedLibrary(one.folder, stem, content[0], note)
 
     def write(folder: str) -> bool:
         return server.write_now(digits_of(folder) + SUFFIX, found[folder].packed())
@@ -80,8 +81,7 @@ def _push_libraries(store: Store, server: Server) -> int:
 
 def _pull_libraries(store: Store, server: Server) -> int:
     """Get the libraries of this platform that are signed by a key that is trusted here."""
-    with store.open() as directory:
-        own = {digits_of(folder.partition("/")[2]) for folder, _ in library_folders(directory)}
+    own = {digits_of(one.folder) for one in store.look().entries if one.folder}
 
     def take(digits: str) -> bool:
         found = fetch_library(server, digits)
@@ -96,8 +96,8 @@ def _pull_libraries(store: Store, server: Server) -> int:
 
 
 def _own(store: Store) -> set[str]:
-    with store.open() as directory:
-        return {stored.names[0].removesuffix(IMAGES.suffix) for stored in IMAGES.list_in(directory)}
+    names = (one.names[0] for one in store.look().entries if not one.folder and not one.is_note)
+    return {name.removesuffix(IMAGES.suffix) for name in names}
 
 
 def _listed(server: Server | None, suffix: str = IMAGES.suffix) -> set[str]:
