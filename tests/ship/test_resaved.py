@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from array import array
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import culaunch as cl
 from culaunch._function.encode import encode
 from culaunch._image.architectures import arch_fit
 from culaunch._ship.by_device import nearness
-from culaunch._ship.rewritten import Words, with_capability
+from culaunch._ship.rewritten import program_of, with_capability
 
 pytestmark = pytest.mark.usefixtures("emulated")
 
@@ -180,10 +181,10 @@ def test_two_programs_that_would_serve_one_call(on):
     first = cl.ship.load_library(on("compute_80"))
     manifest, contents = parts_of(on("compute_80"))
     (name,) = [one for one in contents if one.startswith("programs/")]
-    words = Words(contents[name])
-    block = words.blocks[-1]
-    block[block.index(80)] = 81
-    contents[name] = words.data()
+    words = array("q", contents[name])
+    last_block = len(words) - words[4 + words[4]]
+    words[words.index(80, last_block)] = 81
+    contents[name] = words.tobytes()
     other = cl.ship.load_library(packed(manifest, contents))
     with pytest.raises(ValueError, match=r"both have a program for .* on compute_80: rename one"):
         saved_bytes([first.which, other.which])
@@ -228,13 +229,12 @@ def test_a_program_that_is_for_one_architecture_alone(scale):
     scale.specialize(x=cl.Array("float32", "n"))
     lib = loaded(scale)
     (saved,) = lib.scale.entry.kinds
-    program, plan = lib.scale.programs.program(saved.kind, saved)
+    _, tree = lib.scale.programs.program(saved.kind, saved)
     for capability, is_run in ((80, True), (86, False), (90, False)):
-        words = with_capability(program.words, capability)
-        assert len(Words(words).blocks) == len(plan.blocks) + 1
+        guarded = with_capability(tree, capability)
+        assert len(guarded.blocks) == len(tree.blocks) + 1
         function = Unknown(lib.scale._library, lib.scale.entry)
-        made = type(program)(words, program.constants, program.texts)
-        function._add(saved.kind, made, ())
+        function._add(saved.kind, program_of(guarded), ())
         if is_run:
             assert function(x5, 2.0).tolist() == [0, 2, 4, 6, 8]
             assert function(x5[:0], 2.0).tolist() == []

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._function.needs import require
+from culaunch._function.opcodes import COMPUTE
 from culaunch._function.symbols import (
     LEAST,
     MOST,
@@ -79,10 +78,10 @@ def compare(name: str, x: Any, y: Any) -> Any:
     if left is None or right is None:
         return NotImplemented
     if not is_symbolic(x) and not is_symbolic(y):
-        return _COMPARE[name](x, y)
+        return COMPUTE[name](x, y)
     if left == "f" != right:  # an int is compared with a float exactly
         x, y, left, right, name = y, x, right, left, _MIRRORED[name]
-    function = _COMPARE[name]
+    function = COMPUTE[name]
     if left == right == "f":
         name = f"F{name}"
     elif right == "f":
@@ -131,9 +130,9 @@ def to_int(name: str, value: Any) -> Any:
     """Convert a float: FLOOR, CEIL, TRUNC or ROUND."""
     value = settled(value)
     if not is_kind(value, "f"):
-        return _TO_INT[name](value)
+        return COMPUTE[name](value)
     # The hint is computed as Python does, and then has to fit: the native code has 64 bits.
-    return _computed(name, (value,), lambda a: fitting(_TO_INT[name](a)), name.lower(), 1)
+    return _computed(name, (value,), lambda a: fitting(COMPUTE[name](a)), name.lower(), 1)
 
 
 def divided(x: Any, y: Any) -> Any:
@@ -145,7 +144,7 @@ def divided(x: Any, y: Any) -> Any:
 
 def int_unary(name: str, x: Any) -> Any:
     x = settled(x)
-    function = _UNARY[name]
+    function = COMPUTE[name]
     if not is_kind(x, "i"):
         return function(x)
     return _computed(name, (x,), lambda a: fitting(function(a)), name.lower(), 1)
@@ -154,9 +153,9 @@ def int_unary(name: str, x: Any) -> Any:
 def float_unary(name: str, x: Any) -> Any:
     x = settled(x)
     if not is_kind(x, "f"):
-        return _UNARY[name](x)
+        return COMPUTE[name](x)
     record = x._record
-    return make(record, record.emit(name, (x._register,), _UNARY[name](x.hint)))
+    return make(record, record.emit(name, (x._register,), COMPUTE[name](x.hint)))
 
 
 def int_binary(name: str, function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
@@ -187,18 +186,12 @@ def _computed(
     return make(record, known)
 
 
-def plain_next_power_of_2(x: int) -> int:
-    """Return the least power of 2 that is not less than an int; 1 for what is less."""
-    x = operator.index(x)
-    return 1 << (x - 1).bit_length() if x > 1 else 1
-
-
 def _logic(name: str, x: Any, y: Any) -> Any:
     record = record_of(x, y)
     a, b = hint_of(x), hint_of(y)
     operands = (register_of(record, x), register_of(record, y))
-    hint = bool(_BINARY[name].plain(a, b))
-    return make(record, record.emit(f"{name.upper()}_B", operands, hint))
+    op = f"{name.upper()}_B"
+    return make(record, record.emit(op, operands, bool(COMPUTE[op](a, b))))
 
 
 def _identity(name: str, x: Any, y: Any) -> Any:
@@ -223,7 +216,7 @@ def _outside(name: str, x: Any, y: Any) -> bool | None:
     for value, is_right in ((y, True), (x, False)):
         if not is_symbolic(value) and not LEAST <= value <= MOST:
             is_less = (value > 0) == is_right  # the symbolic one, where it stands on the left
-            return _COMPARE[name](0, 1) if is_less else _COMPARE[name](1, 0)
+            return bool(COMPUTE[name](0, 1) if is_less else COMPUTE[name](1, 0))
     return None
 
 
@@ -247,36 +240,29 @@ def _real_power(x: float, y: float) -> float:
     return result
 
 
-class _Row:
-    def __init__(
-        self, int_: str | None, float_: str | None, plain_: Callable[[Any, Any], Any]
-    ) -> None:
-        self.int, self.float, self.plain = int_, float_, plain_
+class _Row(NamedTuple):
+    """The instructions of an operator, of ints and of floats."""
+
+    int: str | None
+    float: str | None
+
+    @property
+    def plain(self) -> Callable[[Any, Any], Any]:
+        """What it computes of numbers that are known."""
+        return _shifted if self.int == "SHL" else COMPUTE[str(self.int or self.float)]
 
 
 _BINARY = {
-    "add": _Row("ADD", "FADD", operator.add),
-    "sub": _Row("SUB", "FSUB", operator.sub),
-    "mul": _Row("MUL", "FMUL", operator.mul),
-    "truediv": _Row(None, "FDIV", operator.truediv),
-    "floordiv": _Row("FLOORDIV", "FFLOORDIV", operator.floordiv),
-    "mod": _Row("MOD", "FMOD", operator.mod),
-    "lshift": _Row("SHL", None, _shifted),
-    "rshift": _Row("SHR", None, operator.rshift),
-    "and": _Row("AND", None, operator.and_),
-    "or": _Row("OR", None, operator.or_),
-    "xor": _Row("XOR", None, operator.xor),
+    "add": _Row("ADD", "FADD"),
+    "sub": _Row("SUB", "FSUB"),
+    "mul": _Row("MUL", "FMUL"),
+    "truediv": _Row(None, "FDIV"),
+    "floordiv": _Row("FLOORDIV", "FFLOORDIV"),
+    "mod": _Row("MOD", "FMOD"),
+    "lshift": _Row("SHL", None),
+    "rshift": _Row("SHR", None),
+    "and": _Row("AND", None),
+    "or": _Row("OR", None),
+    "xor": _Row("XOR", None),
 }
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "EQ": operator.eq, "NE": operator.ne, "LT": operator.lt, "LE": operator.le,
-    "GT": operator.gt, "GE": operator.ge,
-}  # fmt: skip
 _MIRRORED = {"EQ": "EQ", "NE": "NE", "LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
-_TO_INT: dict[str, Callable[[float], int]] = {
-    "FLOOR": math.floor, "CEIL": math.ceil, "TRUNC": math.trunc, "ROUND": round
-}  # fmt: skip
-_UNARY: dict[str, Callable[[Any], Any]] = {
-    "NEG": operator.neg, "ABS": abs, "INVERT": operator.invert, "BIT_LENGTH": int.bit_length,
-    "NEXT_POW2": plain_next_power_of_2,
-    "FNEG": operator.neg, "FABS": abs,
-}  # fmt: skip

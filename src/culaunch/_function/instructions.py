@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+import operator
+from typing import Any
 
 from culaunch._base.places import here
 from culaunch._function.arithmetic import (
@@ -12,10 +12,9 @@ from culaunch._function.arithmetic import (
     float_binary,
     int_binary,
     int_unary,
-    plain_next_power_of_2,
 )
 from culaunch._function.needs import require
-from culaunch._function.opcodes import MATH_NUMBER, TWO_OPERANDS, math_call
+from culaunch._function.opcodes import COMPUTE, MATH_NUMBER, TWO_OPERANDS, math_call
 from culaunch._function.symbols import (
     hint_of,
     is_kind,
@@ -27,9 +26,6 @@ from culaunch._function.symbols import (
     register_of,
     settled,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
@@ -52,28 +48,27 @@ def extreme(name: str, x: Any, y: Any) -> Any:
     """Return the lesser (MIN) or the greater (MAX) of two numbers."""
     x, y = settled(x), settled(y)
     if not is_symbolic(x) and not is_symbolic(y):
-        return min(x, y) if name == "MIN" else max(x, y)
+        return COMPUTE[name](x, y)
     left, right = kind_of(x), kind_of(y)
     if left is None or right is None:
         raise TypeError(f"at {here().text()}: {name.lower()} of numbers accepts only numbers")
-    function = min if name == "MIN" else max
     if left == right == "f":
-        return float_binary(f"F{name}", function, x, y)
+        return float_binary(f"F{name}", COMPUTE[name], x, y)
     if "f" in (left, right):  # the result's type depends on the numbers: a path for each
-        return (min(x, y)) if name == "MIN" else (max(x, y))
-    return int_binary(name, function, as_int(x), as_int(y))
+        return COMPUTE[name](x, y)
+    return int_binary(name, COMPUTE[name], as_int(x), as_int(y))
 
 
 def ceildiv(x: Any, y: Any) -> Any:
     """Return x / y, rounded up, for ints."""
     x, y = settled(x), settled(y)
     if not is_symbolic(x) and not is_symbolic(y):
-        return -(-x // y)
+        return COMPUTE["CEILDIV"](x, y)
     if {kind_of(x), kind_of(y)} - {"i", "b"}:
         raise TypeError(f"at {here().text()}: ceildiv takes ints")
     if type(y) is int and y == 1:
         return as_int(x)
-    return int_binary("CEILDIV", lambda a, b: -(-a // b), as_int(x), as_int(y))
+    return int_binary("CEILDIV", COMPUTE["CEILDIV"], as_int(x), as_int(y))
 
 
 def next_power_of_2(x: Any) -> Any:
@@ -81,7 +76,7 @@ def next_power_of_2(x: Any) -> Any:
     x = as_int(settled(x))
     if is_kind(x, "i"):
         return int_unary("NEXT_POW2", x)
-    return plain_next_power_of_2(x)
+    return COMPUTE["NEXT_POW2"](operator.index(x))
 
 
 def math_function(name: str, *operands: Any) -> Any:
@@ -107,11 +102,6 @@ def classify(name: str, value: Any) -> Any:
     """Tell whether a number is NaN, infinite or finite: ISNAN, ISINF or ISFINITE."""
     value = settled(value)
     if not is_kind(value, "f"):
-        return name == "ISFINITE" if is_symbolic(value) else _CLASSES[name](value)
+        return name == "ISFINITE" if is_symbolic(value) else COMPUTE[name](value)
     record = value._record
-    return make(record, record.emit(name, (value._register,), _CLASSES[name](value.hint)))
-
-
-_CLASSES: dict[str, Callable[[float], bool]] = {
-    "ISNAN": math.isnan, "ISINF": math.isinf, "ISFINITE": math.isfinite
-}  # fmt: skip
+    return make(record, record.emit(name, (value._register,), COMPUTE[name](value.hint)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import TYPE_CHECKING, NamedTuple
+import operator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._core import program_format
 
@@ -78,6 +79,28 @@ OPS = {
 BY_NUMBER = {op.number: op for op in OPS.values()}
 GUARD, EFFECTS = (_FORMAT["opcodes"][name][0] for name in _ENDS)
 
+# What instructions compute, of numbers of Python's or what stands for them. Tracing takes its hints
+# from here, and a plan that runs on shapes (evaluate.py) its values. csrc/function/plan.cpp has the
+# same in 64 bits, with what Python's ints do not have: overflow.
+COMPUTE: dict[str, Callable[..., Any]] = {
+    "ADD": operator.add, "SUB": operator.sub, "MUL": operator.mul, "FLOORDIV": operator.floordiv,
+    "MOD": operator.mod, "POW": operator.pow, "NEG": operator.neg, "ABS": abs, "MIN": min,
+    "MAX": max, "SHL": operator.lshift, "SHR": operator.rshift, "AND": operator.and_,
+    "OR": operator.or_, "XOR": operator.xor, "INVERT": operator.invert,
+    "CEILDIV": lambda x, y: -(-x // y),
+    "NEXT_POW2": lambda x: 1 << (x - 1).bit_length() if x > 1 else 1,
+    "TRUEDIV": operator.truediv, "BIT_LENGTH": lambda x: x.bit_length(),
+    "EQ": operator.eq, "NE": operator.ne, "LT": operator.lt, "LE": operator.le, "GT": operator.gt,
+    "GE": operator.ge,
+    "NOT": operator.not_, "AND_B": lambda x, y: x and y, "OR_B": lambda x, y: x or y,
+    "XOR_B": lambda x, y: bool(x) != bool(y), "ISNAN": math.isnan, "ISINF": math.isinf,
+    "ISFINITE": math.isfinite, "I2F": float, "FLOOR": math.floor, "CEIL": math.ceil,
+    "TRUNC": math.trunc, "ROUND": round, "B2I": int, "FDIV": operator.truediv,
+}  # fmt: skip
+COMPUTE |= dict.fromkeys(("SELECT_I", "SELECT_F", "SELECT_B"), lambda b, x, y: x if b else y)
+COMPUTE |= {name: COMPUTE[name[1:]] for name in OPS if name[0] == "F" and name[1:] in COMPUTE}
+COMPUTE |= {name: COMPUTE[name[2:]] for name in OPS if name[:2] == "IF"}
+
 MATH_NUMBER: dict[str, int] = _FORMAT["math"]
 MATH_FUNCTIONS = tuple(MATH_NUMBER)
 TWO_OPERANDS = frozenset((
@@ -133,3 +156,5 @@ V_LIST = _VALUES["list"]
 V_DICT = _VALUES["dict"]
 V_MADE = _VALUES["called"]
 V_ELEMENT = _VALUES["element"]
+# What is in a register.
+V_NUMBERS = (V_INT, V_FLOAT, V_BOOL)

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._function import AbstractArray
 from culaunch._function import opcodes as oc
+from culaunch._function.effects import Allocate, Return, View
 from culaunch._function.views import dense_strides, is_dense
 from culaunch._launch.devices.driver import current_driver
 from culaunch._launch.formats.dtype import DTYPES
 from culaunch._ship.call import arrays_in
-from culaunch._ship.results import read_result
+from culaunch._ship.evaluate import Run
 
 if TYPE_CHECKING:
-    from culaunch._core import Program
+    from culaunch._function.decode import DecodedTree
     from culaunch._function.kinds import Kind
-    from culaunch._ship.plan import Plan, Run
 
 
 class AbstractInputs:
@@ -60,7 +60,7 @@ class AbstractInputs:
         return driver.attribute(number, driver.current_device())
 
 
-def run_abstract(program: Program, plan: Plan, kind: Kind, values: tuple[Any, ...]) -> Any:
+def run_abstract(tree: DecodedTree, kind: Kind, values: tuple[Any, ...]) -> Any:
     """Run the program of a kind on shapes.
 
     Raises
@@ -71,8 +71,8 @@ def run_abstract(program: Program, plan: Plan, kind: Kind, values: tuple[Any, ..
         If a check of it fails.
     """
     arrays = arrays_in(kind, values)
-    run = plan.run(AbstractInputs(values, arrays))
-    return _Result(program, run, kind, values, arrays).returned()
+    run = Run(tree, AbstractInputs(values, arrays))
+    return _Result(run, kind, values, arrays).returned()
 
 
 def kind_of_shapes(values: tuple[Any, ...]) -> Kind:
@@ -89,12 +89,10 @@ class _Result:
     """The return value of a program, read from the effects of a run."""
 
     def __init__(
-        self, program: Program, run: Run, kind: Kind, values: tuple[Any, ...],
-        arrays: list[AbstractArray],
-    ) -> None:  # fmt: skip
+        self, run: Run, kind: Kind, values: tuple[Any, ...], arrays: list[AbstractArray]
+    ) -> None:
         self.run = run
         self.values = values
-        self.program = program
         # Arrays of the call keep where they came from: an operator must not return them or what
         # looks into them.
         places = _places(kind)
@@ -104,27 +102,25 @@ class _Result:
         }
 
     def returned(self) -> Any:
-        for number, words in self.run.effects:
-            if number == oc.ALLOCATE:
-                array, dtype, _, rank, *shape = words
-                sizes = self.run.values(tuple(shape[:rank]))
-                made = AbstractArray(sizes, DTYPES[dtype], dense_strides(sizes))
-                self.arrays[array] = made
-            elif number == oc.VIEW:
-                array, source, _, dtype, rank, *rest = words
-                sizes = self.run.values(tuple(rest[:rank]))
-                steps = self.run.values(tuple(rest[rank : 2 * rank]))
-                base = self.arrays[source].base
-                self.arrays[array] = AbstractArray(sizes, DTYPES[dtype], steps, base=base)
-            elif number == oc.RETURN:
-                return self._value(read_result(words))
+        for effect in self.run.effects:
+            if isinstance(effect, Allocate):
+                sizes = self.run.values(effect.shape)
+                made = AbstractArray(sizes, DTYPES[effect.dtype], dense_strides(sizes))
+                self.arrays[effect.array] = made
+            elif isinstance(effect, View):
+                sizes, steps = self.run.values(effect.shape), self.run.values(effect.strides)
+                base = self.arrays[effect.source].base
+                made = AbstractArray(sizes, DTYPES[effect.dtype], steps, base=base)
+                self.arrays[effect.array] = made
+            elif isinstance(effect, Return):
+                return self._value(effect.value)
         raise AssertionError("a program ends with RETURN")
 
     def _value(self, value: tuple[Any, ...]) -> Any:
         kind, *rest = value
         if kind == oc.V_NONE:
             return None
-        if kind in (oc.V_INT, oc.V_FLOAT, oc.V_BOOL):
+        if kind in oc.V_NUMBERS:
             return self.run.value(rest[0])
         if kind == oc.V_ARRAY:
             return self.arrays[rest[0]]
@@ -134,13 +130,12 @@ class _Result:
             parameter, element = rest
             return _as_it_came(self.values[parameter][element], (parameter, element))
         if kind == oc.V_CONSTANT:
-            return self.program.constants[rest[0]]
+            return rest[0].value
         if kind == oc.V_DICT:
-            return {self.program.texts[key]: self._value(one) for key, one in rest[0]}
+            return {key: self._value(one) for key, one in rest[0]}
         items = [self._value(one) for one in rest[-1]]
         if kind == oc.V_MADE:
-            maker: Any = self.program.constants[rest[0]]
-            return maker(*items)
+            return rest[0].value(*items)
         return tuple(items) if kind == oc.V_TUPLE else items
 
 

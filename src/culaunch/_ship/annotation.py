@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culaunch._function.annotations import Array, Wanted, dtype_of
 from culaunch._ship.json_lists import list_of, texts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._function.declaration import Declared
 
 _PLAIN: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
 
@@ -48,3 +53,18 @@ def read_annotation(data: Any) -> Wanted:
         made = Array(dtype, dims)
         made.is_optional = data["optional"]
     return Wanted(made, tuple(_PLAIN[one] for one in plain), data["optional"])
+
+
+def write_parameters(
+    declaration: Declared, write: Callable[[Any, str], Any]
+) -> list[dict[str, Any]]:
+    """Return the parameters of a function as JSON has them; `write` gets a value and what it is."""
+    found = []
+    for index, (name, how) in enumerate(declaration.parameters):
+        entry: dict[str, Any] = {"name": name, "how": how}
+        if name in declaration.defaults:
+            entry["default"] = write(declaration.defaults[name], f"the default of {name}")
+        if index in declaration.wanted:
+            entry["annotation"] = write_annotation(declaration.wanted[index])
+        found.append(entry)
+    return found

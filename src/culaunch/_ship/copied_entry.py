@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._image import Image
-from culaunch._ship.annotation import write_annotation
+from culaunch._ship.annotation import write_parameters
 from culaunch._ship.kinds import write_kind
 from culaunch._ship.values import write_value
 
@@ -26,22 +26,11 @@ def entry_of(function: LoadedFunction, members: Members) -> dict[str, Any]:
     saved = function.entry
     return {
         "doc": saved.doc,
-        "parameters": [_parameter(function, i) for i in range(len(saved.parameters))],
+        "parameters": write_parameters(function.declaration, lambda value, _: write_value(value)),
         "mutates": list(saved.mutates),
         "may_mutate": list(saved.may_mutate),
         "kinds": [_kind(function, one, members) for one in saved.kinds],
     }
-
-
-def _parameter(function: LoadedFunction, index: int) -> dict[str, Any]:
-    saved = function.entry
-    name, how = saved.parameters[index]
-    made: dict[str, Any] = {"name": name, "how": how}
-    if name in saved.defaults:
-        made["default"] = write_value(saved.defaults[name])
-    if index in saved.wanted:
-        made["annotation"] = write_annotation(saved.wanted[index])
-    return made
 
 
 def _kind(function: LoadedFunction, saved: SavedKind, members: Members) -> dict[str, Any]:

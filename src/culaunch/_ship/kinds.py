@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from culaunch._function.kinds import key_of as exact_key
 from culaunch._launch.formats.dtype import BY_NAME, DTYPES
-from culaunch._ship.values import read_value, settled, typed, write_value
+from culaunch._ship.values import read_value, settled, write_value
 
 if TYPE_CHECKING:
     from culaunch._function.kinds import Entry, Kind
@@ -34,7 +35,23 @@ def read_kind(data: Any, count: int) -> Kind:
 
 def key_of(kind: Kind) -> Any:
     """Return the key of a kind: the same for arrays that are read-only and others."""
-    return tuple(_key(entry) for entry in kind)
+    return exact_key(
+        tuple(
+            ("value", settled(entry[1]))
+            if type(entry) is tuple and entry[0] == "value"
+            else writable(entry)
+            for entry in kind
+        )
+    )
+
+
+def writable(entry: Entry) -> Entry:
+    """Return an entry with no array that is read-only."""
+    if type(entry) is not tuple or entry[0] == "value":
+        return entry
+    if entry[0] == "array":
+        return (*entry[:3], False)
+    return (entry[0], tuple(map(writable, entry[1])))
 
 
 def is_read_only(entry: Entry) -> bool:
@@ -87,14 +104,3 @@ def _read_array(data: Any) -> Entry:
         if is_dtype and type(rank) is int and 0 <= rank <= _MOST_DIMENSIONS:
             return ("array", BY_NAME[name].number, rank, False)
     raise ValueError(f"{data!r:.60} is not an array of a kind")
-
-
-def _key(entry: Entry) -> Any:
-    if type(entry) is not tuple:
-        return entry
-    word, *rest = entry
-    if word == "value":
-        return (word, typed(settled(rest[0])))
-    if word == "array":
-        return (word, *rest[:2])
-    return (word, tuple(one[:3] for one in rest[0]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import struct
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
@@ -24,12 +23,10 @@ from culaunch._launch.launches.recording import RECORDERS
 from culaunch._ship.abstract import kind_of_shapes, run_abstract
 from culaunch._ship.call import CallInputs
 from culaunch._ship.declared import LoadedDeclaration, signature_of
+from culaunch._ship.evaluate import Run, UnknownBranchError
 from culaunch._ship.kinds import is_read_only
-from culaunch._ship.plan import UnknownBranchError
 from culaunch._ship.programs import SavedPrograms
 from culaunch._ship.refusals import Refusals
-from culaunch._ship.results import effects_of, raises
-from culaunch._ship.trees import TreeBuilder, array_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
 
     from culaunch._core import FunctionMethods
     from culaunch._function.kinds import Kind
-    from culaunch._ship.entry import SavedEntry, SavedKind
+    from culaunch._ship.entry import SavedEntry
     from culaunch._ship.programs import Source
 
     class Origin(Source, Protocol):
@@ -165,9 +162,9 @@ class LoadedFunction(RecordedFunction):
         saved = self.programs.saved(kind)
         if saved is None:
             self._refusals.raise_kind(kind)
-        program, plan = self.programs.program(kind, saved)
+        _, tree = self.programs.program(kind, saved)
         try:
-            return run_abstract(program, plan, kind, values)
+            return run_abstract(tree, kind, values)
         except UnknownBranchError as error:
             self._refusals.raise_branch(saved, error, "these shapes")
 
@@ -195,22 +192,8 @@ class LoadedFunction(RecordedFunction):
         for saved in self._entry.kinds:
             uses = {one: {"write"} for one in saved.writes}
             uses |= {one: {"unknown"} for one in unknown - saved.writes}
-            yield from self._paths_of(saved, uses)
-
-    def _paths_of(
-        self, saved: SavedKind, uses: dict[int, set[str]]
-    ) -> Iterator[tuple[dict[int, set[str]], tuple[Any, ...], int]]:
-        plan = self.programs.plan(saved)
-        try:
-            found = [
-                effects_of(block, lambda number: self.programs.constant(saved.constants[number]))
-                for block in plan.blocks
-                if block.effects and not raises(plan, block)
-            ]
-        except (IndexError, KeyError, ValueError, TypeError, struct.error) as error:
-            raise self.programs.damaged(saved, error) from None
-        for effects in found:
-            yield uses, effects, arrays_of(saved.kind)
+            for leaf in self.programs.tree(saved).leaves():
+                yield uses, leaf.effects, arrays_of(saved.kind)
 
     def require_backward(self) -> None:
         """Raise if the entry about its gradients is wrong."""
@@ -224,9 +207,9 @@ class LoadedFunction(RecordedFunction):
         device = inputs.device() if self.programs.has_several(kind) else None
         saved = self.programs.saved(kind, device)
         assert saved is not None
-        program, plan = self.programs.program(kind, saved, device)
+        program, tree = self.programs.program(kind, saved, device)
         try:
-            plan.run(inputs)
+            Run(tree, inputs)
         except UnknownBranchError as error:
             self._refusals.raise_branch(saved, error, self._refusals.shown(kind, arguments))
         # The call is on a device of another architecture than the one before it.
@@ -237,9 +220,8 @@ class LoadedFunction(RecordedFunction):
         declaration, programs = self.declaration, []
         for one in self._entry.kinds:
             if self.programs.saved(one.kind) is one:
-                program, plan = self.programs.program(one.kind, one)
-                builder = TreeBuilder(self.__name__, one, plan, program.constants.__getitem__)
-                programs.append((one.kind, builder.tree(array_names(declaration.names, one.kind))))
+                _, tree = self.programs.program(one.kind, one)
+                programs.append((one.kind, tree))
         origin = f"of {os.path.basename(self._library.source)}"
         return Exported(declaration, tuple(programs), None, origin, self.__doc__)
 

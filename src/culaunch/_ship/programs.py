@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.fork_lock import ForkLock
 from culaunch._core import Program
 from culaunch._errors import ImageError
+from culaunch._function.decode import DAMAGED, DecodedTree, decode
 from culaunch._ship.by_device import capability_that_decides, choose
 from culaunch._ship.constants import make_constant
-from culaunch._ship.kinds import key_of
-from culaunch._ship.plan import Plan
-from culaunch._ship.rewritten import with_capability, with_ints
+from culaunch._ship.kinds import key_of, writable
+from culaunch._ship.rewritten import program_of, take_ints, with_capability
 from culaunch._ship.texts import check_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Protocol
 
     from culaunch._function.kinds import Kind
@@ -55,7 +54,7 @@ class SavedPrograms:
         self._saved: dict[Any, list[SavedKind]] = {}
         for one in entry.kinds:
             self._saved.setdefault(key_of(one.kind), []).append(one)
-        self._decoded: dict[Any, tuple[Program, Plan]] = {}
+        self._decoded: dict[Any, tuple[Program, DecodedTree]] = {}
         self._lock = ForkLock()
 
     def saved(self, kind: Kind, device: int | None = None) -> SavedKind | None:
@@ -84,8 +83,8 @@ class SavedPrograms:
 
     def program(
         self, kind: Kind, saved: SavedKind, device: int | None = None
-    ) -> tuple[Program, Plan]:
-        """Return the program of a kind and its plan, from the saved entry.
+    ) -> tuple[Program, DecodedTree]:
+        """Return the program of a kind and its tree, from the saved entry.
 
         Raises
         ------
@@ -101,23 +100,26 @@ class SavedPrograms:
                 found = self._decoded[key] = self._decode(kind, saved, capability)
             return found
 
-    def plan(self, saved: SavedKind) -> Plan:
-        """Return the plan of what is saved: no kernel is loaded.
+    def tree(self, saved: SavedKind) -> DecodedTree:
+        """Return the tree of what is saved: no kernel is loaded.
 
         Raises
         ------
         ImageError
             If the words are no program.
         """
-        try:
-            return Plan(self.library.read(saved.program), saved.texts)
-        except (IndexError, KeyError, ValueError, TypeError, struct.error) as error:
-            raise self.damaged(saved, error) from None
 
-    def damaged(self, saved: SavedKind, error: Exception) -> ImageError:
-        """Return the error that names a member that is not a valid program."""
-        source = self.library.source
-        return ImageError(f"{saved.program} is not a program: {error!r}", source=source)
+        def constant(number: int) -> Any:
+            data = saved.constants[number]
+            is_kernel = type(data) is dict and "kernel" in data
+            return data if is_kernel else self.constant(data)
+
+        words = self.library.read(saved.program)
+        try:
+            return self._tree(saved, words, constant)
+        except DAMAGED as error:
+            said = f"{saved.program} is not a program: {error!r}"
+            raise ImageError(said, source=self.library.source) from None
 
     def constant(self, data: Any) -> Any:
         """Return the object that a constant is."""
@@ -136,28 +138,37 @@ class SavedPrograms:
         except ValueError as error:
             raise self._refused(error) from None
 
-    def _decode(self, kind: Kind, saved: SavedKind, capability: int | None) -> tuple[Program, Plan]:
+    def _decode(
+        self, kind: Kind, saved: SavedKind, capability: int | None
+    ) -> tuple[Program, DecodedTree]:
         words = self.library.read(saved.program)
         constants = tuple(map(self.constant, saved.constants))
         try:
             program = Program(words, constants, saved.texts)
-            # After the extension has decoded the program: it is known then which texts are of
-            # checks.
-            check_texts(words, saved.texts)
+            # After the extension has checked the program.
+            tree = self._tree(saved, words, constants.__getitem__)
+            check_texts(tree)
             ints = [i for i, entry in enumerate(kind) if entry is int and saved.kind[i] is float]
             if ints:
-                words = with_ints(words, frozenset(ints))
-                program = Program(words, constants, saved.texts)
+                take_ints(tree, frozenset(ints))
+                program = program_of(tree)
+            if capability is not None:
+                # The guard in front sends a call on another device to `_require_branch`, which
+                # takes another program.
+                program = program_of(with_capability(tree, capability))
         except ValueError as error:
             raise self._refused(error) from None
-        plan = Plan(words, saved.texts)
-        if capability is not None:
-            # The guard in front sends a call on another device here, to `_require_branch`, which
-            # takes another program.
-            program = Program(with_capability(words, capability), constants, saved.texts)
         # It is checked against the kind, too, before anything is run of it.
-        self.install(tuple(map(_writable, kind)), program)
-        return program, plan
+        self.install(tuple(map(writable, kind)), program)
+        return program, tree
+
+    def _tree(self, saved: SavedKind, words: bytes, constant: Callable[[int], Any]) -> DecodedTree:
+        places = {block: place for block, (place, _) in saved.guards.items()}
+        tree = decode(self._entry.name, words, saved.texts, constant, places)
+        names = [name for name, _ in self._entry.parameters]
+        tree.array_names = dict(enumerate(_array_names(names, saved.kind)))
+        tree.uses = {parameter: {"write"} for parameter in saved.writes}
+        return tree
 
     def _refused(self, error: ValueError) -> ImageError:
         return ImageError(f"{self._entry.name}: {error}", source=self.library.source)
@@ -170,9 +181,10 @@ class SavedPrograms:
         )
 
 
-def _writable(entry: Any) -> Any:
-    if type(entry) is not tuple or entry[0] == "value":
-        return entry
-    if entry[0] == "array":
-        return (*entry[:3], False)
-    return (entry[0], tuple((*one[:3], False) for one in entry[1]))
+def _array_names(names: Sequence[str], kind: Kind) -> Iterator[str]:
+    """Yield the names of the arguments that are arrays, as a body has them."""
+    for name, entry in zip(names, kind, strict=True):
+        if type(entry) is tuple and entry[0] == "array":
+            yield name
+        elif type(entry) is tuple and entry[0] != "value":
+            yield from (f"{name}[{i}]" for i in range(len(entry[1])))

@@ -11,7 +11,7 @@ from culaunch._launch.arrays.array import array_info
 if TYPE_CHECKING:
     from culaunch._function.kinds import Kind
     from culaunch._ship.entry import SavedEntry, SavedKind
-    from culaunch._ship.plan import UnknownBranchError
+    from culaunch._ship.evaluate import UnknownBranchError
 
 
 class Refusals:

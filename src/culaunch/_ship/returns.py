@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Any
 
 from culaunch._errors import ImageError
 from culaunch._function import opcodes as oc
-from culaunch._ship.plan import Plan
-from culaunch._ship.results import raises, read_result
+from culaunch._function.decode import DAMAGED, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,13 +38,10 @@ class Returns:
             If the words are no program.
         """
         try:
-            plan = Plan(words, saved.texts)
-            found = [
-                self._value(read_result(block.effects[-1][1]), saved)
-                for block in plan.blocks
-                if block.effects and not raises(plan, block)
-            ]
-        except (IndexError, KeyError, ValueError, TypeError, struct.error) as error:
+            # Constants as they are in the manifest: nothing is loaded for a stub.
+            tree = decode("", words, saved.texts, saved.constants.__getitem__)
+            found = [self._value(leaf.effects[-1].value, saved) for leaf in tree.leaves()]
+        except DAMAGED as error:
             said = f"{saved.program} is not a program: {error!r}"
             raise ImageError(said, source=source) from None
         return list(dict.fromkeys(found))
@@ -64,7 +59,7 @@ class Returns:
         if kind == oc.V_ELEMENT:
             return self._argument(saved.kind[rest[0]][1][rest[1]])
         if kind == oc.V_CONSTANT:
-            constant = saved.constants[rest[0]]
+            constant = rest[0].value
             return "None" if constant is None else _PLAIN.get(type(constant), "Any")
         if kind == oc.V_MADE:
             return "Any"

@@ -20,7 +20,7 @@ from culaunch._image import Image
 from culaunch._launch import Module
 from culaunch._library import library_bytes
 from culaunch._ship import entry as rules
-from culaunch._ship.annotation import write_annotation
+from culaunch._ship.annotation import write_parameters
 from culaunch._ship.copied_entry import entry_of
 from culaunch._ship.kernels_to_save import checked_kernels, write_kernels
 from culaunch._ship.kinds import write_kind
@@ -158,24 +158,12 @@ class _Traced(NamedTuple):
         kinds = [self._kind(kind, tree) for kind, tree in traced]
         return {
             "doc": function.__doc__,
-            "parameters": self._parameters(),
+            "parameters": write_parameters(function.declaration, self._value),
             "mutates": list(function.mutates),
             "may_mutate": list(function.may_mutate),
             # However they came: two programs that were traced alike are saved alike.
             "kinds": sorted(kinds, key=lambda one: repr(one["arguments"])),
         }
-
-    def _parameters(self) -> list[dict[str, Any]]:
-        declaration = self.function.declaration
-        found = []
-        for index, (name, how) in enumerate(declaration.parameters):
-            entry: dict[str, Any] = {"name": name, "how": how}
-            if name in declaration.defaults:
-                entry["default"] = self._value(declaration.defaults[name], f"the default of {name}")
-            if index in declaration.wanted:
-                entry["annotation"] = write_annotation(declaration.wanted[index])
-            found.append(entry)
-        return found
 
     def _kind(self, kind: Kind, tree: Tree) -> dict[str, Any]:
         # Fused functions and Triton kernels become launches of images: a library has no compiler.
@@ -184,7 +172,7 @@ class _Traced(NamedTuple):
         place = _Places(tree)
         texts = [place.shortened(text) for text in encoded.texts]
         try:
-            check_texts(encoded.words, tuple(texts))
+            check_texts(tree)
         except ValueError as error:
             raise ValueError(f"{self.function.__name__}: {error}") from None
         guards = [

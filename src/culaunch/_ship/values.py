@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from culaunch._base.values import spell
-from culaunch._launch.formats.dtype import BY_NAME, DType, find_dtype
+from culaunch._launch.formats.dtype import BY_NAME, find_dtype
 
 _DEEPEST = 16
 _MOST_BYTES = 1 << 16
@@ -87,12 +87,3 @@ def settled(value: Any) -> Any:
         return tuple(settled(one) for one in value)
     dtype = None if isinstance(value, str) else find_dtype(value)
     return value if dtype is None else dtype
-
-
-def typed(value: Any) -> Any:
-    """Return a value with its types, to distinguish 1, 1.0 and True."""
-    if type(value) is tuple:
-        return tuple(typed(one) for one in value)
-    if isinstance(value, DType):
-        return (DType, value.name)
-    return (type(value), value)

@@ -266,7 +266,7 @@ class EffectWriter:
         kind, *rest = value
         if kind == oc.V_NONE:
             return "fn::Any()"
-        if kind in (oc.V_INT, oc.V_FLOAT, oc.V_BOOL):
+        if kind in oc.V_NUMBERS:
             type_ = ("int64_t", "double", "bool")[kind - oc.V_INT]
             return f"fn::Any({type_}{{{self.body.value(rest[0])}}})"
         if kind == oc.V_ARRAY:
