@@ -1,5 +1,6 @@
 #include "compile/sources.h"
 
+#include <culaunch/jit/build_identity.h>
 #include <culaunch/jit/includes.h>
 #include <culaunch/jit/key.h>
 #include <culaunch/jit/source_line.h>
@@ -130,6 +131,19 @@ PyObject* SourceWithLine(PyObject*, PyObject* args) {
     std::string source, called;
     Require(ReadBytes(text, &source) && ReadBytes(name, &called));
     return MakeText(culaunch::jit::WithLine(source, called, after_includes != 0));
+  });
+}
+
+PyObject* LibraryIdentity(PyObject*, PyObject* path) {
+  return Guarded([&] {
+    std::string library;
+    Require(ReadPath(path, &library));
+    try {
+      return MakeText(culaunch::jit::BuildIdentity(library));
+    } catch (const culaunch::Error& error) {
+      PyErr_SetString(PyExc_OSError, error.what());
+      throw Raised();
+    }
   });
 }
 

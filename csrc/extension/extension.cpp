@@ -11,6 +11,7 @@
 #include "arguments/torch_modes.h"
 #include "arguments/torch_tensor.h"
 #include "compile/cached.h"
+#include "compile/options.h"
 #include "compile/signal_handlers.h"
 #include "compile/signatures.h"
 #include "compile/sources.h"
@@ -143,8 +144,11 @@ PyMethodDef functions[] = {
     {"evict", EvictFromCache, METH_VARARGS, nullptr},
     {"clear_cache", ClearCache, METH_O, nullptr},
     {"remove_library", RemoveCachedLibrary, METH_VARARGS, nullptr},
+    {"normal_options", NormalizeOptions, METH_VARARGS, nullptr},
+    {"why_refused", WhyOptionIsRefused, METH_O, nullptr},
     {"kernel_signatures", KernelSignatures, METH_VARARGS, nullptr},
     {"keep_signal_handlers", KeepSignalHandlers, METH_O, nullptr},
+    {"library_identity", LibraryIdentity, METH_O, nullptr},
     {"cache_key", ImageKey, METH_VARARGS, nullptr},
     {"includes_key", SourceIncludesKey, METH_VARARGS, nullptr},
     {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},

@@ -621,6 +621,23 @@ def clear_cache(path: str, /) -> int:
 def remove_library(path: str, folder: str, names: Sequence[str], /) -> bool:
     """Remove the files of a library, and the directory of its key if no other needs it."""
 
+def normal_options(
+    std: str,
+    defines: dict[str, str],
+    maxrregcount: int,
+    switches: tuple[bool, bool, bool, bool, bool, bool, bool],
+    extra_options: Sequence[str],
+    /,
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str]:
+    """Return the flags that keywords say, the others, the forced includes and the lines of macros.
+
+    The switches are `fast_math`, `line_info`, `debug`, `extra_device_vectorization`,
+    `device_as_default_execution_space`, `relocatable` and `lto`.
+    """
+
+def why_refused(option: str, /) -> str:
+    """Return why a compile refuses one of its extra options, or ""."""
+
 def kernel_signatures(
     ptx: bytes,
     source: str,
@@ -632,6 +649,9 @@ def kernel_signatures(
     `probe` compiles the source with a text behind it, and gives for kernels the lowered names of
     expressions; None if that is too dear.
     """
+
+def library_identity(path: str, /) -> str:
+    """Return what pins one build of NVRTC: no version does, two patch releases share them."""
 
 def cache_key(
     texts: tuple[str, str, str, str, str],

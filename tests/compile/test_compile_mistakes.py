@@ -71,7 +71,7 @@ def test_a_function_without_annotation_has_advice_in_the_words_of_compile(compil
 )
 @pytest.mark.parametrize("backend", ["nvrtc", "nvcc"])
 def test_an_option_that_does_something_else_is_refused_with_the_reason(option, backend):
-    with pytest.raises(ValueError, match=r"^extra_options has .*: (it|the image|compile\(\)) "):
+    with pytest.raises(ValueError, match=r"^extra_options has .*: (it|the image) "):
         cl.compile(PLAIN, arch="sm_80", extra_options=[option], backend=backend, cache=False)
 
 
@@ -120,7 +120,7 @@ def test_a_mistake_in_an_argument_is_named(error, keywords):
 def test_an_option_that_writes_or_makes_something_else_is_refused(option):
     with pytest.raises(
         ValueError,
-        match=r"^extra_options has .*: (it |compile\(\) |arch=, relocatable= and lto= select)",
+        match=r"^extra_options has .*: (it |arch, relocatable and lto select)",
     ):
         cl.compile(PLAIN, arch="sm_80", extra_options=[option], cache=False)
 
@@ -181,10 +181,10 @@ def test_an_unknown_architecture_lists_those_that_are_known(compiled):
         ({"maxrregcount": 0}, ValueError, "1 to 255"),
         ({"maxrregcount": "32"}, TypeError, "maxrregcount must be an int"),
         ({"extra_options": "-G"}, TypeError, "extra_options must be a list"),
-        ({"extra_options": ["-I/x"]}, ValueError, "use include_dirs="),
-        ({"extra_options": ["-arch=sm_90"]}, ValueError, "use arch="),
-        ({"extra_options": ["-isystem", "/x"]}, ValueError, "use include_dirs="),
-        ({"extra_options": ["--options-file=x"]}, ValueError, "use extra_options=, one by one"),
+        ({"extra_options": ["-I/x"]}, ValueError, "use include_dirs for it"),
+        ({"extra_options": ["-arch=sm_90"]}, ValueError, "use arch for it"),
+        ({"extra_options": ["-isystem", "/x"]}, ValueError, "use include_dirs for it"),
+        ({"extra_options": ["--options-file=x"]}, ValueError, "use extra_options, one by one"),
         ({"backend": "clang"}, ValueError, "backend must be"),
         ({"cache": "/tmp"}, TypeError, "cache must be"),
         ({"name": ""}, ValueError, "name must be"),

@@ -129,7 +129,7 @@ def test_an_option_is_the_same_however_it_is_given(cache, scale, keywords, extra
 def test_options_with_an_order_of_their_own_keep_it(extra):
     from culaunch._compile.options import make_options
 
-    options = make_options(std=None, defines=(), maxrregcount=None, extra_options=extra)
+    options = make_options(extra_options=extra)
     flags = options.nvrtc_flags()
     assert " ".join(flags).replace("--define-macro=", "-D").replace("--std", "-std") == " ".join(
         extra

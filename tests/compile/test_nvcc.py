@@ -178,7 +178,7 @@ def test_a_directory_that_an_option_hides_is_searched_for_the_key(tmp_path, opti
     from culaunch._compile.options import make_options
 
     extra = [option.format(tmp_path) for option in options]
-    given = make_options(std=None, defines=(), maxrregcount=None, extra_options=extra)
+    given = make_options(extra_options=extra)
     search = nvcc_backend.Nvcc().search(given, None, {}, [])
     assert str(tmp_path) in search.dirs
     assert str(tmp_path) not in search.own

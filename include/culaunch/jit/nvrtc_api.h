@@ -22,7 +22,6 @@ namespace jit {
 
 using NvrtcProgram = struct _nvrtcProgram*;
 constexpr int kNvrtcSuccess = 0;
-constexpr int kNvrtcInvalidOption = 5;
 
 struct NvrtcApi {
   explicit NvrtcApi(SharedCudaLibrary* library)

@@ -1,4 +1,4 @@
-// How NVRTC is told what culaunch::CompileOptions say.
+// How compilers are told what culaunch::CompileOptions say.
 #pragma once
 
 #include <algorithm>
@@ -66,6 +66,13 @@ class NormalOptions {
 
   // The options in NVRTC's spelling, without the architecture and directories.
   std::vector<std::string> NvrtcFlags() const {
+    std::vector<std::string> flags = FieldFlags();
+    flags.insert(flags.end(), options_.extra_options.begin(), options_.extra_options.end());
+    return flags;
+  }
+
+  // Those that fields say. nvcc has the same words, except for the last two.
+  std::vector<std::string> FieldFlags() const {
     std::vector<std::string> flags;
     const auto add = [&](bool wanted, std::string flag) {
       if (wanted) flags.push_back(std::move(flag));
@@ -82,7 +89,6 @@ class NormalOptions {
     add(options_.extra_device_vectorization, "--extra-device-vectorization");
     add(options_.device_as_default_execution_space, "--device-as-default-execution-space");
     add(options_.lto, "--dlink-time-opt");
-    flags.insert(flags.end(), options_.extra_options.begin(), options_.extra_options.end());
     return flags;
   }
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from culaunch._base.outputs import sync_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from types import TracebackType
 
 TEMPORARY = ".tmp-"
@@ -149,23 +149,13 @@ class TrustedDirectory:
 
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
         """Yield the names and facts of the regular files."""
-        yield from self._items(stat.S_ISREG)
-
-    def directories(self) -> list[str]:
-        """Return the names of the directories."""
-        return [name for name, _ in self._items(stat.S_ISDIR)]
-
-    def _items(self, kind: Callable[[int], bool]) -> Iterator[tuple[str, os.stat_result]]:
-        for name in os.listdir(self._open_descriptor()):
-            with contextlib.suppress(OSError):
-                status = self.status(name)
-                if kind(status.st_mode):
-                    yield name, status
-
-    def _open_descriptor(self) -> int:
         # To listdir(), -1 is the current directory.
         assert self._descriptor >= 0, "it is closed"
-        return self._descriptor
+        for name in os.listdir(self._descriptor):
+            with contextlib.suppress(OSError):
+                status = self.status(name)
+                if stat.S_ISREG(status.st_mode):
+                    yield name, status
 
     def status(self, name: str) -> os.stat_result:
         """Return the facts of what has a name here."""
@@ -183,11 +173,6 @@ class TrustedDirectory:
         except OSError:
             return False
         return True
-
-    def remove_directory(self, name: str) -> None:
-        """Remove a directory if it is empty."""
-        with contextlib.suppress(OSError):
-            os.rmdir(name, dir_fd=self._descriptor)
 
     def lasting_path(self, name: str) -> str:
         """Return a path that leads to a file here whatever others do to the directories above.

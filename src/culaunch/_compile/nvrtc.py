@@ -73,8 +73,8 @@ class Nvrtc(Backend):
             include_dirs,
             system=lambda: self.toolkit.dirs,
             working=os.getcwd(),
-            forced=[f'"{name}' for name in options.forced_includes()],
-            defines=options.define_lines(),
+            forced=options.forced_includes,
+            defines=options.define_lines,
         )
 
     def check_archs(self, archs: Sequence[str]) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.metadata
 import os
 import re
 
 from culaunch._base.cuda_places import pip_folders
+from culaunch._core import library_identity as identity_of
 from culaunch._errors import MissingDependencyError
 
 PIP = "python -m pip install 'culaunch[compile]'"
@@ -18,26 +18,10 @@ _BINDINGS = (13, 2)
 
 # Where pip's packages put it: CUDA 13 and later, CUDA 12.
 _PIP_PLACES = ("cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12")
-# The build id and everything else that the linker wrote about a build lies within this.
-_HEAD_BYTES = 1 << 16
 _BUILTINS = re.compile(r"libnvrtc-builtins\.so\.(\d+\.\d+)")
 
 
-@functools.cache
-def library_identity(path: str) -> str:
-    """Return what pins one build of NVRTC: no version does, two patch releases share them."""
-    digest = hashlib.sha256()
-    directory = os.path.dirname(path)
-    builtins = sorted(
-        name for name in os.listdir(directory) if name.startswith("libnvrtc-builtins")
-    )
-    for name in (os.path.basename(path), *builtins):
-        with open(os.path.join(directory, name), "rb") as file:
-            digest.update(file.read(_HEAD_BYTES))
-            # The head of the file and its size tell builds apart; reading all of a hundred
-            # megabytes would take as long as a compile.
-            digest.update(str(os.fstat(file.fileno()).st_size).encode())
-    return digest.hexdigest()
+library_identity = functools.cache(identity_of)
 
 
 def library_version(path: str) -> str | None:

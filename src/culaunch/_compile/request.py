@@ -80,7 +80,7 @@ class Request:
             includes.system_files > _MANY_FILES,
             includes.missing,
             self.options.lto,
-            self.options.debug or self.options.line_info,
+            self.options.shows_paths,
             self.pch,
         )
 

@@ -1,0 +1,10 @@
+// The options of a compile in their one normal form, which is a part of its key.
+#pragma once
+
+#include "python/python.h"
+
+// normal_options(std, defines, maxrregcount, switches, extra_options) -> tuple: see _core.pyi.
+PyObject* NormalizeOptions(PyObject* module, PyObject* args);
+
+// why_refused(option) -> str.
+PyObject* WhyOptionIsRefused(PyObject* module, PyObject* option);
