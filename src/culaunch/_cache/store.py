@@ -142,7 +142,7 @@ class Store:
                 self._counted_at = time.monotonic()
 
     def look(self, *, make: bool = True) -> Contents:
-        """Return what is there."""
+        """Return the entries and the temporary files."""
         with self.open(make=make):
             entries, files, size = cache_contents(self.path)
         return Contents(tuple(Stored(*one) for one in entries), files, size)

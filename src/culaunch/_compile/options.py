@@ -20,7 +20,7 @@ class Options:
     """The options of one compile, checked; equal options compile the same way."""
 
     own: tuple[str, ...]
-    """What keywords can say, in NVRTC's spelling."""
+    """Flags that keywords can express, in NVRTC's spelling."""
     extra: tuple[str, ...]
     """The others, as they were given."""
     forced_includes: tuple[str, ...]

@@ -248,7 +248,7 @@ class _Row(NamedTuple):
 
     @property
     def plain(self) -> Callable[[Any, Any], Any]:
-        """What it computes of numbers that are known."""
+        """The function of known numbers."""
         return _shifted if self.int == "SHL" else COMPUTE[str(self.int or self.float)]
 
 

@@ -17,7 +17,7 @@ from culaunch._launch.launches.launch_options import OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-# What reading raises for words that the extension has not checked.
+# Reading words that the extension has not checked raises one of these.
 DAMAGED = (
     IndexError, KeyError, ValueError, TypeError, StopIteration, RuntimeError, struct.error
 )  # fmt: skip

@@ -79,9 +79,9 @@ OPS = {
 BY_NUMBER = {op.number: op for op in OPS.values()}
 GUARD, EFFECTS = (_FORMAT["opcodes"][name][0] for name in _ENDS)
 
-# What instructions compute, of numbers of Python's or what stands for them. Tracing takes its hints
-# from here, and a plan that runs on shapes (evaluate.py) its values. csrc/function/plan.cpp has the
-# same in 64 bits, with what Python's ints do not have: overflow.
+# The functions that instructions compute, of Python's numbers or what stands for them. Tracing
+# takes its hints from here, and a plan that runs on shapes its values. csrc/function/plan.cpp has
+# the same in 64 bits, with overflow.
 COMPUTE: dict[str, Callable[..., Any]] = {
     "ADD": operator.add, "SUB": operator.sub, "MUL": operator.mul, "FLOORDIV": operator.floordiv,
     "MOD": operator.mod, "POW": operator.pow, "NEG": operator.neg, "ABS": abs, "MIN": min,
@@ -156,5 +156,5 @@ V_LIST = _VALUES["list"]
 V_DICT = _VALUES["dict"]
 V_MADE = _VALUES["called"]
 V_ELEMENT = _VALUES["element"]
-# What is in a register.
+# Values in registers.
 V_NUMBERS = (V_INT, V_FLOAT, V_BOOL)
