@@ -8,7 +8,6 @@ import pytest
 from sources import PLAIN
 
 import culaunch as cl
-from culaunch._compile.architectures import set_current_device_arch
 
 
 @pytest.mark.sweep(4)
@@ -213,14 +212,13 @@ def test_without_a_device_and_an_architecture_code_runs_anywhere(compiled, no_de
         cl.link([part])
 
 
-def test_the_launch_layer_says_what_the_current_device_is(compiled, no_device):
-    set_current_device_arch(lambda: ("sm_75",))
+def test_the_driver_says_what_the_current_device_is(compiled, no_device, monkeypatch):
+    monkeypatch.setattr("culaunch._compile.architectures._ask_driver", lambda _: ("sm_75",))
     assert compiled(PLAIN, arch=None).arch == ("sm_75",)
     assert compiled(PLAIN, arch=["native", "sm_80"]).arch == ("sm_75", "sm_80")
 
 
 def test_the_emulator_gets_ptx(compiled, monkeypatch):
-    set_current_device_arch(None)
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
     assert compiled(PLAIN, arch=None).arch == ("compute_80",)
     monkeypatch.setenv("CULAUNCH_EMULATOR_ARCH", "sm_90")

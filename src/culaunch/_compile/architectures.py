@@ -1,4 +1,4 @@
-"""Which architectures to compile for: names, the current GPU's, and the launch layer's hook."""
+"""Which architectures to compile for: names, and the current GPU's."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ import ctypes
 import os
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.driver_choice import driver_choice
 from culaunch._base.values import spell
 from culaunch._errors import CompileError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _ARCH = re.compile(r"(sm|compute)_([1-9][0-9]{1,2})([af]?)")
 _LOOSELY = re.compile(r"(?:sm|compute|cc|arch)?[ _-]?([1-9][0-9]?)\.?([0-9])([af]?)", re.IGNORECASE)
@@ -22,24 +18,6 @@ _EXAMPLES = "such as 'sm_90', 'sm_90a' or 'compute_80'"
 # Where there is no device to compile for: PTX that the emulator executes, and that the drivers of
 # this and of newer GPUs compile further.
 _ANYWHERE = ("compute_80",)
-
-# Asked for the architectures of the driver in use; the launch layer sets it, because this package
-# may not import that one. Returning () means "no device": the error then says to name an arch.
-_current: Callable[[], Iterable[str]] | None = None
-
-
-def set_current_device_arch(hook: Callable[[], Iterable[str]] | None) -> None:
-    """Set how the default architectures are found.
-
-    Parameters
-    ----------
-    hook : callable or None
-        Returns the architectures to compile for when a call names none: ``("sm_90",)`` for a
-        GPU, ``("compute_80",)`` for a driver that executes PTX, ``()`` when there is no device.
-        ``None`` goes back to asking libcuda and the environment.
-    """
-    global _current  # noqa: PLW0603
-    _current = hook
 
 
 def resolve_arch(arch: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -128,8 +106,6 @@ def _native() -> tuple[str, ...]:
 
 def _current_device_arch() -> tuple[str, ...]:
     """Return what the driver in use takes; nothing where it has no device."""
-    if _current is not None:
-        return tuple(_current())
     driver = driver_choice()
     if driver == "emulator":
         # The emulated driver executes PTX, so PTX is what it needs in the image.
