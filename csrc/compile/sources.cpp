@@ -56,26 +56,31 @@ Ref Tuple(Ref first, Ref second) {
   return Ref(PyTuple_Pack(2, Required(std::move(first)).get(), Required(std::move(second)).get()));
 }
 
-Ref MakeIncludes(const Includes& found) {
-  Ref files = Required(MakeTuple(found.footprint.found, [](const FoundFile& one) {
+// (found, lacking, absent): the fields of culaunch._includes.footprint.Footprint.
+Ref MakeFootprint(const culaunch::jit::Footprint& footprint) {
+  Ref files = Required(MakeTuple(footprint.found, [](const FoundFile& one) {
     return Ref(Py_BuildValue("(NNnN)", MakePath(one.path).release(), MakeText(one.digest).release(),
                              static_cast<Py_ssize_t>(one.first),
                              MakeIdentity(one.identity).release()));
   }));
-  Ref lacking = Required(MakeTuple(found.footprint.lacking, [](const LackingDirectory& one) {
+  Ref lacking = Required(MakeTuple(footprint.lacking, [](const LackingDirectory& one) {
     return Ref(Py_BuildValue("(NNN)", MakePath(one.path).release(),
                              MakeIdentity(one.identity).release(),
                              MakeTuple(one.names, MakePath).release()));
   }));
+  return Ref(Py_BuildValue("(NNN)", files.release(), lacking.release(),
+                           Required(MakeTuple(footprint.absent, MakePath)).release()));
+}
+
+Ref MakeIncludes(const Includes& found) {
+  Ref footprint = Required(MakeFootprint(found.footprint));
   Ref memory = Required(MakeTuple(found.memory, [](const auto& one) {
     return Tuple(MakeText(one.first), MakeText(one.second));
   }));
-  return Ref(Py_BuildValue("(NNNNnNNNN)", Required(MakeText(found.text)).release(),
+  return Ref(Py_BuildValue("(NNNNnNN)", Required(MakeText(found.text)).release(),
                            Required(MakeText(found.digest)).release(), memory.release(),
                            Required(MakeTuple(found.missing, MakeText)).release(),
-                           static_cast<Py_ssize_t>(found.system_files), files.release(),
-                           lacking.release(),
-                           Required(MakeTuple(found.footprint.absent, MakePath)).release(),
+                           static_cast<Py_ssize_t>(found.system_files), footprint.release(),
                            Required(MakeText(found.unknown)).release()));
 }
 
@@ -111,6 +116,21 @@ PyObject* FollowSource(PyObject*, PyObject* args) {
       found = culaunch::jit::FollowIncludes(std::move(source), where, search);
     }
     return MakeIncludes(found);
+  });
+}
+
+PyObject* LookAt(PyObject*, PyObject* paths) {
+  return Guarded([&] {
+    std::vector<std::string> all;
+    Require(ReadEach(paths, ReadPath, &all));
+    culaunch::jit::Footprint footprint;
+    {
+      const WithoutPython without;
+      culaunch::jit::DiskView view;
+      for (const std::string& path : all) view.Read(path);
+      footprint = view.Finish();
+    }
+    return MakeFootprint(footprint);
   });
 }
 

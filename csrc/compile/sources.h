@@ -7,6 +7,9 @@
 // follow(text, path, search) -> tuple: see _core.pyi.
 PyObject* FollowSource(PyObject* module, PyObject* args);
 
+// look_at(paths) -> (found, lacking, absent): see _core.pyi.
+PyObject* LookAt(PyObject* module, PyObject* paths);
+
 // source_facts(text) -> (digest, names no file).
 PyObject* SourceFacts(PyObject* module, PyObject* text);
 

@@ -138,6 +138,7 @@ PyMethodDef functions[] = {
     {"demangle", DemangleName, METH_O, kDemangleDoc},
     {"mangled_param_types", MangledParamTypes, METH_O, kMangledParamTypesDoc},
     {"follow", FollowSource, METH_VARARGS, nullptr},
+    {"look_at", LookAt, METH_O, nullptr},
     {"source_facts", SourceFacts, METH_O, nullptr},
     {"with_line", SourceWithLine, METH_VARARGS, nullptr},
     {"cache_contents", ListCache, METH_O, nullptr},

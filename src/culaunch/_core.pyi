@@ -574,6 +574,12 @@ SearchFields = tuple[
     str,
 ]
 
+FootprintFields: TypeAlias = tuple[
+    tuple[tuple[str, str, int, Identity | None], ...],
+    tuple[tuple[str, Identity | None, tuple[str, ...]], ...],
+    tuple[str, ...],
+]
+
 def follow(
     text: str,
     path: str,
@@ -587,12 +593,13 @@ def follow(
     tuple[tuple[str, str], ...],
     tuple[str, ...],
     int,
-    tuple[tuple[str, str, int, Identity | None], ...],
-    tuple[tuple[str, Identity | None, tuple[str, ...]], ...],
-    tuple[str, ...],
+    FootprintFields,
     str,
 ]:
-    """Follow the includes of a source: the fields of ``Includes``, with its footprint's."""
+    """Follow the includes of a source: the fields of ``Includes``."""
+
+def look_at(paths: Sequence[str], /) -> FootprintFields:
+    """Read files; return which were read, which were not there, and which cannot be read."""
 
 def source_facts(text: str, /) -> tuple[str, bool]:
     """Return the SHA-256 of a text, and whether it names no file, nor can."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from culaunch._core import follow as follow_source
 from culaunch._core import source_facts as facts_of
-from culaunch._includes.footprint import Footprint, Found, Lacking
+from culaunch._includes.footprint import Footprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,12 +93,10 @@ def follow(text: str, path: str, search: Search) -> Includes:
     """
     # The extension scans. C++ programs that compile at run time use the same code and find the same
     # files.
-    changed, digest, memory, missing, system_files, found, lacking, absent, unknown = follow_source(
+    changed, digest, memory, missing, system_files, looked, unknown = follow_source(
         text, path, dict(search.headers), search.fields, search.system
     )
-    footprint = Footprint(
-        tuple(Found(*one) for one in found), tuple(Lacking(*one) for one in lacking), absent
-    )
+    footprint = Footprint.from_json(looked)
     return Includes(changed, digest, dict(memory), missing, system_files, footprint, unknown)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import stat
-import time
 
 Identity = tuple[int, int, int, int, int]
 """Device, inode, size, time of modification and of change in nanoseconds."""
@@ -75,20 +73,3 @@ def known_digest(path: str, status: os.stat_result, now: int) -> str | None:
                     _digests.clear()
                 _digests[key] = digest
     return digest
-
-
-def read_file(path: str) -> tuple[str, os.stat_result, Identity | None] | None:
-    """Read a regular file; give its SHA-256, its status, and its identity if that is settled."""
-    now = time.time_ns()
-    try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            return None
-        digest = known_digest(path, status, now)
-        after = os.stat(path)
-    except OSError:
-        return None
-    settled = settled_identity(status, now)
-    if digest is None:
-        return None
-    return digest, after, settled if identity(after) == settled else None

@@ -8,14 +8,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culaunch._includes.files import (
-    Identity,
-    identity,
-    is_old,
-    known_digest,
-    read_file,
-    settled_identity,
-)
+from culaunch._core import look_at
+from culaunch._includes.files import Identity, identity, is_old, known_digest, settled_identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,6 +23,11 @@ class Footprint:
     lacking: tuple[Lacking, ...] = ()
     absent: tuple[str, ...] = ()
     """Names that exist but are not readable files: a directory, a dangling link."""
+
+    @classmethod
+    def of(cls, paths: Iterable[str]) -> Footprint:
+        """Look at files; those that are not there count, too."""
+        return cls.from_json(look_at(tuple(paths)))
 
     def renewed(self) -> Footprint | None:
         """Look again; give the same answers with identities of now, or None if some differ.
@@ -156,70 +155,6 @@ def joined(parts: Iterable[Footprint], leave_out: str | None = None) -> Footprin
         if counts(path)
     ]
     return Footprint(tuple(kept), tuple(lacked), tuple(filter(counts, absent)))
-
-
-class View:
-    """The disk, with a note of every question."""
-
-    def __init__(self) -> None:
-        self._files: dict[str, Found | None] = {}
-        self._first: dict[tuple[int, int], int] = {}
-        self._found: list[Found] = []
-
-    def read(self, path: str) -> None:
-        """Note what is in a file, or that there is no regular file of this path."""
-        if path in self._files:
-            return
-        answer = read_file(path)
-        if answer is None:
-            self._files[path] = None
-            return
-        digest, status, settled = answer
-        first = self._first.setdefault((status.st_dev, status.st_ino), len(self._found))
-        note = Found(path, digest, first, settled)
-        self._found.append(note)
-        self._files[path] = note
-
-    def footprint(self) -> Footprint:
-        """Return the queries and answers so far."""
-        missing = [path for path, answer in self._files.items() if answer is None]
-        lacking, absent = _by_directory(missing)
-        return Footprint(tuple(self._found), lacking, absent)
-
-
-def _by_directory(paths: Iterable[str]) -> tuple[tuple[Lacking, ...], tuple[str, ...]]:
-    """Say of many paths in few words that they are not there."""
-    now = time.time_ns()
-    # Each directory's times are taken before its names are looked for once more.
-    directories: dict[str, Identity | None] = {}
-    exists: dict[str, bool] = {}
-    names: dict[str, set[str]] = {}
-    absent = []
-    for path in paths:
-        parent, name = os.path.split(path)
-        # For a missing directory, it is enough to record that its first missing parent is missing.
-        while not _is_directory(parent, exists):
-            parent, name = os.path.split(parent)
-        if parent not in directories:
-            directories[parent] = _directory(parent, now)
-        if name in names.get(parent, ()):
-            continue
-        # A name that is there, and is no readable file, is asked for by itself every time.
-        if not name or name in (".", "..") or os.path.lexists(os.path.join(parent, name)):
-            absent.append(path)
-        else:
-            names.setdefault(parent, set()).add(name)
-    lacking = tuple(
-        Lacking(parent, directories[parent], tuple(sorted(names[parent])))
-        for parent in sorted(names)
-    )
-    return lacking, tuple(absent)
-
-
-def _is_directory(path: str, known: dict[str, bool]) -> bool:
-    if path not in known:
-        known[path] = path in ("", "/") or os.path.isdir(path)
-    return known[path]
 
 
 def _directory(path: str, now: int) -> Identity | None:

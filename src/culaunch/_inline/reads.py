@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from culaunch._includes.closure import Search, follow
-from culaunch._includes.footprint import Footprint, View, joined
+from culaunch._includes.footprint import Footprint, joined
 from culaunch._includes.host import HostSearch, ask_host, ask_nvcc, named_dirs
 
 if TYPE_CHECKING:
@@ -30,14 +30,13 @@ class Reads:
         Each counts wherever the text names it from; so do the places where the compiler would have
         found another file in its stead, were there one.
         """
-        view = View()
+        paths = []
         for path in files:
-            view.read(path)
+            paths.append(path)
             for search in searches:
                 # A header that appears in an earlier directory would be read instead.
-                for place in _before(path, (*search.quoted_dirs, *search.dirs)):
-                    view.read(place)
-        return Reads(joined([self.footprint, view.footprint()]), self.is_known)
+                paths += _before(path, (*search.quoted_dirs, *search.dirs))
+        return Reads(joined([self.footprint, Footprint.of(paths)]), self.is_known)
 
     def is_current(self) -> bool:
         """Tell whether a compiler would read the same now as it did."""
@@ -85,11 +84,9 @@ def unit_reads(unit: str, search: HostSearch, own: str) -> Reads:
             defines=search.defines,
         ),
     )
-    appearing = View()
     # A directory of the search that is made later may have any of the headers.
-    for path in search.not_there:
-        appearing.read(path)
-    footprint = joined([found.footprint, appearing.footprint()], leave_out=own)
+    appearing = Footprint.of(search.not_there)
+    footprint = joined([found.footprint, appearing], leave_out=own)
     # A header that only macros name is among those that the compiler says it has read; what
     # macros ask for is not.
     return Reads(footprint, not found.unknown.startswith("#if"))
