@@ -183,7 +183,6 @@ def test_relocatable_and_lto_go_together(cache):
 
 @pytest.mark.parametrize(("value", "arch"), [("", "compute_80"), ("sm_90", "compute_90")])
 def test_an_empty_variable_for_the_emulated_architecture_is_none(monkeypatch, value, arch):
-
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
     monkeypatch.setenv("CULAUNCH_EMULATOR_ARCH", value)
     assert cl.compile(PLAIN, cache=False).arch == (arch,)
