@@ -1,7 +1,9 @@
 """Measure the emulated driver: how long kernels take on the CPU, and what a launch costs at least.
 
-No GPU is needed. Results are checked against NumPy before they count. Two bars are the project's:
-1 M elements added in 0.3 s, and a 256 x 256 x 256 product with shared memory in 5 s, on 2 cores.
+No GPU is needed. Results are checked before they count. Each kernel runs in the NumPy engine, in
+the compiled one if there is a C compiler, and as a C loop (emulator_twins.c, -O2, one core). Times
+are the thread's on the processor. Two bars of the NumPy engine are the project's: 1 M elements
+added in 0.3 s, and a 256 x 256 x 256 product with shared memory in 5 s, on 2 cores.
 
     python benchmarks/emulator.py [--rounds N] [--quick] [--json FILE]
 """
@@ -9,14 +11,18 @@ No GPU is needed. Results are checked against NumPy before they count. Two bars 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import platform
+import shutil
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -60,8 +66,54 @@ extern "C" __global__ void histogram(int* bins, const unsigned char* x, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) atomicAdd(&bins[x[i]], 1);
 }
+extern "C" __global__ void nbody(float* force, const float4* body, int n) {
+  __shared__ float4 tile[128];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float4 p = body[i];
+  float x = 0, y = 0, z = 0;
+  for (int start = 0; start < n; start += 128) {
+    tile[threadIdx.x] = body[start + threadIdx.x];
+    __syncthreads();
+    for (int j = 0; j < 128; ++j) {
+      float4 q = tile[j];
+      float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
+      float inverse = rsqrtf(dx * dx + dy * dy + dz * dz + 0.01f);
+      float scale = q.w * inverse * inverse * inverse;
+      x += dx * scale; y += dy * scale; z += dz * scale;
+    }
+    __syncthreads();
+  }
+  force[3 * i] = x; force[3 * i + 1] = y; force[3 * i + 2] = z;
+}
+extern "C" __global__ void attention(float* out, const float* q, const float* k, const float* v,
+                                     int n) {
+  __shared__ float keys[32][64], values[32][64];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float most = -1e30f, sum = 0, row[64], query[64];
+  for (int d = 0; d < 64; ++d) { row[d] = 0; query[d] = q[i * 64 + d]; }
+  for (int start = 0; start < n; start += 32) {
+    for (int e = threadIdx.x; e < 32 * 64; e += blockDim.x) {
+      keys[e / 64][e % 64] = k[start * 64 + e];
+      values[e / 64][e % 64] = v[start * 64 + e];
+    }
+    __syncthreads();
+    for (int j = 0; j < 32; ++j) {
+      float score = 0;
+      for (int d = 0; d < 64; ++d) score += query[d] * keys[j][d];
+      score *= 0.125f * 1.44269504f;
+      float now = fmaxf(score, most), old = exp2f(most - now), weight = exp2f(score - now);
+      sum = sum * old + weight;
+      for (int d = 0; d < 64; ++d) row[d] = row[d] * old + weight * values[j][d];
+      most = now;
+    }
+    __syncthreads();
+  }
+  for (int d = 0; d < 64; ++d) out[i * 64 + d] = row[d] / sum;
+}
 extern "C" __global__ void nothing() {}
 """
+LONGEST = 1.0
+COLUMNS = ("numpy", "compiled", "c")
 BARS = {"add": 0.3, "matmul": 5.0}
 
 
@@ -73,67 +125,123 @@ class Bench:
         self.quick = quick
         self.rng = np.random.default_rng(0)
 
-    def add(self) -> tuple[str, Callable[[], object]]:
+    def add(self) -> Row:
         """Add vectors: memory-bound, no branch but the last block's."""
         n = 1 << (16 if self.quick else 20)
         x, y = self.rng.standard_normal((2, n), np.float32)
         z = np.zeros_like(x)
         launcher = self.module["add"].configure(grid=-(-n // 256), block=256)
-        launcher(z, x, y, n)
-        np.testing.assert_array_equal(z, x + y)
-        return f"vector add, {n:,} elements", lambda: launcher(z, x, y, n)
+        return Row(f"vector add, {n:,} elements", launcher, (z, x, y, n), x + y)
 
-    def matmul(self) -> tuple[str, Callable[[], object]]:
+    def matmul(self) -> Row:
         """Multiply matrices: shared memory, barriers, a loop in a loop."""
         n = 64 if self.quick else 256
         a, b = self.rng.standard_normal((2, n, n), np.float32)
-        c = np.zeros_like(a)
         launcher = self.module["matmul"].configure(grid=(n // 16, n // 16), block=(16, 16))
-        launcher(c, a, b, n)
-        np.testing.assert_allclose(c, a.astype("f8") @ b.astype("f8"), rtol=1e-3, atol=1e-3)
-        return f"tiled matmul, {n} x {n} x {n} in f32", lambda: launcher(c, a, b, n)
+        expected = a.astype("f8") @ b.astype("f8")
+        title = f"tiled matmul, {n} x {n} x {n} in f32"
+        return Row(title, launcher, (np.zeros_like(a), a, b, n), expected)
 
-    def mandelbrot(self) -> tuple[str, Callable[[], object]]:
+    def mandelbrot(self) -> Row:
         """Iterate until each lane escapes: divergence."""
         n, limit = (32 if self.quick else 256), 100
         count = np.zeros(n * n, np.int32)
         launcher = self.module["mandelbrot"].configure(grid=-(-n * n // 128), block=128)
-        launcher(count, n, limit)
-        assert count.min() > 0
-        assert count.max() == limit
-        return f"Mandelbrot, {n} x {n}, {limit} steps", lambda: launcher(count, n, limit)
+        return Row(f"Mandelbrot, {n} x {n}, {limit} steps", launcher, (count, n, limit))
 
-    def histogram(self) -> tuple[str, Callable[[], object]]:
+    def histogram(self) -> Row:
         """Count bytes with atomics on 256 words."""
         n = 1 << (14 if self.quick else 20)
         x = self.rng.integers(0, 256, n, np.uint8)
-        bins = np.zeros(256, np.int32)
         launcher = self.module["histogram"].configure(grid=n // 256, block=256)
-        launcher(bins, x, n)
-        np.testing.assert_array_equal(bins, np.bincount(x, minlength=256))
-        return f"histogram, {n:,} bytes", lambda: launcher(bins, x, n)
+        expected = np.bincount(x, minlength=256)
+        return Row(f"histogram, {n:,} bytes", launcher, (np.zeros(256, np.int32), x, n), expected)
 
-    def nothing(self) -> tuple[str, Callable[[], object]]:
+    def nbody(self) -> Row:
+        """Sum forces: a long loop over few threads."""
+        n = 256 if self.quick else 4096
+        body = self.rng.standard_normal((n, 4)).astype(np.float32)
+        force = np.zeros((n, 3), np.float32)
+        launcher = self.module["nbody"].configure(grid=n // 128, block=128)
+        return Row(f"n-body, {n:,} bodies", launcher, (force, body, n))
+
+    def attention(self) -> Row:
+        """Attend with an online softmax: a long loop over very few threads."""
+        n = 128 if self.quick else 512
+        q, k, v = self.rng.standard_normal((3, n, 64)).astype(np.float32)
+        scores = np.exp(q.astype("f8") @ k.T / 8)
+        expected = scores @ v / scores.sum(axis=1, keepdims=True)
+        launcher = self.module["attention"].configure(grid=n // 128, block=128)
+        arguments = (np.zeros_like(q), q, k, v, n)
+        return Row(f"attention, {n} tokens, 64 wide", launcher, arguments, expected)
+
+    def nothing(self) -> Row:
         """Launch one thread that ends at once: what a launch costs at least."""
-        launcher = self.module["nothing"].configure(grid=1, block=1)
-        launcher()
-        return "an empty kernel", launcher
+        return Row("an empty kernel", self.module["nothing"].configure(grid=1, block=1), ())
 
 
-def measure(quick: bool, rounds: int) -> list[dict[str, object]]:
-    """Time each kernel: the median of some rounds, after one that decoded its PTX."""
+class Row(NamedTuple):
+    """A kernel with its arguments, of which the first is the result, and what that must be."""
+
+    title: str
+    launch: Callable[..., object]
+    arguments: tuple[Any, ...]
+    expected: np.ndarray | None = None
+
+    def run(self) -> bytes:
+        """Launch once on a result of zeros; return its bits, which were checked."""
+        result = self.arguments[0] if self.arguments else np.zeros(1)
+        result[:] = 0
+        self.launch(*self.arguments)
+        if self.expected is not None:
+            np.testing.assert_allclose(result, self.expected, rtol=1e-3, atol=1e-3)
+        return bytes(result.tobytes())
+
+
+def seconds(run: Callable[[], object], rounds: int) -> list[float]:
+    """Time some rounds, fewer if they are long, after one that has made everything ready."""
+    times: list[float] = []
+    while len(times) < rounds and sum(times) < LONGEST:
+        start = time.thread_time()
+        run()
+        times.append(time.thread_time() - start)
+    return times
+
+
+def measure(quick: bool, rounds: int, twins: Any) -> list[dict[str, object]]:
+    """Time each kernel in each engine, and its twin."""
     bench = Bench(quick)
     found = []
-    for name in ("add", "matmul", "mandelbrot", "histogram", "nothing"):
-        title, launch = getattr(bench, name)()
-        times = []
-        for _ in range(rounds):
-            start = time.perf_counter()
-            launch()
-            times.append(time.perf_counter() - start)
+    for name in ("add", "matmul", "mandelbrot", "histogram", "nbody", "attention", "nothing"):
+        row: Row = getattr(bench, name)()
         bar = None if quick else BARS.get(name)
-        found.append({"name": name, "title": title, "seconds": times, "bar": bar})
+        entry: dict[str, object] = {"name": name, "title": row.title, "bar": bar}
+        results = {}
+        for engine in ("numpy", "compiled") if twins else ("numpy",):
+            os.environ["CULAUNCH_EMULATOR_ENGINE"] = engine
+            results[engine] = row.run()
+            entry[engine] = seconds(lambda row=row: row.launch(*row.arguments), rounds)
+        assert len(set(results.values())) == 1, f"{name}: the engines differ"
+        if twins and name != "nothing":
+            values = [
+                ctypes.c_void_p(x.ctypes.data) if isinstance(x, np.ndarray) else x
+                for x in row.arguments
+            ]
+            twin = getattr(twins, name)
+            entry["c"] = seconds(lambda twin=twin, values=values: twin(*values), rounds)
+        found.append(entry)
     return found
+
+
+def compile_twins(folder: str) -> Any:
+    """Return the loaded twins, None without a C compiler."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return None
+    source, library = Path(__file__).with_name("emulator_twins.c"), Path(folder, "twins.so")
+    command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(library), str(source), "-lm"]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(library))
 
 
 def main() -> int:
@@ -144,19 +252,24 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write the numbers there, too")
     options = parser.parse_args()
 
-    with testing.use_driver("emulator"):
-        results = measure(options.quick, options.rounds)
+    with tempfile.TemporaryDirectory() as folder, testing.use_driver("emulator"):
+        results = measure(options.quick, options.rounds, compile_twins(folder))
     machine = f"{platform.machine()}, {os.cpu_count()} CPUs, NumPy {np.__version__}"
     print(f"{machine}, Python {platform.python_version()}, culaunch {cl.__version__}")
+    print(f"{'ms':42}{'NumPy':>9}{'compiled':>10}{'C loop':>9}{'times C':>9}")
     late = 0
     for result in results:
-        median, bar = statistics.median(result["seconds"]), result["bar"]
-        verdict = ""
+        times = {k: 1e3 * statistics.median(result[k]) for k in COLUMNS if k in result}
+        shown = f"{result['title']:42}{times['numpy']:9.2f}"
+        if "compiled" in times:
+            shown += f"{times['compiled']:10.2f}"
+        if "c" in times:
+            shown += f"{times['c']:9.2f}{times['compiled'] / times['c']:9.1f}"
+        bar = result["bar"]
         if bar is not None:
-            late += median > bar
-            verdict = f"  bar {bar} s: {'met' if median <= bar else 'MISSED'}"
-        shown = f"{median * 1e3:9.2f} ms"
-        print(f"{result['title']:42}{shown}{verdict}")
+            late += times["numpy"] > 1e3 * bar
+            shown += f"  bar {bar} s: {'met' if times['numpy'] <= 1e3 * bar else 'MISSED'}"
+        print(shown)
     if options.json:
         options.json.write_text(json.dumps({"machine": machine, "results": results}, indent=1))
     return 1 if late else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from culaunch._emulator.machine.scheduler import Scheduler
 from culaunch._emulator.machine.shadow import Shadow
 from culaunch._emulator.memory.scratch import Scratch
 from culaunch._emulator.memory.undefined_bytes import UndefinedBytes
+from culaunch._emulator.options import chosen_engine
 from culaunch._emulator.undefined.engine import Undefined
 
 if TYPE_CHECKING:
@@ -76,6 +78,21 @@ class Launch:
         Fault
             With the kernel, block, thread and position of what went wrong.
         """
+        engine = chosen_engine()
+        if engine == "numpy" or cooperative:
+            self._run_chunks(cooperative=cooperative)
+            return
+        # Loaded only where it is chosen: it needs a compiler, and the cache.
+        from culaunch._emulator.compiled.engine import compiled_kernel
+
+        compiled = compiled_kernel(self.kernel)
+        if compiled.run(self, always=engine == "compiled"):
+            return
+        started = time.perf_counter()
+        self._run_chunks(cooperative=False)
+        compiled.seconds += time.perf_counter() - started
+
+    def _run_chunks(self, *, cooperative: bool) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]
         width = -(-self.threads // 32) * 32
         # Blocks of a grid may run in any order, one after another as well as together: a chunk has

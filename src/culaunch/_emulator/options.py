@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["OPTION_TYPES", "Options", "options_from_text"]
+__all__ = ["OPTION_TYPES", "Options", "chosen_engine", "options_from_text"]
+
+_ENGINES = ("numpy", "compiled", "auto")
 
 # The options that a user can change by name.
 OPTION_TYPES = {
@@ -88,6 +91,22 @@ def options_from_text(text: str) -> Options:
                 f"'check_races=1,time_limit=10' (got {value!r})"
             ) from None
     return Options(**found)
+
+
+def chosen_engine() -> str:
+    """Return the engine that ``CULAUNCH_EMULATOR_ENGINE`` names.
+
+    Raises
+    ------
+    ValueError
+        If there is no such engine.
+    """
+    name = os.environ.get("CULAUNCH_EMULATOR_ENGINE") or "numpy"
+    if name not in _ENGINES:
+        raise ValueError(
+            f"CULAUNCH_EMULATOR_ENGINE must be one of {', '.join(_ENGINES)} (got {name!r})"
+        )
+    return name
 
 
 def _value(kind: type, text: str) -> Any:

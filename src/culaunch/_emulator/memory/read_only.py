@@ -49,6 +49,11 @@ class ReadOnlyMemory:
         self._base_array = np.array(self._bases, np.uint64)
         self._end_array = np.array([part[1] for part in parts], np.uint64)
 
+    @property
+    def parts(self) -> list[tuple[int, int]]:
+        """The start and the end of each part, ascending."""
+        return [(start, end) for start, end, _ in self._parts]
+
     def check(self, group: Threads, address: Lanes, size: int, verb: str) -> None:
         """Raise the fault of the first lane whose access touches a read-only byte."""
         if not self._parts:

@@ -146,7 +146,7 @@ def relu(fmt: Format, bits: Bits) -> Bits:
 
 def halves(bits: Bits) -> Bits:
     """View 32-bit lanes as twice as many 16-bit ones, the low half first."""
-    contiguous: Bits = np.ascontiguousarray(bits)
+    contiguous: Bits = bits if bits.flags.c_contiguous else bits.copy()
     return contiguous.view(np.uint16)
 
 

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["atomic_update", "run_atomic"]
+__all__ = ["OPERATIONS", "atomic_update", "run_atomic"]
 
-_OPERATIONS = frozenset(("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"))
+OPERATIONS = frozenset(("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"))
 
 
 @decodes("atom", results=1, effects=True, waits=True, undefined=Flow.UPDATES)
 @decodes("red", results=0, effects=True, waits=False, undefined=Flow.UPDATES)
 def _atom(decoder: Decoder, instruction: Instruction) -> Op:
-    check_hints(instruction, _OPERATIONS)
+    check_hints(instruction, OPERATIONS)
     kind = decoder.type(instruction)
-    name = next(word for word in instruction.mods if word in _OPERATIONS)
+    name = next(word for word in instruction.mods if word in OPERATIONS)
     operands = list(instruction.operands)
     targets = decoder.vector(operands.pop(0)) if instruction.name == "atom" else ()
     address = decoder.address(operands[0])

@@ -84,7 +84,7 @@ def _reverse(a: Lanes) -> Lanes:
     for step, mask in ((1, 0x55), (2, 0x33), (4, 0x0F)):
         pattern = word(int.from_bytes(bytes([mask]) * a.dtype.itemsize, "little"))
         a = (a >> word(step) & pattern) | ((a & pattern) << word(step))
-    return np.ascontiguousarray(a).byteswap() if width > 8 else a
+    return a.byteswap() if width > 8 else a
 
 
 def _population(a: Lanes) -> Lanes:

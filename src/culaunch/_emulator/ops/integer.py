@@ -243,5 +243,5 @@ def _dot(decoder: Decoder, instruction: Instruction) -> Op:
 
 def _parts(value: Lanes, dtype: str) -> Lanes:
     # In 64 bits no sum of four products overflows; the addition of c wraps in 32.
-    whole = np.ascontiguousarray(value)
+    whole = value if value.flags.c_contiguous else value.copy()
     return whole.view(dtype).reshape(value.shape[0], -1).astype(np.int64)

@@ -1,0 +1,1 @@
+"""The compiled engine: kernels as C, for what runs often."""

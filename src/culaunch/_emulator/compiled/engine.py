@@ -1,0 +1,222 @@
+"""Which engine runs a launch, and the run of a compiled kernel."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import subprocess
+import time
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from culaunch._emulator.compiled.build import build, find_compiler
+from culaunch._emulator.compiled.lane import Untraceable
+from culaunch._emulator.compiled.text import kernel_text
+from culaunch._emulator.compiled.ufuncs import LOOPS
+
+if TYPE_CHECKING:
+    from culaunch._emulator.kernel_code import KernelCode
+    from culaunch._emulator.machine.chunk import LaunchView
+
+__all__ = ["CompiledKernel", "compiled_kernel"]
+
+_PAGE = 4096
+# Seconds in the NumPy engine after which a kernel is compiled: about what compiling takes, so
+# nobody waits for more than twice what was necessary.
+_HOT = 0.3
+_kernels: weakref.WeakKeyDictionary[KernelCode, CompiledKernel] = weakref.WeakKeyDictionary()
+
+
+def compiled_kernel(kernel: KernelCode) -> CompiledKernel:
+    """Return what this engine made of a kernel."""
+    found = _kernels.get(kernel)
+    if found is None:
+        found = _kernels[kernel] = CompiledKernel(kernel)
+    return found
+
+
+class CompiledKernel:
+    """A kernel in the compiled engine.
+
+    Attributes
+    ----------
+    seconds : float
+        How long the NumPy engine has run it.
+    ran : int
+        How many launches ran to their end here.
+    why_not : str
+        Why the NumPy engine runs it; empty if this one does.
+    """
+
+    def __init__(self, kernel: KernelCode) -> None:
+        # The one that keeps this one alive.
+        self._kernel = weakref.ref(kernel)
+        self.seconds = 0.0
+        self.ran = 0
+        self.why_not = ""
+        self._run: Any = None
+        self._symbols: np.ndarray[Any, Any] = np.zeros(1, np.uint64)
+
+    def run(self, launch: LaunchView, *, always: bool) -> bool:
+        """Run a launch to its end, or return False with memory as it was.
+
+        Unless it is to run `always`, a kernel is compiled once it has proved hot.
+        """
+        options = launch.options
+        if options.check_races or options.count is not None or launch.cluster.size > 1:
+            return False
+        if self.why_not or (self._run is None and not always and self.seconds < _HOT):
+            return False
+        if self._run is None:
+            self._compile()
+        if self._run is None:
+            return False
+        result = _REASONS[self._run_once(launch)]
+        self.ran += not result
+        if result and not always:
+            # What was unusual once mostly is so again: undefined values, asserts, waiting.
+            self.why_not = result
+        return not result
+
+    def _compile(self) -> None:
+        kernel = self._kernel()
+        assert kernel is not None
+        try:
+            if find_compiler() is None or not _loops():
+                self.why_not = "there is no C compiler, or an unknown NumPy"
+                return
+            text = kernel_text(kernel)
+            c_text = f"#define RECORD {ctypes.sizeof(_Record)}\n{text.text}"
+            self._run = build(kernel.entry.name, c_text).culaunch_run
+        except (Untraceable, OSError) as error:
+            self.why_not = str(error)
+        except subprocess.CalledProcessError as error:
+            self.why_not = f"{' '.join(error.cmd)} failed: {error.stderr}"
+        else:
+            addresses = [kernel.module.address(name) for name in text.symbols]
+            self._symbols = np.array([*addresses, 0], np.uint64)
+
+    def _run_once(self, launch: LaunchView) -> int:
+        memory, options = launch.memory, launch.options
+        bases = np.array(memory.bases, np.uint64)
+        ends = np.array(memory.ends, np.uint64)
+        counts = (ends + np.uint64(_PAGE - 1)) // np.uint64(_PAGE) - bases // np.uint64(_PAGE)
+        pages = np.zeros(len(bases) + 1, np.uint64)
+        np.cumsum(counts, out=pages[1:])
+        saved = np.zeros(int(pages[-1]) + 1, np.uint8)
+        if launch.read_only is not None:
+            _mark_read_only(launch, bases, pages, saved)
+        loops = _loops()
+        params = launch.params
+        record = _Record(
+            ranges=len(bases),
+            bases=bases.ctypes.data,
+            ends=ends.ctypes.data,
+            pages=pages.ctypes.data,
+            saved=saved.ctypes.data,
+            params=params.array.ctypes.data,
+            params_size=params.size,
+            symbols=self._symbols.ctypes.data,
+            grid=launch.grid,
+            block=launch.block,
+            shared_size=launch.shared_bytes,
+            local_size=launch.local_bytes,
+            checks=options.check_uninitialized,
+            loops=ctypes.addressof(loops[0]),
+            loop_data=ctypes.addressof(loops[1]),
+            call=_address_of("PyObject_CallNoArgs"),
+            release=_address_of("Py_DecRef"),
+            nothing=id(_nothing),
+            deadline=0 if options.time_limit is None else time.monotonic() + options.time_limit,
+        )
+        found: int = self._run(ctypes.byref(record))
+        return found
+
+
+def _nothing() -> None:
+    """Give Python the opportunity to run something else, or to raise."""
+
+
+# By the numbers of runtime.c. An interrupted launch raises what Python has raised.
+_REASONS = (
+    "",
+    "something that the NumPy engine reports or follows: a fault, an undefined value, a call",
+    "threads that wait for others, or the time limit",
+    "interrupted",
+    "no memory",
+)
+
+
+class _Record(ctypes.Structure):
+    """`Launch` of runtime.c."""
+
+    _fields_ = (
+        ("ranges", ctypes.c_uint64),
+        *((name, ctypes.c_void_p) for name in ("bases", "ends", "pages", "saved", "params")),
+        ("params_size", ctypes.c_uint64),
+        ("symbols", ctypes.c_void_p),
+        ("grid", ctypes.c_uint32 * 3),
+        ("block", ctypes.c_uint32 * 3),
+        ("shared_size", ctypes.c_uint64),
+        ("local_size", ctypes.c_uint64),
+        ("checks", ctypes.c_uint32),
+        *((name, ctypes.c_void_p) for name in ("loops", "loop_data")),
+        *((name, ctypes.c_void_p) for name in ("call", "release", "nothing")),
+        ("deadline", ctypes.c_double),
+        # Room for what is the run's own.
+        ("own", ctypes.c_uint64 * 16),
+    )
+
+
+class _UfuncHead(ctypes.Structure):
+    """The start of NumPy's PyUFuncObject (numpy/ufuncobject.h)."""
+
+    _fields_ = (
+        ("head", ctypes.c_char * object.__basicsize__),
+        ("nin", ctypes.c_int),
+        ("nout", ctypes.c_int),
+        ("nargs", ctypes.c_int),
+        ("identity", ctypes.c_int),
+        ("functions", ctypes.POINTER(ctypes.c_void_p)),
+        ("data", ctypes.POINTER(ctypes.c_void_p)),
+        ("ntypes", ctypes.c_int),
+    )
+
+
+@functools.cache
+def _loops() -> Any:
+    """Return NumPy's loops over float64 and their data; an empty tuple if it has other ones.
+
+    These functions round as NumPy's authors chose, in each release and for each processor. Calling
+    the same loop gives the same bits.
+    """
+    functions, data = (ctypes.c_void_p * len(LOOPS))(), (ctypes.c_void_p * len(LOOPS))()
+    for i, ufunc in enumerate(LOOPS):
+        head = _UfuncHead.from_address(id(ufunc))
+        if (head.nin, head.nout, head.nargs, head.ntypes) != (1, 1, 2, len(ufunc.types)):
+            return ()
+        at = ufunc.types.index("d->d")
+        functions[i] = head.functions[at]
+        data[i] = head.data[at] if head.data else None
+    return functions, data
+
+
+def _address_of(name: str) -> int | None:
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+
+
+def _mark_read_only(launch: LaunchView, bases: Any, pages: Any, saved: Any) -> None:
+    """Let a write to a page that is read-only, at least in part, end the launch."""
+    assert launch.read_only is not None
+    for start, end in launch.read_only.parts:
+        first = int(np.searchsorted(bases, np.uint64(start), side="right")) - 1
+        for index in range(max(first, 0), len(bases)):
+            base = int(bases[index])
+            if base >= end:
+                break
+            low = max(start, base) // _PAGE - base // _PAGE
+            high = (end - 1) // _PAGE - base // _PAGE
+            stop = int(pages[index + 1])
+            saved[int(pages[index]) + low : min(int(pages[index]) + high + 1, stop)] = 2
