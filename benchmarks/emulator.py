@@ -181,7 +181,7 @@ class Bench:
 
 
 class Row(NamedTuple):
-    """A kernel with its arguments, of which the first is the result, and what that must be."""
+    """A kernel, its arguments (the first is the result), and the expected result."""
 
     title: str
     launch: Callable[..., object]

@@ -1,7 +1,7 @@
 """Every instruction that the compiled engine takes gives the bits that the NumPy engine gives.
 
-The C code comes from the decoders themselves, so what is tested here is how NumPy's operations are
-said in C: with numbers at every edge of every type, in every form that compilers emit.
+The C code comes from the decoders themselves. These tests check how NumPy's operations are said in
+C, with numbers at every edge of every type, in every form that compilers emit.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class CompiledKernel:
         result = _REASONS[self._run_once(launch)]
         self.ran += not result
         if result and not always:
-            # What was unusual once mostly is so again: undefined values, asserts, waiting.
+            # A kernel that did something unusual mostly does it again: undefined values, asserts.
             self.why_not = result
         return not result
 

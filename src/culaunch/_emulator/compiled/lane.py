@@ -1,9 +1,9 @@
 """A value of one thread that records what NumPy would do to it.
 
 The instructions' decoders make functions of NumPy arrays. Called with a `Lane` in place of an
-array, such a function writes its own C code: NumPy's protocols (``__array_ufunc__`` and
-``__array_function__``) hand over each operation. So an instruction has one meaning, which both
-engines share.
+array, a function writes its own C code: NumPy's protocols (``__array_ufunc__`` and
+``__array_function__``) hand over each operation. Both engines therefore share one meaning of
+each instruction.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Cell:
 
 
 class Lane(NDArrayOperatorsMixin):
-    """What an array of one element is in the other engine; of a packed type, of several."""
+    """A stand-in for an array of one element, or of several for a packed type."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Lane(NDArrayOperatorsMixin):
         return self._fold(np.logical_and) if self.trace.forks else False
 
     def max(self, *, initial: Any) -> Lane:
-        """Return the largest value of the lanes, of which there is one here."""
+        """Return the largest value of the lanes: there is only one here."""
         return self._fold(np.maximum, initial)
 
     def min(self, *, initial: Any) -> Lane:
@@ -157,7 +157,7 @@ class Lane(NDArrayOperatorsMixin):
                 return Lane(self.trace, cells, self.dtype, (1, len(cells)))
             return Lane(self.trace, [cells], self.dtype)
         if isinstance(_mask(key), Lane):
-            return self  # what is selected is used only where the mask is true
+            return self  # its users look only where the mask is true
         raise Untraceable("an index")
 
     def __setitem__(self, key: Any, value: Any) -> None:

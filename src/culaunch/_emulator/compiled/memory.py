@@ -167,4 +167,4 @@ ACCESSES: dict[str, Callable[..., None]] = {
     "red": _atom,
     "cp": _cp,
 }
-assert SHARED >> WINDOW_SHIFT == 1  # what the C code knows of windows
+assert SHARED >> WINDOW_SHIFT == 1  # the C code has these numbers, too

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["KernelText", "kernel_text"]
 
 _RUNTIME = Path(__file__).with_name("runtime.c")
-# A thread that goes round so often looks whether somebody wants it to stop.
+# A thread asks whether it should stop after this many rounds of its loops.
 _POLL_MASK = 0xFFFFF
 # A loop in which a thread may wait for another lets others run after so many rounds.
 _PATIENCE = 64

@@ -44,7 +44,7 @@ def _arithmetic(sign: str) -> Any:
     def template(kind: np.dtype[Any], a: str, b: str) -> tuple[str, ...]:
         if kind.kind == "f":
             return (f"{_wide(kind, a)} {sign} {_wide(kind, b)}",)
-        # Unsigned words wrap around, and so do their lower parts.
+        # Unsigned words wrap around, as their lower parts do.
         return (f"({c_type(kind)})((u64){a} {sign} (u64){b})",)
 
     return template

@@ -19,7 +19,7 @@ _REDUX = ("add", "min", "max", "and", "or", "xor")
 
 
 class Meeting:
-    """What a warp does together: its operands before, its results after.
+    """An instruction that a warp executes together: its operands before, its results after.
 
     The thread stores its operands, and stops. When all have come, the runtime computes the results,
     and each thread goes on.
