@@ -102,10 +102,13 @@ static inline u64 bits_of_f64(f64 x) {
 WHOLE(i8, -128.0, 128.0)
 WHOLE(u8, 0.0, 256.0)
 WHOLE(i16, -32768.0, 32768.0)
-WHOLE(u16, 0.0, 65536.0) WHOLE(i32, -2147483648.0, 2147483648.0) WHOLE(u32, 0.0, 4294967296.0)
-    WHOLE(i64, -0x1p63, 0x1p63) WHOLE(u64, 0.0, 0x1p64)
+WHOLE(u16, 0.0, 65536.0)
+WHOLE(i32, -2147483648.0, 2147483648.0)
+WHOLE(u32, 0.0, 4294967296.0)
+WHOLE(i64, -0x1p63, 0x1p63)
+WHOLE(u64, 0.0, 0x1p64)
 
-        static inline f64 fraction_of(f64 x) {
+static inline f64 fraction_of(f64 x) {
   int e;
   return __builtin_frexp(x, &e);
 }
