@@ -57,10 +57,7 @@ ROOMS = {
     "load": LAUNCH,
     "Graph": {*LAUNCH, "_graph"},
     "function": FUNCTION,
-    "ship": {
-        *FUNCTION, "ship", "_cache", "_embed", "_export", "_includes", "_inline", "_library",
-        "_ship",
-    },
+    "ship": {*FUNCTION, "ship", "_export", "_library", "_ship"},
 }  # fmt: skip
 
 

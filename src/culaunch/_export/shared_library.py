@@ -14,9 +14,6 @@ from culaunch._errors import MissingDependencyError
 from culaunch._function import Function
 from culaunch._function.export import library_header, library_source
 from culaunch._function.recorded import RecordedFunction
-from culaunch._inline.building import build_library
-from culaunch._inline.texts import InlineSource
-from culaunch._inline.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,6 +88,11 @@ def export(
         raise MissingDependencyError(
             "export needs apache-tvm-ffi: python -m pip install 'culaunch[embed]'"
         ) from error
+    # Programs that load libraries import this module, too: they need no toolchain.
+    from culaunch._inline.building import build_library
+    from culaunch._inline.texts import InlineSource
+    from culaunch._inline.toolchain import Toolchain
+
     name = _name_of(output)
     exported = [one._exported() for one in chosen]
     source = library_source(exported, name)
