@@ -38,6 +38,9 @@ class Real:
         return self.swapaxes(-1, -2)
 
     def swapaxes(self, a, b):
+        # NumPy's own error is a ValueError as well, and torch takes axis 0 of a number.
+        if not all(-self.ndim <= axis < self.ndim for axis in (a, b)):
+            raise IndexError(f"no axes {a} and {b}")
         return Real(self.array.swapaxes(a, b))
 
     def permute(self, *axes):
