@@ -131,6 +131,8 @@ def test_a_function_is_one_node_and_its_memory_stays(kernels, torch):
     assert out.tolist() == [10] * 8
     graph.update(node, n=8)
     graph.launch()
+    with pytest.raises(TypeError, match="the call has no parameter 'm'; it has x, n"):
+        graph.update(node, m=8)
 
 
 def test_a_function_in_a_block(kernels, torch):
@@ -251,8 +253,9 @@ def test_a_copy_of_another_librarys_graph(kernels, array):
             return graph.handle
 
     assert len(cl.Graph.from_handle(Torchs())) == 1
-    with pytest.raises(TypeError, match="other must be a CUgraph"):
-        cl.Graph.from_handle("graph")
+    for wrong in ("graph", 0, -1, True, None):
+        with pytest.raises(TypeError, match="other must be a CUgraph"):
+            cl.Graph.from_handle(wrong)
 
 
 def test_a_graph_of_an_unloaded_module_says_so(kernels, array):
