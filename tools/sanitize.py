@@ -86,7 +86,7 @@ def build(compiler: str) -> None:
         "cmake", "-S", str(ROOT), "-B", str(BUILD / "cmake"), "-G", "Ninja",
         f"-DCULAUNCH_SANITIZE={SANITIZERS}", "-DCMAKE_BUILD_TYPE=Release",
         f"-DCMAKE_CXX_COMPILER={compiler}", f"-DPython_EXECUTABLE={sys.executable}",
-        "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON",
+        "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON", "-DCULAUNCH_UNITY=ON",
     ]  # fmt: skip
     if launcher := shutil.which("ccache"):
         configure.append(f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}")

@@ -22,7 +22,7 @@ struct FunctionObject {
   bool is_repeated;     // after an interrupt: it is short, and doing it again does no harm
 };
 
-FunctionObject* Self(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
+FunctionObject* PythonFunctionOf(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
 
 thread_local PyObject* t_kept = nullptr;
 thread_local int t_depth = 0;
@@ -118,14 +118,14 @@ long Run(FunctionObject* self, PyObject* const* args, size_t nargsf) {
 PyObject* CallFunction(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject*) {
   if (Py_IsInitialized() == 0) return PyLong_FromLong(CUDA_ERROR_DEINITIALIZED);
   ++t_depth;
-  const long code = Run(Self(callable), args, nargsf);
+  const long code = Run(PythonFunctionOf(callable), args, nargsf);
   --t_depth;
   if (t_kept != nullptr && t_depth == 0) Announce();
   return PyLong_FromLong(code);
 }
 
 // DriverFunction(state, method, translate, is_repeated)
-PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* NewPythonFunction(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *state, *method, *translate;
   int is_repeated = 0;
   if (!PyArg_ParseTuple(args, "OOOp:DriverFunction", &state, &method, &translate, &is_repeated)) {
@@ -133,30 +133,30 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   }
   PyObject* self = PyType_GenericAlloc(type, 0);
   if (self == nullptr) return nullptr;
-  Self(self)->vectorcall = CallFunction;
-  Self(self)->state = Ref::Borrow(state).release();
-  Self(self)->method = Ref::Borrow(method).release();
-  Self(self)->translate = Ref::Borrow(translate).release();
-  Self(self)->is_repeated = is_repeated != 0;
+  PythonFunctionOf(self)->vectorcall = CallFunction;
+  PythonFunctionOf(self)->state = Ref::Borrow(state).release();
+  PythonFunctionOf(self)->method = Ref::Borrow(method).release();
+  PythonFunctionOf(self)->translate = Ref::Borrow(translate).release();
+  PythonFunctionOf(self)->is_repeated = is_repeated != 0;
   return self;
 }
 
-int Traverse(PyObject* self, visitproc visit, void* arg) {
+int TraversePythonFunction(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(Self(self)->state);
-  Py_VISIT(Self(self)->method);
-  Py_VISIT(Self(self)->translate);
+  Py_VISIT(PythonFunctionOf(self)->state);
+  Py_VISIT(PythonFunctionOf(self)->method);
+  Py_VISIT(PythonFunctionOf(self)->translate);
   return 0;
 }
 
 // The functions that it calls stay until it is freed: C code may call it until then.
-int Clear(PyObject*) { return 0; }
+int ClearPythonFunction(PyObject*) { return 0; }
 
-void Dealloc(PyObject* self) {
+void DeallocPythonFunction(PyObject* self) {
   DeallocCollected(self, [self] {
-    Py_XDECREF(Self(self)->state);
-    Py_XDECREF(Self(self)->method);
-    Py_XDECREF(Self(self)->translate);
+    Py_XDECREF(PythonFunctionOf(self)->state);
+    Py_XDECREF(PythonFunctionOf(self)->method);
+    Py_XDECREF(PythonFunctionOf(self)->translate);
   });
 }
 
@@ -173,9 +173,9 @@ bool RaiseKept() {
 
 int AddDriverFunctionType(PyObject* module) {
   g_function_type = TypeBuilder("culaunch._core.DriverFunction", sizeof(FunctionObject))
-                        .Slot(Py_tp_new, New)
-                        .Slot(Py_tp_dealloc, Dealloc)
-                        .Collected(Traverse, Clear)
+                        .Slot(Py_tp_new, NewPythonFunction)
+                        .Slot(Py_tp_dealloc, DeallocPythonFunction)
+                        .Collected(TraversePythonFunction, ClearPythonFunction)
                         .Callable(offsetof(FunctionObject, vectorcall))
                         .AddTo(module);
   return g_function_type != nullptr ? 0 : -1;

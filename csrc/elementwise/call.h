@@ -11,6 +11,7 @@
 #include "launch/kernel_object.h"
 #include "python/python.h"
 #include "python/small_buffer.h"
+#include "python/text.h"
 
 namespace elementwise {
 
@@ -57,12 +58,6 @@ struct ElementwiseObject {
   // The entry of the type of array that came last: most calls bring the same one again.
   std::atomic<const TypeEntry*> last;
 };
-
-inline std::string TextOf(PyObject* text) {
-  Py_ssize_t size = 0;
-  const char* data = PyUnicode_AsUTF8AndSize(text, &size);
-  return data != nullptr ? std::string(data, static_cast<size_t>(size)) : std::string();
-}
 
 // The state of one call.
 class ElementwiseCall {

@@ -1,5 +1,6 @@
 // The headers that nearly every file of the extension includes. CMake precompiles this file. No
-// file includes it: each names what it uses, and `make sanitize` builds without it to prove that.
+// file includes it: each names what it uses, and `make sanitize` builds without it to prove that of
+// each room.
 #pragma once
 
 #include <algorithm>

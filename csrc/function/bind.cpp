@@ -2,18 +2,14 @@
 
 #include <string>
 
+#include "python/text.h"
+
 namespace function {
 
 namespace {
 
 constexpr int kPositionalOnly = 0;
 constexpr int kKeywordOnly = 2;
-
-std::string TextOf(PyObject* text) {
-  Py_ssize_t size = 0;
-  const char* data = PyUnicode_AsUTF8AndSize(text, &size);
-  return data != nullptr ? std::string(data, static_cast<size_t>(size)) : std::string();
-}
 
 // 'a', 'b', and 'c', as Python lists them.
 std::string List(const std::vector<std::string>& names) {

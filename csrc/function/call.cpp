@@ -5,19 +5,10 @@
 #include "driver/errors.h"
 #include "function/gather.h"
 #include "python/numbers.h"
+#include "python/text.h"
 #include "python/upcalls.h"
 
 namespace function {
-
-namespace {
-
-std::string TextOf(PyObject* text) {
-  Py_ssize_t size = 0;
-  const char* data = PyUnicode_AsUTF8AndSize(text, &size);
-  return data != nullptr ? std::string(data, static_cast<size_t>(size)) : std::string();
-}
-
-}  // namespace
 
 std::string FunctionCall::What(size_t parameter) const {
   return TextOf(state_.name.get()) + ": argument " +

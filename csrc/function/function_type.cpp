@@ -24,7 +24,7 @@ struct FunctionObject {
   State* state;  // owned
 };
 
-FunctionObject* Self(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
+FunctionObject* FunctionOf(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
 
 CULAUNCH_APART PyObject* CallBound(State& state, PyObject* const* args, size_t count,
                                    PyObject* keyword_names) {
@@ -35,7 +35,7 @@ CULAUNCH_APART PyObject* CallBound(State& state, PyObject* const* args, size_t c
 
 PyObject* CallFunction(PyObject* callable, PyObject* const* args, size_t nargsf,
                        PyObject* keyword_names) {
-  State& state = *Self(callable)->state;
+  State& state = *FunctionOf(callable)->state;
   const size_t count = ArgumentCount(nargsf);
   if (CULAUNCH_UNLIKELY(IsRecording())) {
     Ref recorded;
@@ -89,7 +89,7 @@ bool ReadParameters(State* state, PyObject* parameters, PyObject* defaults) {
 }
 
 // Function(name, parameters, defaults, /): what else there is is a subclass's.
-PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* NewFunction(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *name, *parameters, *defaults;
   if (!PyArg_ParseTuple(args, "UO!O!:Function", &name, &PyTuple_Type, &parameters, &PyTuple_Type,
                         &defaults)) {
@@ -102,15 +102,15 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
     PyObject* object = PyType_GenericAlloc(type, 0);
     if (object == nullptr) return nullptr;
     state->self = object;
-    Self(object)->vectorcall = CallFunction;
-    Self(object)->state = state.release();
+    FunctionOf(object)->vectorcall = CallFunction;
+    FunctionOf(object)->state = state.release();
     return object;
   });
 }
 
-int Traverse(PyObject* object, visitproc visit, void* arg) {
+int TraverseFunction(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
-  const State* state = Self(object)->state;
+  const State* state = FunctionOf(object)->state;
   if (state == nullptr) return 0;
   for (const Parameter& parameter : state->parameters) Py_VISIT(parameter.default_value.get());
   for (const Kind* it = state->kinds.load(); it != nullptr; it = it->next) {
@@ -126,16 +126,16 @@ int Traverse(PyObject* object, visitproc visit, void* arg) {
 
 // A call may come until the object is freed: its inputs stay until then. Only the programs'
 // constants and the watched objects can close a cycle.
-int Clear(PyObject* object) {
-  State* state = Self(object)->state;
+int ClearFunction(PyObject* object) {
+  State* state = FunctionOf(object)->state;
   if (state == nullptr) return 0;
   state->Forget();
   for (const std::unique_ptr<Watch>& watch : state->all_watches) watch->Clear();
   return 0;
 }
 
-void Dealloc(PyObject* object) {
-  DeallocCollected(object, [object] { delete Self(object)->state; });
+void DeallocFunction(PyObject* object) {
+  DeallocCollected(object, [object] { delete FunctionOf(object)->state; });
 }
 
 // _add(kind, program, reads): install or replace the program of a kind.
@@ -146,7 +146,7 @@ PyObject* Add(PyObject* self, PyObject* args) {
     return nullptr;
   }
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
-    State& state = *Self(self)->state;
+    State& state = *FunctionOf(self)->state;
     if (static_cast<size_t>(PyTuple_Size(description)) != state.parameters.size()) {
       PyErr_Format(PyExc_ValueError, "%U has %zu parameters, and the kind %zd entries",
                    state.name.get(), state.parameters.size(), PyTuple_Size(description));
@@ -166,7 +166,7 @@ PyObject* KindOf(PyObject* self, PyObject* args) {
   PyObject* arguments;
   if (!PyArg_ParseTuple(args, "O!:_kind", &PyTuple_Type, &arguments)) return nullptr;
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
-    State& state = *Self(self)->state;
+    State& state = *FunctionOf(self)->state;
     const auto count = static_cast<size_t>(PyTuple_Size(arguments));
     if (count != state.parameters.size()) {
       PyErr_Format(PyExc_ValueError, "%U has %zu parameters (got %zu arguments)", state.name.get(),
@@ -189,7 +189,7 @@ PyObject* BindArguments(PyObject* self, PyObject* args) {
     return nullptr;
   }
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
-    State& state = *Self(self)->state;
+    State& state = *FunctionOf(self)->state;
     std::vector<PyObject*> items;
     for (Py_ssize_t i = 0; i < PyTuple_Size(positional); ++i) {
       items.push_back(PyTuple_GetItem(positional, i));
@@ -221,7 +221,7 @@ PyObject* BindArguments(PyObject* self, PyObject* args) {
 // _programs(): ((kind, program), ...), the kinds that came last first.
 PyObject* Programs(PyObject* self, PyObject*) {
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
-    State& state = *Self(self)->state;
+    State& state = *FunctionOf(self)->state;
     const Ref list(PyList_New(0));
     for (Kind* it = state.kinds.load(); list && it != nullptr; it = it->next) {
       const Ref program = state.ProgramOf(*it);
@@ -239,7 +239,7 @@ PyObject* Programs(PyObject* self, PyObject*) {
 
 // _clear(): drop all programs, and what is watched.
 PyObject* ClearPrograms(PyObject* self, PyObject*) {
-  Self(self)->state->Forget();
+  FunctionOf(self)->state->Forget();
   Py_RETURN_NONE;
 }
 
@@ -248,9 +248,9 @@ PyObject* ClearPrograms(PyObject* self, PyObject*) {
 int AddFunctionType(PyObject* module) {
   g_function_type =
       TypeBuilder("culaunch._core.Function", sizeof(FunctionObject), Py_TPFLAGS_BASETYPE)
-          .Slot(Py_tp_new, New)
-          .Slot(Py_tp_dealloc, Dealloc)
-          .Collected(Traverse, Clear)
+          .Slot(Py_tp_new, NewFunction)
+          .Slot(Py_tp_dealloc, DeallocFunction)
+          .Collected(TraverseFunction, ClearFunction)
           .Callable(offsetof(FunctionObject, vectorcall))
           .Method("_add", Add)
           .Method("_kind", KindOf)

@@ -10,10 +10,10 @@ PyTypeObject* g_program_type = nullptr;
 
 namespace {
 
-ProgramObject* Self(PyObject* self) { return reinterpret_cast<ProgramObject*>(self); }
+ProgramObject* ProgramOf(PyObject* self) { return reinterpret_cast<ProgramObject*>(self); }
 
 // Program(words, constants, texts)
-PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* NewProgram(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *words, *constants, *texts;
   if (!PyArg_ParseTuple(args, "SO!O!:Program", &words, &PyTuple_Type, &constants, &PyTuple_Type,
                         &texts)) {
@@ -25,27 +25,27 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
     if (program == nullptr) return nullptr;
     PyObject* object = PyType_GenericAlloc(type, 0);
     if (object == nullptr) return nullptr;
-    Self(object)->words = Ref::Borrow(words).release();
-    Self(object)->constants = Ref::Borrow(constants).release();
-    Self(object)->texts = Ref::Borrow(texts).release();
-    Self(object)->program = program.release();
+    ProgramOf(object)->words = Ref::Borrow(words).release();
+    ProgramOf(object)->constants = Ref::Borrow(constants).release();
+    ProgramOf(object)->texts = Ref::Borrow(texts).release();
+    ProgramOf(object)->program = program.release();
     return object;
   });
 }
 
-int Traverse(PyObject* object, visitproc visit, void* arg) {
+int TraverseProgram(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
-  Py_VISIT(Self(object)->constants);
+  Py_VISIT(ProgramOf(object)->constants);
   // The replay has them, too.
-  if (Self(object)->program->replay != nullptr) Py_VISIT(Self(object)->constants);
+  if (ProgramOf(object)->program->replay != nullptr) Py_VISIT(ProgramOf(object)->constants);
   return 0;
 }
 
 // A call may run the program until it goes.
-int Clear(PyObject*) { return 0; }
+int ClearProgram(PyObject*) { return 0; }
 
-void Dealloc(PyObject* object) {
-  DeallocCollected(object, [self = Self(object)] {
+void DeallocProgram(PyObject* object) {
+  DeallocCollected(object, [self = ProgramOf(object)] {
     delete self->program;
     Py_XDECREF(self->words);
     Py_XDECREF(self->constants);
@@ -53,11 +53,11 @@ void Dealloc(PyObject* object) {
   });
 }
 
-PyObject* GetWords(PyObject* self, void*) { return Ref::Borrow(Self(self)->words).release(); }
+PyObject* GetWords(PyObject* self, void*) { return Ref::Borrow(ProgramOf(self)->words).release(); }
 PyObject* GetConstants(PyObject* self, void*) {
-  return Ref::Borrow(Self(self)->constants).release();
+  return Ref::Borrow(ProgramOf(self)->constants).release();
 }
-PyObject* GetTexts(PyObject* self, void*) { return Ref::Borrow(Self(self)->texts).release(); }
+PyObject* GetTexts(PyObject* self, void*) { return Ref::Borrow(ProgramOf(self)->texts).release(); }
 
 struct NamedNumber {
   const char* name;
@@ -78,9 +78,9 @@ bool SetNumbers(PyObject* format, const char* key, const Numbers& numbers) {
 
 int AddProgramType(PyObject* module) {
   g_program_type = TypeBuilder("culaunch._core.Program", sizeof(ProgramObject))
-                       .Slot(Py_tp_new, New)
-                       .Slot(Py_tp_dealloc, Dealloc)
-                       .Collected(Traverse, Clear)
+                       .Slot(Py_tp_new, NewProgram)
+                       .Slot(Py_tp_dealloc, DeallocProgram)
+                       .Collected(TraverseProgram, ClearProgram)
                        .Property("words", GetWords)
                        .Property("constants", GetConstants)
                        .Property("texts", GetTexts)

@@ -19,11 +19,9 @@ namespace {
 
 PyTypeObject* g_graph_type = nullptr;
 
-GraphObject* Self(PyObject* self) { return GraphOf(self); }
-
 // Graph(driver, handle=0, is_own=False): an empty graph, a copy of another library's, or that graph
 // itself.
-PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* NewGraph(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* driver = nullptr;
   unsigned long long handle = 0;
   int is_own = 0;
@@ -42,34 +40,35 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   if (made == nullptr) return nullptr;
   PyObject* self = PyType_GenericAlloc(type, 0);
   if (self == nullptr) return nullptr;
-  Self(self)->driver = Ref::Borrow(driver).release();
-  Self(self)->graph = made;
-  Self(self)->nodes = PyList_New(0);
+  GraphOf(self)->driver = Ref::Borrow(driver).release();
+  GraphOf(self)->graph = made;
+  GraphOf(self)->nodes = PyList_New(0);
   const Ref none(PyTuple_New(0));
-  for (size_t i = 0; i < made->size() && Self(self)->nodes != nullptr && none; ++i) {
-    if (AddNode(Self(self), i, 1, nullptr, none.get(), nullptr, Py_None) == nullptr) break;
+  for (size_t i = 0; i < made->size() && GraphOf(self)->nodes != nullptr && none; ++i) {
+    if (AddNode(GraphOf(self), i, 1, nullptr, none.get(), nullptr, Py_None) == nullptr) break;
   }
   if (PyErr_Occurred() == nullptr) return self;
   Py_DECREF(self);
   return nullptr;
 }
 
-int Traverse(PyObject* self, visitproc visit, void* arg) {
+int TraverseGraph(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(Self(self)->nodes);
-  Py_VISIT(Self(self)->like);
+  Py_VISIT(GraphOf(self)->nodes);
+  Py_VISIT(GraphOf(self)->like);
   return 0;
 }
 
-int Clear(PyObject* self) {
-  if (Self(self)->nodes != nullptr) PyList_SetSlice(Self(self)->nodes, 0, PY_SSIZE_T_MAX, nullptr);
-  Py_CLEAR(Self(self)->like);
+int ClearGraph(PyObject* self) {
+  if (GraphOf(self)->nodes != nullptr)
+    PyList_SetSlice(GraphOf(self)->nodes, 0, PY_SSIZE_T_MAX, nullptr);
+  Py_CLEAR(GraphOf(self)->like);
   return 0;
 }
 
-void Dealloc(PyObject* self) {
+void DeallocGraph(PyObject* self) {
   DeallocCollected(self, [self] {
-    GraphObject* own = Self(self);
+    GraphObject* own = GraphOf(self);
     delete own->recording;
     WithoutGil([own] {
       delete own->graph;
@@ -96,7 +95,7 @@ bool ReadAfter(GraphObject* self, PyObject* tuple, culaunch::Graph::Nodes* after
 }
 
 PyObject* Begin(PyObject* object, PyObject*) {
-  GraphObject* self = Self(object);
+  GraphObject* self = GraphOf(object);
   if (self->recording != nullptr) {
     PyErr_SetString(PyExc_RuntimeError, "the graph is being recorded: leave that block first");
     return nullptr;
@@ -106,7 +105,7 @@ PyObject* Begin(PyObject* object, PyObject*) {
 }
 
 PyObject* End(PyObject* object, PyObject*) {
-  GraphObject* self = Self(object);
+  GraphObject* self = GraphOf(object);
   if (self->recording == nullptr) {
     PyErr_SetString(PyExc_RuntimeError, "the graph is not being recorded");
     return nullptr;
@@ -136,7 +135,7 @@ PyObject* End(PyObject* object, PyObject*) {
 // _call(callable, args, keywords, after, name) -> a node, and what the call returned. `after` is
 // None or a tuple of numbers; `keywords` a dict.
 PyObject* Call(PyObject* object, PyObject* arguments) {
-  GraphObject* self = Self(object);
+  GraphObject* self = GraphOf(object);
   PyObject *callable, *args, *keywords, *after, *name;
   if (!PyArg_ParseTuple(arguments, "OO!O!OO:_call", &callable, &PyTuple_Type, &args, &PyDict_Type,
                         &keywords, &after, &name)) {
@@ -212,7 +211,7 @@ using Step = CUresult (culaunch::Graph::*)(culaunch::Stream);
 
 PyObject* InStream(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* names,
                    Step step, const char* name, const char* what) {
-  GraphObject* self = Self(object);
+  GraphObject* self = GraphOf(object);
   const bool is_named = names != nullptr && PyTuple_Size(names) == 1 &&
                         PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "stream") == 0;
   if (count + (names != nullptr ? PyTuple_Size(names) : 0) > 1 ||
@@ -237,7 +236,7 @@ PyObject* Upload(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObje
 }
 
 PyObject* Instantiate(PyObject* object, PyObject*) {
-  GraphObject* self = Self(object);
+  GraphObject* self = GraphOf(object);
   const CUresult code = WithoutGil([&] { return self->graph->TryInstantiate(); });
   if (code != CUDA_SUCCESS) return Raise(self, code, "instantiating the graph");
   Py_RETURN_NONE;
@@ -248,7 +247,7 @@ PyObject* SetEnabled(PyObject* object, PyObject* args) {
   Py_ssize_t index = 0;
   int is_enabled = 0;
   if (!PyArg_ParseTuple(args, "np:_set_enabled", &index, &is_enabled)) return nullptr;
-  GraphObject* self = Self(object);
+  GraphObject* self = GraphOf(object);
   const CUresult code = WithoutGil(
       [&] { return self->graph->SetEnabled({static_cast<size_t>(index)}, is_enabled != 0); });
   if (code != CUDA_SUCCESS) return Raise(self, code, "enabling a node");
@@ -258,8 +257,8 @@ PyObject* SetEnabled(PyObject* object, PyObject* args) {
 // _describe(number) -> type, name of a kernel, grid, block, numbers of the nodes before it
 PyObject* Describe(PyObject* object, PyObject* number) {
   const size_t index = PyLong_AsSize_t(number);
-  if (PyErr_Occurred() != nullptr || index >= Self(object)->graph->size()) return nullptr;
-  const culaunch::GraphNode& node = Self(object)->graph->node(index);
+  if (PyErr_Occurred() != nullptr || index >= GraphOf(object)->graph->size()) return nullptr;
+  const culaunch::GraphNode& node = GraphOf(object)->graph->node(index);
   Ref after(PyTuple_New(static_cast<Py_ssize_t>(node.after.size())));
   for (size_t i = 0; after && i < node.after.size(); ++i) {
     PyTuple_SetItem(after.get(), static_cast<Py_ssize_t>(i), PyLong_FromSize_t(node.after[i]));
@@ -270,24 +269,26 @@ PyObject* Describe(PyObject* object, PyObject* number) {
                        config.blockDimY, config.blockDimZ, after.release());
 }
 
-PyObject* GetHandle(PyObject* object, void*) {
+PyObject* GetGraphHandle(PyObject* object, void*) {
   return Guarded<PyObject*>(nullptr, nullptr, [&] {
-    return PyLong_FromVoidPtr(WithoutGil([&] { return Self(object)->graph->handle(); }));
+    return PyLong_FromVoidPtr(WithoutGil([&] { return GraphOf(object)->graph->handle(); }));
   });
 }
 PyObject* GetExecutable(PyObject* object, void*) {
   return Guarded<PyObject*>("LaunchError", nullptr, [&] {
-    return PyLong_FromVoidPtr(WithoutGil([&] { return Self(object)->graph->executable(); }));
+    return PyLong_FromVoidPtr(WithoutGil([&] { return GraphOf(object)->graph->executable(); }));
   });
 }
-PyObject* GetNodes(PyObject* object, void*) { return PyList_AsTuple(Self(object)->nodes); }
+PyObject* GetNodes(PyObject* object, void*) { return PyList_AsTuple(GraphOf(object)->nodes); }
 PyObject* GetSize(PyObject* object, void*) {
-  return PyLong_FromSize_t(Self(object)->graph->size());
+  return PyLong_FromSize_t(GraphOf(object)->graph->size());
 }
 PyObject* GetDevice(PyObject* object, void*) {
-  return PyLong_FromLong(WithoutGil([&] { return Self(object)->graph->ordinal(); }));
+  return PyLong_FromLong(WithoutGil([&] { return GraphOf(object)->graph->ordinal(); }));
 }
-PyObject* GetDriver(PyObject* object, void*) { return Ref::Borrow(Self(object)->driver).release(); }
+PyObject* GetDriver(PyObject* object, void*) {
+  return Ref::Borrow(GraphOf(object)->driver).release();
+}
 
 template <class Function>
 PyCFunction Untyped(Function* function) {
@@ -300,9 +301,9 @@ int AddGraphType(PyObject* module) {
   constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
   g_graph_type =
       TypeBuilder("culaunch._core.Graph", sizeof(GraphObject), Py_TPFLAGS_BASETYPE)
-          .Slot(Py_tp_new, New)
-          .Slot(Py_tp_dealloc, Dealloc)
-          .Collected(Traverse, Clear)
+          .Slot(Py_tp_new, NewGraph)
+          .Slot(Py_tp_dealloc, DeallocGraph)
+          .Collected(TraverseGraph, ClearGraph)
           .Method("_begin", Begin, METH_NOARGS)
           .Method("_end", End, METH_NOARGS)
           .Method("_call", Call)
@@ -312,7 +313,8 @@ int AddGraphType(PyObject* module) {
           .Method("upload", Untyped(Upload), kFast, kUploadDoc)
           .Method("update_all", UpdateAll, METH_O, kUpdateAllDoc)
           .Method("instantiate", Instantiate, METH_NOARGS, kInstantiateDoc)
-          .Property("handle", GetHandle, "The CUgraph, with the arguments that its nodes have now.")
+          .Property("handle", GetGraphHandle,
+                    "The CUgraph, with the arguments that its nodes have now.")
           .Property("executable", GetExecutable, "The CUgraphExec, created when it is needed.")
           .Property("nodes", GetNodes, "The nodes, in the order in which they were added.")
           .Property("device", GetDevice, "The ordinal of the device of the first node.")

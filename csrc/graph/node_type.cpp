@@ -79,7 +79,7 @@ PyObject* Update(PyObject* object, PyObject* const* args, Py_ssize_t count, PyOb
   return result.release();
 }
 
-int Traverse(PyObject* object, visitproc visit, void* arg) {
+int TraverseNode(PyObject* object, visitproc visit, void* arg) {
   NodeObject* self = NodeOf(object);
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(reinterpret_cast<PyObject*>(self->graph));
@@ -90,9 +90,9 @@ int Traverse(PyObject* object, visitproc visit, void* arg) {
 }
 
 // Its graph's list breaks the cycle: until the node goes its members are there.
-int Clear(PyObject*) { return 0; }
+int ClearNode(PyObject*) { return 0; }
 
-void Dealloc(PyObject* object) {
+void DeallocNode(PyObject* object) {
   DeallocCollected(object, [object] {
     NodeObject* self = NodeOf(object);
     Py_XDECREF(self->callable);
@@ -173,8 +173,8 @@ int AddNodeType(PyObject* module) {
   const auto update = reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(Update));
   g_node_type =
       TypeBuilder("culaunch._core.GraphNode", sizeof(NodeObject), Py_TPFLAGS_DISALLOW_INSTANTIATION)
-          .Slot(Py_tp_dealloc, Dealloc)
-          .Collected(Traverse, Clear)
+          .Slot(Py_tp_dealloc, DeallocNode)
+          .Collected(TraverseNode, ClearNode)
           .Doc(kDoc)
           .Method("update", update, METH_FASTCALL | METH_KEYWORDS, kNodeUpdateDoc)
           .Property("graph", GetGraph, "The graph that it is a part of.")

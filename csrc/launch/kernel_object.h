@@ -31,3 +31,5 @@ struct KernelObject {
   CachedLauncher cache[kCached];
   std::atomic<bool> is_configured;  // a launcher was made of it: for `culaunch bundle`
 };
+
+inline KernelObject* KernelOf(PyObject* self) { return reinterpret_cast<KernelObject*>(self); }

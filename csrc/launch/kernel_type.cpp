@@ -20,8 +20,6 @@ namespace {
 // For the caches of all kernels.
 std::mutex g_cache_mutex;
 
-KernelObject* Self(PyObject* self) { return reinterpret_cast<KernelObject*>(self); }
-
 // types: None, or for each parameter (class, DLPack code, bits, whether it points to what may be
 // written).
 bool FillSlots(KernelObject* self, PyObject* types) {
@@ -57,7 +55,7 @@ bool FillSlots(KernelObject* self, PyObject* types) {
 }
 
 // Kernel(module, name, types): arguments beyond these are a subclass's.
-PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* NewKernel(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* module = nullptr;
   const char* name = nullptr;
   PyObject* types = nullptr;
@@ -72,39 +70,39 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* self = PyType_GenericAlloc(type, 0);
   if (self == nullptr) return nullptr;
   Py_INCREF(module);
-  Self(self)->module = module;
-  Self(self)->state = state;
-  if (!FillSlots(Self(self), types)) {
+  KernelOf(self)->module = module;
+  KernelOf(self)->state = state;
+  if (!FillSlots(KernelOf(self), types)) {
     Py_DECREF(self);
     return nullptr;
   }
   return self;
 }
 
-int Traverse(PyObject* self, visitproc visit, void* arg) {
+int TraverseKernel(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(Self(self)->module);
-  for (CachedLauncher& cached : Self(self)->cache) {
+  Py_VISIT(KernelOf(self)->module);
+  for (CachedLauncher& cached : KernelOf(self)->cache) {
     Py_VISIT(cached.key);
     Py_VISIT(cached.launcher);
   }
   return 0;
 }
 
-int Clear(PyObject* self) {
-  Self(self)->cached = 0;
-  for (CachedLauncher& cached : Self(self)->cache) {
+int ClearKernel(PyObject* self) {
+  KernelOf(self)->cached = 0;
+  for (CachedLauncher& cached : KernelOf(self)->cache) {
     Py_CLEAR(cached.key);
     Py_CLEAR(cached.launcher);
   }
   return 0;
 }
 
-void Dealloc(PyObject* self) {
+void DeallocKernel(PyObject* self) {
   DeallocCollected(self, [self] {
-    Clear(self);
-    Py_CLEAR(Self(self)->module);
-    delete[] Self(self)->slots;
+    ClearKernel(self);
+    Py_CLEAR(KernelOf(self)->module);
+    delete[] KernelOf(self)->slots;
   });
 }
 
@@ -171,14 +169,14 @@ PyObject* Subscript(PyObject* self, PyObject* key) {
     Ref recorded;
     if (RecordCall(self, "getitem", &key, 1, nullptr, &recorded)) return recorded.release();
   }
-  PyObject* launcher = FindLauncher(Self(self), key, nullptr);
+  PyObject* launcher = FindLauncher(KernelOf(self), key, nullptr);
   if (launcher != nullptr) return launcher;
   uint32_t numbers[7];
-  if (!ReadSimpleKey(key, numbers)) return LauncherFromKey(Self(self), key);
-  launcher = FindLauncher(Self(self), key, numbers);
+  if (!ReadSimpleKey(key, numbers)) return LauncherFromKey(KernelOf(self), key);
+  launcher = FindLauncher(KernelOf(self), key, numbers);
   if (launcher != nullptr) return launcher;
-  launcher = LauncherFromKey(Self(self), key);
-  if (launcher != nullptr) KeepLauncher(Self(self), key, numbers, launcher);
+  launcher = LauncherFromKey(KernelOf(self), key);
+  if (launcher != nullptr) KeepLauncher(KernelOf(self), key, numbers, launcher);
   return launcher;
 }
 
@@ -191,24 +189,24 @@ PyObject* Configure(PyObject* self, PyObject* args, PyObject* keywords) {
       return recorded.release();
     }
   }
-  return LauncherFromKeywords(Self(self), args, keywords);
+  return LauncherFromKeywords(KernelOf(self), args, keywords);
 }
 
 PyObject* GetModule(PyObject* self, void*) {
-  Py_INCREF(Self(self)->module);
-  return Self(self)->module;
+  Py_INCREF(KernelOf(self)->module);
+  return KernelOf(self)->module;
 }
 
 PyObject* GetName(PyObject* self, void*) {
-  return PyUnicode_FromString(Self(self)->state->name().c_str());
+  return PyUnicode_FromString(KernelOf(self)->state->name().c_str());
 }
 
 PyObject* IsConfigured(PyObject* self, void*) {
-  return PyBool_FromLong(Self(self)->is_configured.load(std::memory_order_relaxed));
+  return PyBool_FromLong(KernelOf(self)->is_configured.load(std::memory_order_relaxed));
 }
 
-PyObject* GetHandle(PyObject* self, void*) {
-  return PyLong_FromVoidPtr(Self(self)->state->handle());
+PyObject* GetKernelHandle(PyObject* self, void*) {
+  return PyLong_FromVoidPtr(KernelOf(self)->state->handle());
 }
 
 }  // namespace
@@ -216,10 +214,10 @@ PyObject* GetHandle(PyObject* self, void*) {
 int AddKernelType(PyObject* module) {
   g_kernel_type =
       TypeBuilder("culaunch._core.Kernel", sizeof(KernelObject), Py_TPFLAGS_BASETYPE)
-          .Slot(Py_tp_new, New)
-          .Slot(Py_tp_dealloc, Dealloc)
+          .Slot(Py_tp_new, NewKernel)
+          .Slot(Py_tp_dealloc, DeallocKernel)
           .Slot(Py_mp_subscript, Subscript)
-          .Collected(Traverse, Clear)
+          .Collected(TraverseKernel, ClearKernel)
           .Method("configure", Configure)
           .Method("_attribute", KernelAttribute)
           .Method("_make_ready", KernelMakeReady)
@@ -228,7 +226,7 @@ int AddKernelType(PyObject* module) {
           .Property("_is_configured", IsConfigured)
           .Property("_module", GetModule)
           .Property("name", GetName, "The name in the image: mangled, unless it is extern \"C\".")
-          .Property("handle", GetHandle, "The CUkernel; 0 once the module is unloaded.")
+          .Property("handle", GetKernelHandle, "The CUkernel; 0 once the module is unloaded.")
           .AddTo(module);
   return g_kernel_type != nullptr ? 0 : -1;
 }

@@ -30,7 +30,7 @@ struct LauncherObject {
   culaunch::DriverLaunchConfig driver_config;
 };
 
-LauncherObject* Self(PyObject* self) { return reinterpret_cast<LauncherObject*>(self); }
+LauncherObject* LauncherOf(PyObject* self) { return reinterpret_cast<LauncherObject*>(self); }
 
 // Raise what is wrong with the arguments, in Python: messages are made there.
 CULAUNCH_RARE PyObject* RaiseMismatch(LauncherObject* self, Mismatch mismatch,
@@ -69,7 +69,7 @@ using ParameterPointers = SmallBuffer<void*, 64>;
 
 PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
                        PyObject* keyword_names) {
-  LauncherObject* self = Self(callable);
+  LauncherObject* self = LauncherOf(callable);
   if (CULAUNCH_UNLIKELY(IsRecording())) {
     Ref recorded;
     if (RecordCall(callable, "call", args, ArgumentCount(nargsf), keyword_names, &recorded)) {
@@ -128,7 +128,7 @@ PyObject* Make(KernelObject* kernel, const culaunch::LaunchConfig& config, PyObj
   if (!is_valid) return nullptr;
   PyObject* object = PyType_GenericAlloc(g_launcher_type, 0);
   if (object == nullptr) return nullptr;
-  LauncherObject* self = Self(object);
+  LauncherObject* self = LauncherOf(object);
   Py_INCREF(reinterpret_cast<PyObject*>(kernel));
   Py_XINCREF(stream);
   self->vectorcall = CallLauncher;
@@ -141,21 +141,21 @@ PyObject* Make(KernelObject* kernel, const culaunch::LaunchConfig& config, PyObj
   return object;
 }
 
-int Traverse(PyObject* self, visitproc visit, void* arg) {
+int TraverseLauncher(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(reinterpret_cast<PyObject*>(Self(self)->kernel));
-  Py_VISIT(Self(self)->stream_owner);
+  Py_VISIT(reinterpret_cast<PyObject*>(LauncherOf(self)->kernel));
+  Py_VISIT(LauncherOf(self)->stream_owner);
   return 0;
 }
 
 // The kernel stays until the launcher itself goes: a call may come until then. The kernel's own
 // clear breaks the cycle with its cache.
-int Clear(PyObject*) { return 0; }
+int ClearLauncher(PyObject*) { return 0; }
 
-void Dealloc(PyObject* self) {
+void DeallocLauncher(PyObject* self) {
   DeallocCollected(self, [self] {
-    Py_XDECREF(reinterpret_cast<PyObject*>(Self(self)->kernel));
-    Py_XDECREF(Self(self)->stream_owner);
+    Py_XDECREF(reinterpret_cast<PyObject*>(LauncherOf(self)->kernel));
+    Py_XDECREF(LauncherOf(self)->stream_owner);
   });
 }
 
@@ -171,25 +171,25 @@ PyObject* OptionalInt(bool is_given, int number) {
 }
 
 PyObject* GetKernel(PyObject* self, void*) {
-  return Ref::Borrow(reinterpret_cast<PyObject*>(Self(self)->kernel)).release();
+  return Ref::Borrow(reinterpret_cast<PyObject*>(LauncherOf(self)->kernel)).release();
 }
-PyObject* GetGrid(PyObject* self, void*) { return DimsTuple(Self(self)->config.grid); }
-PyObject* GetBlock(PyObject* self, void*) { return DimsTuple(Self(self)->config.block); }
+PyObject* GetGrid(PyObject* self, void*) { return DimsTuple(LauncherOf(self)->config.grid); }
+PyObject* GetBlock(PyObject* self, void*) { return DimsTuple(LauncherOf(self)->config.block); }
 PyObject* GetSharedMemory(PyObject* self, void*) {
-  return PyLong_FromUnsignedLong(Self(self)->config.shared_memory);
+  return PyLong_FromUnsignedLong(LauncherOf(self)->config.shared_memory);
 }
 PyObject* GetStream(PyObject* self, void*) {
-  PyObject* stream = Self(self)->stream_owner;
+  PyObject* stream = LauncherOf(self)->stream_owner;
   return Ref::Borrow(stream != nullptr ? stream : Py_None).release();
 }
 PyObject* GetStreamDevice(PyObject* self, void*) {
-  return PyLong_FromLong(Self(self)->stream_ordinal);
+  return PyLong_FromLong(LauncherOf(self)->stream_ordinal);
 }
 
 PyObject* Repr(PyObject* self) {
-  const culaunch::LaunchConfig& config = Self(self)->config;
+  const culaunch::LaunchConfig& config = LauncherOf(self)->config;
   std::string text = "<culaunch.Launcher of " +
-                     culaunch::Demangle(Self(self)->kernel->state->name()) + ", grid " +
+                     culaunch::Demangle(LauncherOf(self)->kernel->state->name()) + ", grid " +
                      config.grid.ToString() + ", block " + config.block.ToString() + ", " +
                      std::to_string(config.shared_memory) + " bytes of shared memory";
 #define CULAUNCH_DIMS(name, flag, attribute, value, text_of_it) \
@@ -305,7 +305,7 @@ int AddLauncherType(PyObject* module) {
   g_launcher_type =
       TypeBuilder("culaunch._core.Launcher", sizeof(LauncherObject),
                   Py_TPFLAGS_DISALLOW_INSTANTIATION)
-          .Slot(Py_tp_dealloc, Dealloc)
+          .Slot(Py_tp_dealloc, DeallocLauncher)
           .Slot(Py_tp_repr, Repr)
           .Doc(
               "A kernel with a fixed launch configuration.\n\n"
@@ -318,7 +318,7 @@ int AddLauncherType(PyObject* module) {
               ">>> launcher(y, x, x, 256)\n"
               ">>> launcher.grid, launcher.block\n"
               "((1, 1, 1), (256, 1, 1))")
-          .Collected(Traverse, Clear)
+          .Collected(TraverseLauncher, ClearLauncher)
           .Callable(offsetof(LauncherObject, vectorcall))
           // What help() says of a call. Calls themselves go to the vectorcall: the type has no
           // subclasses, to which Python would give another.
@@ -342,13 +342,13 @@ int AddLauncherType(PyObject* module) {
           .Property("shared_memory", GetSharedMemory, "Dynamic shared memory of a block in bytes.")
           .Property("stream", GetStream, "The stream as it was given, or None.")
           .Property("_stream_device", GetStreamDevice)
-#define CULAUNCH_GETTER(name, text, expression)                    \
-  .Property(                                                       \
-      #name,                                                       \
-      [](PyObject* self, void*) -> PyObject* {                     \
-        const culaunch::LaunchConfig& config = Self(self)->config; \
-        return expression;                                         \
-      },                                                           \
+#define CULAUNCH_GETTER(name, text, expression)                          \
+  .Property(                                                             \
+      #name,                                                             \
+      [](PyObject* self, void*) -> PyObject* {                           \
+        const culaunch::LaunchConfig& config = LauncherOf(self)->config; \
+        return expression;                                               \
+      },                                                                 \
       text)
 #define CULAUNCH_DIMS(name, flag, attribute, value, text) \
   CULAUNCH_GETTER(name, text " None: not given.", OptionalDims(config.name))

@@ -12,10 +12,10 @@ PyTypeObject* g_module_type = nullptr;
 
 namespace {
 
-ModuleObject* Self(PyObject* self) { return reinterpret_cast<ModuleObject*>(self); }
+ModuleObject* ModuleOf(PyObject* self) { return reinterpret_cast<ModuleObject*>(self); }
 
 // Module(driver, bytes)
-PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* NewModule(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* driver = nullptr;
   Py_buffer image;
   if (!PyArg_ParseTuple(args, "Oy*:Module", &driver, &image)) return nullptr;
@@ -31,15 +31,15 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* self = PyType_GenericAlloc(type, 0);
   if (self == nullptr) return nullptr;
   Py_INCREF(driver);
-  Self(self)->driver = driver;
-  Self(self)->module = module;
+  ModuleOf(self)->driver = driver;
+  ModuleOf(self)->module = module;
   return self;
 }
 
-void Dealloc(PyObject* self) {
+void DeallocModule(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
-  Py_XDECREF(Self(self)->driver);
-  delete Self(self)->module;  // released: the driver keeps the library
+  Py_XDECREF(ModuleOf(self)->driver);
+  delete ModuleOf(self)->module;  // released: the driver keeps the library
   // A subclass made in Python is collected, and freed in another way.
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
@@ -47,7 +47,7 @@ void Dealloc(PyObject* self) {
 
 PyObject* KernelNames(PyObject* self, PyObject*) {
   return Guarded<PyObject*>("ImageError", nullptr, [&]() -> PyObject* {
-    const auto names = WithoutGil([&] { return Self(self)->module->KernelNames(); });
+    const auto names = WithoutGil([&] { return ModuleOf(self)->module->KernelNames(); });
     Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(names.size())));
     for (size_t i = 0; tuple && i < names.size(); ++i) {
       PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i),
@@ -62,7 +62,7 @@ PyObject* Layout(PyObject* self, PyObject* args) {
   const char* name = nullptr;
   if (!PyArg_ParseTuple(args, "s:layout", &name)) return nullptr;
   return Guarded<PyObject*>("KernelNotFoundError", nullptr, [&]() -> PyObject* {
-    culaunch::Module& module = *Self(self)->module;
+    culaunch::Module& module = *ModuleOf(self)->module;
     const auto kernel = WithoutGil([&]() -> std::optional<culaunch::Kernel> {
       if (!module.HasKernel(name)) return std::nullopt;
       return module.GetKernel(name);
@@ -85,7 +85,7 @@ PyObject* GetGlobal(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "si:get_global", &name, &ordinal)) return nullptr;
   return Guarded<PyObject*>("KernelNotFoundError", nullptr, [&] {
     const culaunch::GlobalVariable variable =
-        WithoutGil([&] { return Self(self)->module->GetGlobal(name, ordinal); });
+        WithoutGil([&] { return ModuleOf(self)->module->GetGlobal(name, ordinal); });
     return Py_BuildValue("Kn", static_cast<unsigned long long>(variable.address),
                          static_cast<Py_ssize_t>(variable.size));
   });
@@ -94,37 +94,37 @@ PyObject* GetGlobal(PyObject* self, PyObject* args) {
 PyObject* Unload(PyObject* self, PyObject*) {
   {
     const ReleaseGil released;
-    Self(self)->module->Unload();
+    ModuleOf(self)->module->Unload();
   }
   Py_RETURN_NONE;
 }
 
-PyObject* GetDriver(PyObject* self, void*) {
-  Py_INCREF(Self(self)->driver);
-  return Self(self)->driver;
+PyObject* GetModuleDriver(PyObject* self, void*) {
+  Py_INCREF(ModuleOf(self)->driver);
+  return ModuleOf(self)->driver;
 }
 
 PyObject* GetLoaded(PyObject* self, void*) {
-  return PyBool_FromLong(Self(self)->module->IsLoaded());
+  return PyBool_FromLong(ModuleOf(self)->module->IsLoaded());
 }
 
-PyObject* GetHandle(PyObject* self, void*) {
-  return PyLong_FromVoidPtr(Self(self)->module->handle());
+PyObject* GetModuleHandle(PyObject* self, void*) {
+  return PyLong_FromVoidPtr(ModuleOf(self)->module->handle());
 }
 
 }  // namespace
 
 int AddModuleType(PyObject* module) {
   g_module_type = TypeBuilder("culaunch._core.Module", sizeof(ModuleObject))
-                      .Slot(Py_tp_new, New)
-                      .Slot(Py_tp_dealloc, Dealloc)
+                      .Slot(Py_tp_new, NewModule)
+                      .Slot(Py_tp_dealloc, DeallocModule)
                       .Method("kernel_names", KernelNames, METH_NOARGS)
                       .Method("layout", Layout)
                       .Method("get_global", GetGlobal)
                       .Method("unload", Unload, METH_NOARGS)
-                      .Property("driver", GetDriver)
+                      .Property("driver", GetModuleDriver)
                       .Property("is_loaded", GetLoaded)
-                      .Property("handle", GetHandle)
+                      .Property("handle", GetModuleHandle)
                       .AddTo(module);
   return g_module_type != nullptr ? 0 : -1;
 }

@@ -17,8 +17,6 @@ void RequireLoaded(const culaunch::KernelState& state) {
                         " was unloaded: load it again");
 }
 
-KernelObject* Self(PyObject* self) { return reinterpret_cast<KernelObject*>(self); }
-
 }  // namespace
 
 PyObject* KernelAttribute(PyObject* self, PyObject* args) {
@@ -26,7 +24,7 @@ PyObject* KernelAttribute(PyObject* self, PyObject* args) {
   int ordinal = 0;
   if (!PyArg_ParseTuple(args, "ii:_attribute", &attribute, &ordinal)) return nullptr;
   return Guarded<PyObject*>(nullptr, nullptr, [&] {
-    culaunch::KernelState& state = *Self(self)->state;
+    culaunch::KernelState& state = *KernelOf(self)->state;
     culaunch::Driver& driver = state.driver();
     int value = 0;
     RequireLoaded(state);
@@ -44,7 +42,7 @@ PyObject* KernelMakeReady(PyObject* self, PyObject* args) {
   int ordinal = 0;
   if (!PyArg_ParseTuple(args, "i:_make_ready", &ordinal)) return nullptr;
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
-    culaunch::KernelState& state = *Self(self)->state;
+    culaunch::KernelState& state = *KernelOf(self)->state;
     RequireLoaded(state);
     state.driver().Device(ordinal);
     const CUresult code = WithoutGil([&] { return state.MakeReady(CUlaunchConfig{}, ordinal); });
@@ -57,7 +55,7 @@ PyObject* KernelMaxDynamicSharedMemory(PyObject* self, PyObject* args) {
   int ordinal = 0;
   if (!PyArg_ParseTuple(args, "i:_max_dynamic_shared_memory", &ordinal)) return nullptr;
   return Guarded<PyObject*>(nullptr, nullptr, [&] {
-    culaunch::KernelState& state = *Self(self)->state;
+    culaunch::KernelState& state = *KernelOf(self)->state;
     int bytes = 0;
     RequireLoaded(state);
     state.driver().Device(ordinal);
@@ -79,7 +77,7 @@ PyObject* KernelOccupancy(PyObject* self, PyObject* args) {
   }
   config.grid = config.HasCluster() ? config.cluster : culaunch::Dim3(1);
   return Guarded<PyObject*>(nullptr, nullptr, [&] {
-    culaunch::KernelState& state = *Self(self)->state;
+    culaunch::KernelState& state = *KernelOf(self)->state;
     culaunch::Driver& driver = state.driver();
     const std::string what = "reading the occupancy of " + state.name();
     if (config.block.Volume() > INT32_MAX) {

@@ -17,13 +17,10 @@ namespace triton {
 
 namespace {
 
-DispatcherObject* Self(PyObject* self) { return reinterpret_cast<DispatcherObject*>(self); }
-State& StateOf(PyObject* self) { return *Self(self)->state; }
-
 // TritonDispatcher(((name, default, flags, annotation), ...), ((parameter, kind[, index]), ...) or
 // None): the second is what a choice of the decorators above the kernel depends on. Arguments
 // beyond these are a subclass's.
-PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* NewDispatcher(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* parameters = nullptr;
   PyObject* key = nullptr;
   if (!PyArg_ParseTuple(args, "O!O:TritonDispatcher", &PyTuple_Type, &parameters, &key)) {
@@ -69,19 +66,19 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* self = PyType_GenericAlloc(type, 0);
   if (self == nullptr) return nullptr;
   state->self = self;
-  Self(self)->state = state.release();
+  DispatcherOf(self)->state = state.release();
   return self;
 }
 
-int Traverse(PyObject* self, visitproc visit, void* arg) {
+int TraverseDispatcher(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  if (Self(self)->state == nullptr) return 0;
+  if (DispatcherOf(self)->state == nullptr) return 0;
   State& state = StateOf(self);
   for (size_t i = 0; i < state.count; ++i) {
     Py_VISIT(state.parameters[i].default_value.get());
     Py_VISIT(state.parameters[i].last_constant.get());
   }
-  for (const GridLauncher& one : Self(self)->cached) {
+  for (const GridLauncher& one : DispatcherOf(self)->cached) {
     Py_VISIT(one.grid);
     Py_VISIT(one.launcher);
   }
@@ -114,27 +111,29 @@ void ClearLaunchers(DispatcherObject* self) {
   }
 }
 
-int Clear(PyObject* self) {
-  if (Self(self)->state == nullptr) return 0;
-  ClearLaunchers(Self(self));
+int ClearDispatcher(PyObject* self) {
+  if (DispatcherOf(self)->state == nullptr) return 0;
+  ClearLaunchers(DispatcherOf(self));
   ClearVariants(StateOf(self));
   StateOf(self).guards.Clear();
   return 0;
 }
 
-void Dealloc(PyObject* self) {
+void DeallocDispatcher(PyObject* self) {
   DeallocCollected(self, [self] {
     ++g_served_changes;
-    if (Self(self)->state != nullptr) {
-      Clear(self);
+    if (DispatcherOf(self)->state != nullptr) {
+      ClearDispatcher(self);
       for (Form* form : StateOf(self).retired) delete form;
-      delete Self(self)->state;
+      delete DispatcherOf(self)->state;
     }
-    if (Self(self)->count.obj != nullptr) PyBuffer_Release(&Self(self)->count);
+    if (DispatcherOf(self)->count.obj != nullptr) PyBuffer_Release(&DispatcherOf(self)->count);
   });
 }
 
-PyObject* Subscript(PyObject* object, PyObject* grid) { return LauncherFor(Self(object), grid); }
+PyObject* Subscript(PyObject* object, PyObject* grid) {
+  return LauncherFor(DispatcherOf(object), grid);
+}
 
 }  // namespace
 
@@ -180,10 +179,10 @@ PyObject* LauncherFor(DispatcherObject* self, PyObject* grid) {
 int AddDispatcherType(PyObject* module) {
   TypeBuilder builder("culaunch._core.TritonDispatcher", sizeof(DispatcherObject),
                       Py_TPFLAGS_BASETYPE);
-  builder.Slot(Py_tp_new, New)
-      .Slot(Py_tp_dealloc, Dealloc)
+  builder.Slot(Py_tp_new, NewDispatcher)
+      .Slot(Py_tp_dealloc, DeallocDispatcher)
       .Slot(Py_mp_subscript, Subscript)
-      .Collected(Traverse, Clear);
+      .Collected(TraverseDispatcher, ClearDispatcher);
   AddDispatcherMethods(&builder);
   g_dispatcher_type = builder.AddTo(module);
   return g_dispatcher_type != nullptr ? 0 : -1;

@@ -15,9 +15,6 @@ namespace triton {
 
 namespace {
 
-DispatcherObject* Self(PyObject* self) { return reinterpret_cast<DispatcherObject*>(self); }
-State& StateOf(PyObject* self) { return *Self(self)->state; }
-
 // _set_driver(driver, type or None): the driver from now on, and the framework (by its array type)
 // whose stream a call without arrays uses.
 PyObject* SetDriver(PyObject* self, PyObject* args) {
@@ -83,8 +80,8 @@ PyObject* CallInMode(PyObject* self, PyObject* args, CallMode mode) {
   uint32_t dims[3];
   const bool is_fixed = PyCallable_Check(grid) == 0;
   if (is_fixed && !ReadGrid(grid, dims)) return nullptr;
-  return CallDispatcher(Self(self), grid, is_fixed ? dims : nullptr, flat.values.data(), flat.count,
-                        flat.names.get(), mode);
+  return CallDispatcher(DispatcherOf(self), grid, is_fixed ? dims : nullptr, flat.values.data(),
+                        flat.count, flat.names.get(), mode);
 }
 
 // _call(grid, args, keywords), _call_plain, _resolve -> (variant, device, stream, arguments, grid)
@@ -108,7 +105,7 @@ PyObject* Specialize(PyObject* self, PyObject* args) {
   }
   FlatArguments flat;
   if (!flat.Take(positional, keywords)) return nullptr;
-  return DescribeArguments(Self(self), flat.values.data(), flat.count, flat.names.get());
+  return DescribeArguments(DispatcherOf(self), flat.values.data(), flat.count, flat.names.get());
 }
 
 // _serve(kernel or None, buffer, is_compiled): calls of the kernel come here directly from now on.
@@ -128,11 +125,11 @@ PyObject* Serve(PyObject* self, PyObject* args) {
     return nullptr;
   }
   State& state = StateOf(self);
-  Py_buffer before = std::exchange(Self(self)->count, view);
+  Py_buffer before = std::exchange(DispatcherOf(self)->count, view);
   state.launches = static_cast<uint64_t*>(view.buf);
   state.falls_back = true;
   state.is_compiled = is_compiled != 0;
-  Self(self)->served = kernel != Py_None ? kernel : nullptr;
+  DispatcherOf(self)->served = kernel != Py_None ? kernel : nullptr;
   ++g_served_changes;
   if (before.obj != nullptr) PyBuffer_Release(&before);
   Py_RETURN_NONE;

@@ -21,6 +21,11 @@ struct DispatcherObject {
   Py_buffer count;   // of its launches, one uint64; obj is null where nobody counts
 };
 
+inline DispatcherObject* DispatcherOf(PyObject* self) {
+  return reinterpret_cast<DispatcherObject*>(self);
+}
+inline State& StateOf(PyObject* self) { return *DispatcherOf(self)->state; }
+
 // Counts how often a dispatcher began or ceased to serve a kernel.
 extern uint64_t g_served_changes;
 

@@ -24,7 +24,7 @@ struct LauncherObject {
   uint32_t dims[3];
 };
 
-LauncherObject* Self(PyObject* self) { return reinterpret_cast<LauncherObject*>(self); }
+LauncherObject* LauncherOf(PyObject* self) { return reinterpret_cast<LauncherObject*>(self); }
 State& StateOf(LauncherObject* self) {
   return *reinterpret_cast<DispatcherObject*>(self->dispatcher)->state;
 }
@@ -37,7 +37,7 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
       return recorded.release();
     }
   }
-  LauncherObject* self = Self(callable);
+  LauncherObject* self = LauncherOf(callable);
   // Before the call, which may free the launcher.
   if (CULAUNCH_UNLIKELY(StateOf(self).style.has_dicts())) self->vectorcall = nullptr;
   return CallDispatcher(reinterpret_cast<DispatcherObject*>(self->dispatcher), self->grid,
@@ -48,7 +48,7 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
 // CPython calls this if there is no vectorcall: CALL_FUNCTION_EX with the dict that it has made,
 // and any other call with a dict that it makes for this.
 PyObject* CallWithDict(PyObject* callable, PyObject* args, PyObject* keywords) {
-  LauncherObject* self = Self(callable);
+  LauncherObject* self = LauncherOf(callable);
   State& state = StateOf(self);
   state.style.NoteDict();
   if (!state.style.has_dicts()) self->vectorcall = CallLauncher;
@@ -66,20 +66,20 @@ PyObject* CallWithDict(PyObject* callable, PyObject* args, PyObject* keywords) {
   return CallLauncher(callable, flat.values.data(), flat.count, flat.names.get());
 }
 
-int Traverse(PyObject* self, visitproc visit, void* arg) {
+int TraverseLauncher(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(Self(self)->dispatcher);
-  Py_VISIT(Self(self)->grid);
+  Py_VISIT(LauncherOf(self)->dispatcher);
+  Py_VISIT(LauncherOf(self)->grid);
   return 0;
 }
 
 // The dispatcher's own clear breaks the cycle with its cache.
-int Clear(PyObject*) { return 0; }
+int ClearLauncher(PyObject*) { return 0; }
 
-void Dealloc(PyObject* self) {
+void DeallocLauncher(PyObject* self) {
   DeallocCollected(self, [self] {
-    Py_XDECREF(Self(self)->dispatcher);
-    Py_XDECREF(Self(self)->grid);
+    Py_XDECREF(LauncherOf(self)->dispatcher);
+    Py_XDECREF(LauncherOf(self)->grid);
   });
 }
 
@@ -92,7 +92,7 @@ PyObject* MakeLauncher(PyObject* dispatcher, PyObject* grid) {
   if (is_fixed && !ReadTritonsGrid(grid, state.falls_back, dims)) return nullptr;
   PyObject* object = PyType_GenericAlloc(g_launcher_type, 0);
   if (object == nullptr) return nullptr;
-  LauncherObject* self = Self(object);
+  LauncherObject* self = LauncherOf(object);
   self->dispatcher = Ref::Borrow(dispatcher).release();
   self->vectorcall = StateOf(self).style.has_dicts() ? nullptr : CallLauncher;
   self->grid = Ref::Borrow(grid).release();
@@ -104,8 +104,8 @@ PyObject* MakeLauncher(PyObject* dispatcher, PyObject* grid) {
 int AddLauncherType(PyObject* module) {
   g_launcher_type = TypeBuilder("culaunch._core.TritonLauncher", sizeof(LauncherObject),
                                 Py_TPFLAGS_DISALLOW_INSTANTIATION)
-                        .Slot(Py_tp_dealloc, Dealloc)
-                        .Collected(Traverse, Clear)
+                        .Slot(Py_tp_dealloc, DeallocLauncher)
+                        .Collected(TraverseLauncher, ClearLauncher)
                         .Callable(offsetof(LauncherObject, vectorcall), CallWithDict)
                         .Member("grid", offsetof(LauncherObject, grid))
                         .Member("_dispatcher", offsetof(LauncherObject, dispatcher))

@@ -29,7 +29,7 @@ struct SubscriptObject {
   PyObject* kinds;      // owned: the types of what may have a dispatcher
 };
 
-SubscriptObject* Self(PyObject* self) { return reinterpret_cast<SubscriptObject*>(self); }
+SubscriptObject* SubscriptOf(PyObject* self) { return reinterpret_cast<SubscriptObject*>(self); }
 
 // Whether it is one of Triton's own that may have a dispatcher.
 bool IsKernel(SubscriptObject* self, PyObject* kernel) {
@@ -83,7 +83,7 @@ PyObject* QuickLauncher(SubscriptObject* self, PyObject* kernel, PyObject* grid)
 
 PyObject* CallSubscript(PyObject* callable, PyObject* const* args, size_t nargsf,
                         PyObject* keyword_names) {
-  SubscriptObject* self = Self(callable);
+  SubscriptObject* self = SubscriptOf(callable);
   if (ArgumentCount(nargsf) == 2 && keyword_names == nullptr) {
     PyObject* launcher = QuickLauncher(self, args[0], args[1]);
     if (launcher != nullptr) return launcher;
@@ -94,7 +94,7 @@ PyObject* CallSubscript(PyObject* callable, PyObject* const* args, size_t nargsf
   return PyObject_Vectorcall(self->find, args, nargsf, keyword_names);
 }
 
-PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* NewSubscript(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* attribute = nullptr;
   PyObject* original = nullptr;
   PyObject* find = nullptr;
@@ -106,7 +106,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   }
   PyObject* object = PyType_GenericAlloc(type, 0);
   if (object == nullptr) return nullptr;
-  SubscriptObject* self = Self(object);
+  SubscriptObject* self = SubscriptOf(object);
   self->vectorcall = CallSubscript;
   Py_INCREF(attribute);
   PyUnicode_InternInPlace(&attribute);
@@ -120,7 +120,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
 
 PyObject* Bind(PyObject* self, PyObject* object, PyObject*) {
   if (object == nullptr || object == Py_None) return Ref::Borrow(self).release();
-  return PyObject_CallFunctionObjArgs(Self(self)->bound, self, object, nullptr);
+  return PyObject_CallFunctionObjArgs(SubscriptOf(self)->bound, self, object, nullptr);
 }
 
 // The metadata of this method comes from the method that it replaces.
@@ -132,30 +132,30 @@ PyObject* GetAttribute(PyObject* self, PyObject* name) {
     if (found != nullptr || PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return found;
     PyErr_Clear();
   }
-  return PyObject_GetAttr(Self(self)->original, name);
+  return PyObject_GetAttr(SubscriptOf(self)->original, name);
 }
 
-int Traverse(PyObject* self, visitproc visit, void* arg) {
+int TraverseSubscript(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(Self(self)->original);
-  Py_VISIT(Self(self)->find);
-  Py_VISIT(Self(self)->bound);
-  Py_VISIT(Self(self)->kinds);
+  Py_VISIT(SubscriptOf(self)->original);
+  Py_VISIT(SubscriptOf(self)->find);
+  Py_VISIT(SubscriptOf(self)->bound);
+  Py_VISIT(SubscriptOf(self)->kinds);
   return 0;
 }
 
-int Clear(PyObject* self) {
-  Py_CLEAR(Self(self)->original);
-  Py_CLEAR(Self(self)->find);
-  Py_CLEAR(Self(self)->bound);
-  Py_CLEAR(Self(self)->kinds);
+int ClearSubscript(PyObject* self) {
+  Py_CLEAR(SubscriptOf(self)->original);
+  Py_CLEAR(SubscriptOf(self)->find);
+  Py_CLEAR(SubscriptOf(self)->bound);
+  Py_CLEAR(SubscriptOf(self)->kinds);
   return 0;
 }
 
-void Dealloc(PyObject* self) {
+void DeallocSubscript(PyObject* self) {
   DeallocCollected(self, [self] {
-    Clear(self);
-    Py_XDECREF(Self(self)->attribute);
+    ClearSubscript(self);
+    Py_XDECREF(SubscriptOf(self)->attribute);
   });
 }
 
@@ -166,11 +166,11 @@ int AddSubscriptType(PyObject* module) {
   const PyTypeObject* const type =
       TypeBuilder("culaunch._core.TritonSubscript", sizeof(SubscriptObject),
                   Py_TPFLAGS_METHOD_DESCRIPTOR)
-          .Slot(Py_tp_new, New)
-          .Slot(Py_tp_dealloc, Dealloc)
+          .Slot(Py_tp_new, NewSubscript)
+          .Slot(Py_tp_dealloc, DeallocSubscript)
           .Slot(Py_tp_descr_get, Bind)
           .Slot(Py_tp_getattro, GetAttribute)
-          .Collected(Traverse, Clear)
+          .Collected(TraverseSubscript, ClearSubscript)
           .Callable(offsetof(SubscriptObject, vectorcall))
           .Member("__wrapped__", offsetof(SubscriptObject, original))
           .AddTo(module);

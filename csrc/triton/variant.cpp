@@ -41,7 +41,7 @@ CUresult EncodeTensorMap(culaunch::Driver& driver, const DescriptorLayout& layou
 
 namespace {
 
-VariantObject* Self(PyObject* self) { return reinterpret_cast<VariantObject*>(self); }
+VariantObject* VariantOf(PyObject* self) { return reinterpret_cast<VariantObject*>(self); }
 
 // sources: ((leaf, part, index), ...), as many as the kernel has parameters.
 bool ReadSources(PyObject* sources, VariantState* state) {
@@ -98,7 +98,7 @@ void SetConfig(const culaunch::LaunchConfig& launch_config, VariantState* state)
 
 // TritonVariant(kernel, sources, layouts, threads, ctas, shared, cooperative, programmatic,
 //               global scratch, its alignment, profile scratch, its alignment, constants, result)
-PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+PyObject* NewVariant(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* kernel = nullptr;
   PyObject* sources = nullptr;
   PyObject* layouts = nullptr;
@@ -146,55 +146,57 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* self = PyType_GenericAlloc(type, 0);
   if (self == nullptr) return nullptr;
   // Functions record the launch themselves: from the sources to the constants.
-  Self(self)->description = PyTuple_GetSlice(args, 1, 13);
-  if (Self(self)->description == nullptr) {
+  VariantOf(self)->description = PyTuple_GetSlice(args, 1, 13);
+  if (VariantOf(self)->description == nullptr) {
     Py_DECREF(self);
     return nullptr;
   }
   Py_INCREF(kernel);
   Py_INCREF(constants);
   Py_INCREF(result);
-  Self(self)->kernel = kernel_object;
-  Self(self)->constants = constants;
-  Self(self)->result = result;
-  Self(self)->state = state.release();
+  VariantOf(self)->kernel = kernel_object;
+  VariantOf(self)->constants = constants;
+  VariantOf(self)->result = result;
+  VariantOf(self)->state = state.release();
   return self;
 }
 
-int Traverse(PyObject* self, visitproc visit, void* arg) {
+int TraverseVariant(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(reinterpret_cast<PyObject*>(Self(self)->kernel));
-  Py_VISIT(Self(self)->constants);
-  Py_VISIT(Self(self)->result);
-  Py_VISIT(Self(self)->description);
+  Py_VISIT(reinterpret_cast<PyObject*>(VariantOf(self)->kernel));
+  Py_VISIT(VariantOf(self)->constants);
+  Py_VISIT(VariantOf(self)->result);
+  Py_VISIT(VariantOf(self)->description);
   return 0;
 }
 
-void Dealloc(PyObject* self) {
+void DeallocVariant(PyObject* self) {
   DeallocCollected(self, [self] {
-    Py_XDECREF(reinterpret_cast<PyObject*>(Self(self)->kernel));
-    Py_XDECREF(Self(self)->constants);
-    Py_XDECREF(Self(self)->result);
-    Py_XDECREF(Self(self)->description);
-    delete Self(self)->state;
+    Py_XDECREF(reinterpret_cast<PyObject*>(VariantOf(self)->kernel));
+    Py_XDECREF(VariantOf(self)->constants);
+    Py_XDECREF(VariantOf(self)->result);
+    Py_XDECREF(VariantOf(self)->description);
+    delete VariantOf(self)->state;
   });
 }
 
 PyObject* GetKernel(PyObject* self, void*) {
-  return Ref::Borrow(reinterpret_cast<PyObject*>(Self(self)->kernel)).release();
+  return Ref::Borrow(reinterpret_cast<PyObject*>(VariantOf(self)->kernel)).release();
 }
 PyObject* GetDescription(PyObject* self, void*) {
-  return Ref::Borrow(Self(self)->description).release();
+  return Ref::Borrow(VariantOf(self)->description).release();
 }
-PyObject* GetResult(PyObject* self, void*) { return Ref::Borrow(Self(self)->result).release(); }
+PyObject* GetResult(PyObject* self, void*) {
+  return Ref::Borrow(VariantOf(self)->result).release();
+}
 
 }  // namespace
 
 int AddVariantType(PyObject* module) {
   g_variant_type = TypeBuilder("culaunch._core.TritonVariant", sizeof(VariantObject))
-                       .Slot(Py_tp_new, New)
-                       .Slot(Py_tp_dealloc, Dealloc)
-                       .Collected(Traverse)
+                       .Slot(Py_tp_new, NewVariant)
+                       .Slot(Py_tp_dealloc, DeallocVariant)
+                       .Collected(TraverseVariant)
                        .Property("kernel", GetKernel)
                        .Property("result", GetResult)
                        .Property("_description", GetDescription)
