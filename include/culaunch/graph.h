@@ -135,7 +135,7 @@ class Graph {
     }
     for (const auto& node : nodes_) {
       if (node->type != CU_GRAPH_NODE_TYPE_KERNEL || node->ordinal < 0) continue;
-      if (!node->is_loaded->load(std::memory_order_acquire)) {
+      if (!node->IsLoaded()) {
         return Error(std::string(what) + " failed: the module of " + Demangle(node->name) +
                      " was unloaded. Record the graph again");
       }
@@ -309,6 +309,7 @@ class Graph {
     CUresult code = CUDA_SUCCESS;
     for (const auto& node : nodes_) {
       if (!node->is_stale || code != CUDA_SUCCESS) continue;
+      if (!node->IsLoaded()) return CUDA_ERROR_INVALID_HANDLE;
       code = node->type == CU_GRAPH_NODE_TYPE_KERNEL ? RefreshKernel(*node) : Refresh(*node);
       node->is_stale = code != CUDA_SUCCESS;
     }
@@ -352,6 +353,7 @@ class Graph {
   CUresult Instantiated() noexcept {
     if (is_complete_) return CUDA_SUCCESS;
     if (driver_.cuGraphInstantiateWithFlags == nullptr) return kUnsupported;
+    if (!IsLoaded()) return CUDA_ERROR_INVALID_HANDLE;
     const DeviceGuard guard(driver_, ordinal());
     const RelaxedCaptureGuard relaxed(driver_);
     CUresult code = guard.code();
@@ -391,9 +393,7 @@ class Graph {
   // Whether the modules of all kernels are loaded.
   bool IsLoaded() const noexcept {
     for (const auto& node : nodes_) {
-      if (node->is_loaded != nullptr && !node->is_loaded->load(std::memory_order_acquire)) {
-        return false;
-      }
+      if (!node->IsLoaded()) return false;
     }
     return true;
   }

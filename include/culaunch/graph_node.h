@@ -44,6 +44,11 @@ struct GraphNode {
 
   explicit GraphNode(CUgraphNodeType own_type = CU_GRAPH_NODE_TYPE_EMPTY) : type(own_type) {}
 
+  // Whether the module of its kernel is loaded; true for a node that has no module.
+  bool IsLoaded() const noexcept {
+    return is_loaded == nullptr || is_loaded->load(std::memory_order_acquire);
+  }
+
   // Where a copy reads or writes: memory of devices, or of the host.
   struct Place {
     void* address;

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "culaunch/arguments.h"
+#include "culaunch/graph.h"
 
 using culaunch::Kernel;
 using culaunch::Module;
@@ -127,6 +128,54 @@ static void AKernelOutlivesASharedModule() {
   (**first)["step"]({1, 32});
 }
 
+static void AGraphOutlivesItsModule() {
+  const auto launch = [](culaunch::Graph& graph, const Kernel& kernel, int count) {
+    float* pointer = nullptr;
+    return graph.AddKernel(kernel, {1, 32}, {}, pointer, pointer, 1.0f, count);
+  };
+  culaunch::Graph fresh;
+  culaunch::Graph launched;
+  culaunch::Graph updated;
+  std::optional<Kernel> kept;
+  {
+    const Module module = Load();
+    kept = module["scale"];
+    launch(fresh, *kept, 5);
+    launch(launched, *kept, 5);
+    launched.Launch({});
+    const auto node = launch(updated, *kept, 5);
+    updated.Launch({});
+    float* pointer = nullptr;
+    updated.Update(node, *kept, {1, 32}, pointer, pointer, 1.0f, 6);
+  }
+  const int launches = CountRecorded("launch ");
+  const uint64_t made = CallsOf("cuGraphInstantiateWithFlags");
+  const uint64_t set = CallsOf("cuGraphKernelNodeSetParams");
+  for (culaunch::Graph* graph : {&fresh, &launched, &updated}) {
+    CHECK(graph->TryLaunch({}) == CUDA_ERROR_INVALID_HANDLE);
+    CHECK_THROWS(graph->Launch({}), kCall, "the module of scale was unloaded. Record the graph");
+    CHECK_THROWS(graph->Upload({}), kCall, "the module of scale was unloaded");
+    CHECK_THROWS(launch(*graph, *kept, 5), kCall, "Its module was unloaded: load it again");
+  }
+  CHECK_THROWS(fresh.Instantiate(), kCall, "the module of scale was unloaded");
+  CHECK_THROWS(updated.handle(), kCall, "the module of scale was unloaded");
+  CHECK(CountRecorded("launch ") == launches);
+  CHECK(CallsOf("cuGraphInstantiateWithFlags") == made);
+  CHECK(CallsOf("cuGraphKernelNodeSetParams") == set);
+}
+
+static void AGraphOutlivesItsChild() {
+  static int calls = 0;
+  culaunch::Graph outer;
+  {
+    culaunch::Graph inner;
+    inner.AddHost([](void* count) { ++*static_cast<int*>(count); }, &calls, {});
+    outer.AddChild(inner, {});
+  }
+  outer.Launch({});
+  CHECK(calls == 1);
+}
+
 int main() {
   ClearRecord();
   AKernelOutlivesItsModule();
@@ -135,6 +184,8 @@ int main() {
   AnEmptyKernelSaysSo();
   AnEmptyModuleSaysSo();
   AKernelOutlivesASharedModule();
+  AGraphOutlivesItsModule();
+  AGraphOutlivesItsChild();
   // The module of a static variable is gone; the variable's destructor runs after this.
   static const Kernel last = CULAUNCH_GET_KERNEL(lifetimes, "step");
   last({1, 32});
