@@ -45,11 +45,11 @@ constexpr DLDataType kBool{kDLBool, 8, 1};
 
 // ---- words for messages
 
-inline std::string ToString(DLDataType dtype) {
+CULAUNCH_COLD inline std::string ToString(DLDataType dtype) {
   return std::string(::tvm::ffi::DLDataTypeToString(dtype));
 }
 
-inline std::string ToString(DLDevice device) {
+CULAUNCH_COLD inline std::string ToString(DLDevice device) {
   const char* kind = device.device_type == ::kDLCPU           ? "cpu"
                      : device.device_type == ::kDLCUDA        ? "cuda"
                      : device.device_type == ::kDLCUDAHost    ? "cuda_host"
@@ -59,7 +59,7 @@ inline std::string ToString(DLDevice device) {
          std::to_string(device.device_id);
 }
 
-inline std::string ToString(ShapeView shape) {
+CULAUNCH_COLD inline std::string ToString(ShapeView shape) {
   std::string text = "(";
   for (size_t i = 0; i < shape.size(); ++i) {
     text += (i != 0 ? ", " : "") + std::to_string(shape[i]);
@@ -67,7 +67,7 @@ inline std::string ToString(ShapeView shape) {
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 
-inline std::string ToString(std::initializer_list<DLDataType> dtypes) {
+CULAUNCH_COLD inline std::string ToString(std::initializer_list<DLDataType> dtypes) {
   std::string text;
   for (const DLDataType dtype : dtypes) text += (text.empty() ? "" : ", ") + ToString(dtype);
   return text;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <tvm/ffi/function.h>
-#include <tvm/ffi/string.h>
 
 #include <string>
 #include <type_traits>
@@ -14,6 +13,15 @@
 CULAUNCH_NAMESPACE_BEGIN
 
 namespace ffi {
+
+// Throw what culaunch threw, as an error of TVM-FFI.
+[[noreturn]] CULAUNCH_COLD inline void Rethrow(const Error& error) {
+  const char* kind = error.kind() == ErrorKind::kType   ? "TypeError"
+                     : error.kind() == ErrorKind::kCall ? "ValueError"
+                                                        : "RuntimeError";
+  const TVMFFIByteArray* trace = TVMFFIBacktrace(__FILE__, __LINE__, TVM_FFI_FUNC_SIG, 0);
+  throw ::tvm::ffi::Error(kind, error.what(), std::string(trace->data, trace->size));
+}
 
 // Wraps a function for export: what culaunch throws arrives as the caller's TypeError,
 // ValueError or RuntimeError, with its whole message.
@@ -31,16 +39,13 @@ struct Exported<function, Result (*)(Arguments...)> {
     try {
       return function(std::forward<Arguments>(arguments)...);
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kType) TVM_FFI_THROW(TypeError) << error.what();
-      if (error.kind() == ErrorKind::kCall) TVM_FFI_THROW(ValueError) << error.what();
-      TVM_FFI_THROW(RuntimeError) << error.what();
+      Rethrow(error);
     }
-    TVM_FFI_UNREACHABLE();
   }
 };
 
 // A list of names, "y, x, n", as JSON.
-inline std::string NamesAsJson(const std::string& names) {
+CULAUNCH_COLD inline std::string NamesAsJson(const std::string& names) {
   std::string text = "[";
   for (size_t start = names.find_first_not_of(", "); start != std::string::npos;) {
     const size_t end = names.find_first_of(", ", start);
@@ -50,17 +55,30 @@ inline std::string NamesAsJson(const std::string& names) {
   return text + "]";
 }
 
-// What TVM-FFI records of a function, its types, and the names of its parameters beside them.
-template <class Function>
-int WriteMetadata(const char* parameters, TVMFFIAny* result) {
-  TVM_FFI_SAFE_CALL_BEGIN();
-  using Information = ::tvm::ffi::detail::FunctionInfo<std::decay_t<Function>>;
-  const std::string schema(
-      ::tvm::ffi::EscapeStringJSON(::tvm::ffi::String(Information::TypeSchema())));
-  const std::string data =
-      "{\"type_schema\":" + schema + ",\"parameters\":" + NamesAsJson(parameters) + "}";
+// A text without control characters, as JSON.
+CULAUNCH_COLD inline std::string QuotedAsJson(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char character : text) {
+    if (character == '"' || character == '\\') quoted += '\\';
+    quoted += character;
+  }
+  return quoted + '"';
+}
+
+CULAUNCH_COLD inline int WriteSchema(const std::string& schema, const char* parameters,
+                                     TVMFFIAny* result) {
+  const std::string data = "{\"type_schema\":" + QuotedAsJson(schema) +
+                           ",\"parameters\":" + NamesAsJson(parameters) + "}";
   const TVMFFIByteArray bytes{data.data(), data.size()};
   return TVMFFIStringFromByteArray(&bytes, result);
+}
+
+// What TVM-FFI records of a function, its types, and the names of its parameters beside them.
+template <class Function>
+CULAUNCH_COLD int WriteMetadata(const char* parameters, TVMFFIAny* result) {
+  TVM_FFI_SAFE_CALL_BEGIN();
+  using Information = ::tvm::ffi::detail::FunctionInfo<std::decay_t<Function>>;
+  return WriteSchema(Information::TypeSchema(), parameters, result);
   TVM_FFI_SAFE_CALL_END();
 }
 

@@ -48,8 +48,11 @@
 // A launch leaves the branch predictor to the driver's code: the usual way should take no branch.
 #if defined(__GNUC__)
 #define CULAUNCH_UNLIKELY(condition) __builtin_expect(!!(condition), false)
+// For functions of mistakes and descriptions: small and quick to compile, rather than quick.
+#define CULAUNCH_COLD __attribute__((cold))
 #else
 #define CULAUNCH_UNLIKELY(condition) (condition)
+#define CULAUNCH_COLD
 #endif
 
 #define CULAUNCH_NAME_WITH_VERSION(suffix, major, minor, patch) \
