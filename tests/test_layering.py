@@ -20,7 +20,7 @@ PACKAGE = Path(culaunch.__file__).parent
 MODULES = sorted(set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("cmake/*")))
 # The rooms that the extension is below of, and the modules that a room imports by name.
 USES_THE_EXTENSION = {
-    "_compile", "_doctor", "_elementwise", "_emulator", "_function", "_graph", "_image",
+    "_cache", "_compile", "_doctor", "_elementwise", "_emulator", "_function", "_graph", "_image",
     "_includes", "_jax", "_launch", "_ship", "_torch", "_triton",
 }  # fmt: skip
 BY_NAME = {
