@@ -239,6 +239,7 @@ def numbers() -> np.ndarray:
     return np.ascontiguousarray(np.where(which == 0, words, np.where(which == 1, wild, tame)))
 
 
+@pytest.mark.sweep(7)
 @pytest.mark.parametrize("start", range(0, len(FORMS), 48))
 def test_both_engines_give_the_same_bits(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = FORMS[start : start + 48]
