@@ -12,7 +12,7 @@ from assembler import FORMAT, Assembler, Traced
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from culaunch._function import opcodes as oc
+from culaunch._function.programs import opcodes as oc
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 EDGES = [0, 1, -1, 2, -2, 3, 7, 62, 63, 64, 1 << 31, 1 << 32, 1 << 53, (1 << 53) + 1, 1 << 62,

@@ -23,7 +23,10 @@ from interpreter import Interpreter
 from real_arrays import Real
 
 import culaunch as cl
-from culaunch._function import array, record, scope, symbols, views
+from culaunch._function.arrays import array, views
+from culaunch._function.programs import record
+from culaunch._function.symbolic import symbols
+from culaunch._function.tracing import scope
 
 SHAPES = ((2, 3), (3, 3), (2, 1, 4), (4, 2), (1, 3, 2), (2, 0))
 # An error that plain Python does not raise: an int past 64 bits.

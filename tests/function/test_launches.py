@@ -417,8 +417,8 @@ class Doubler:
 
 def test_what_registers_a_recorder_stands_in_a_body(kernels, monkeypatch):
     """It is asked where the extension would: here the body asks for it."""
-    from culaunch._function.bodies import current
-    from culaunch._function.recorders import record
+    from culaunch._function.body.bodies import current
+    from culaunch._function.tracing.recorders import record
     from culaunch._launch.launches.recording import RECORDERS
 
     double = Doubler()

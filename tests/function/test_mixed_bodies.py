@@ -121,7 +121,7 @@ def test_bodies_run_on_shapes_alone(body):
     from torch._dynamo.source import ConstantSource
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-    from culaunch._function.abstract import AbstractArray, run_abstract
+    from culaunch._function.calling.abstract import AbstractArray, run_abstract
 
     environment = ShapeEnv()
     made = environment.create_symbol(7, ConstantSource("rows"))

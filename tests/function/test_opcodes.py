@@ -8,7 +8,7 @@ import pytest
 import test_arithmetic as arithmetic
 
 from culaunch import _core
-from culaunch._function import opcodes as oc
+from culaunch._function.programs import opcodes as oc
 from culaunch._launch.launches.launch_options import OPTIONS
 
 FORMAT = _core.program_format()

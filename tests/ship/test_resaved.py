@@ -11,7 +11,7 @@ import pytest
 from library_parts import packed, parts_of, saved_bytes
 
 import culaunch as cl
-from culaunch._function.encode import encode
+from culaunch._function.programs.encode import encode
 from culaunch._image.architectures import arch_fit
 from culaunch._ship.by_device import nearness
 from culaunch._ship.rewritten import program_of, with_capability

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from culaunch._core import ElementwiseMethods
     from culaunch._elementwise.element_code import ElementCode
     from culaunch._elementwise.graph import Node, Trace
-    from culaunch._function.function import Function
+    from culaunch._function.calling.function import Function
     from culaunch._image import Image
     from culaunch._launch import Kernel
 
@@ -224,7 +224,7 @@ gradient_makers: list[Callable[[ElementwiseFunction], Function[..., Any]]] = []
 
 def host_function(function: ElementwiseFunction, *, with_out: bool = False) -> Function[..., Any]:
     """Return a function whose body is a call of a fused one: its host side, with its parameters."""
-    from culaunch._function.decorator import function as make_function
+    from culaunch._function.calling.decorator import function as make_function
 
     names = ", ".join(function._parameters)  # noqa: SLF001
     scope: dict[str, Any] = {"fused": function}

@@ -12,13 +12,13 @@ from culaunch._base.scratch import Scratch
 from culaunch._base.values import spell
 from culaunch._errors import MissingDependencyError
 from culaunch._function import Function
+from culaunch._function.calling.recorded import RecordedFunction
 from culaunch._function.export import library_header, library_source
-from culaunch._function.recorded import RecordedFunction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from culaunch._function.recorded import AnyFunction
+    from culaunch._function.calling.recorded import AnyFunction
 
 
 # As Python, which rounds a product before it adds: a fused multiply-add does not.

@@ -2,13 +2,13 @@
 
 from culaunch._core import set_upcalls
 from culaunch._function import upcalls
-from culaunch._function.abstract import AbstractArray
-from culaunch._function.annotations import Array, dtype_of
-from culaunch._function.debugging import function_debugging
-from culaunch._function.decorator import function
-from culaunch._function.function import Function
-from culaunch._function.launches import launch_if
-from culaunch._function.verbs import (
+from culaunch._function.body.debugging import function_debugging
+from culaunch._function.calling.abstract import AbstractArray
+from culaunch._function.calling.decorator import function
+from culaunch._function.calling.function import Function
+from culaunch._function.declarations.annotations import Array, dtype_of
+from culaunch._function.tracing.launches import launch_if
+from culaunch._function.tracing.verbs import (
     ceildiv,
     check,
     empty,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.untraced import untraced
 from culaunch._core import XlaArray
 from culaunch._function import AbstractArray, DType, Function
-from culaunch._function.views import dense_strides
+from culaunch._function.arrays.views import dense_strides
 from culaunch._jax.package import TARGET, jax_package
 from culaunch._jax.texts import ARRAY, VALUE, call_text
 from culaunch._jax.varying import axes_of, varying
@@ -18,7 +18,7 @@ from culaunch._launch.formats.dtype import find_dtype
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from culaunch._function.program import Tree
+    from culaunch._function.programs.program import Tree
 
 Shape = tuple[tuple[int, ...], DType]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._function import AbstractArray
-from culaunch._function import opcodes as oc
-from culaunch._function.effects import Allocate, Return, View
-from culaunch._function.views import dense_strides, is_dense
+from culaunch._function.arrays.views import dense_strides, is_dense
+from culaunch._function.programs import opcodes as oc
+from culaunch._function.programs.effects import Allocate, Return, View
 from culaunch._launch.devices.driver import current_driver
 from culaunch._launch.formats.dtype import DTYPES
 from culaunch._ship.call import arrays_in
 from culaunch._ship.evaluate import Run
 
 if TYPE_CHECKING:
-    from culaunch._function.decode import DecodedTree
-    from culaunch._function.kinds import Kind
+    from culaunch._function.programs.decode import DecodedTree
+    from culaunch._function.tracing.kinds import Kind
 
 
 class AbstractInputs:

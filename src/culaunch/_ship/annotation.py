@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._function.annotations import Array, Wanted, dtype_of
+from culaunch._function.declarations.annotations import Array, Wanted, dtype_of
 from culaunch._ship.json_lists import list_of, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._function.declaration import Declared
+    from culaunch._function.declarations.declaration import Declared
 
 _PLAIN: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
 

@@ -11,7 +11,7 @@ from culaunch._base.outputs import write_output
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
 from culaunch._errors import CulaunchError
 from culaunch._function import Function
-from culaunch._function.encode import encode
+from culaunch._function.programs.encode import encode
 from culaunch._launch import Kernel
 from culaunch._launch.private_members import is_configured
 from culaunch._library import SUFFIX

@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from culaunch._function.views import is_dense
+from culaunch._function.arrays.views import is_dense
 from culaunch._launch.arrays.array import array_info
 from culaunch._launch.devices.driver import current_driver
 
 if TYPE_CHECKING:
-    from culaunch._function.kinds import Kind
+    from culaunch._function.tracing.kinds import Kind
 
 
 class CallInputs:

@@ -7,7 +7,7 @@ import re
 from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
-from culaunch._function.results import dict_maker
+from culaunch._function.tracing.results import dict_maker
 from culaunch._ship.json_lists import texts_of
 from culaunch._ship.values import read_value
 

@@ -7,11 +7,11 @@ import inspect
 import operator
 from typing import TYPE_CHECKING, Any
 
-from culaunch._function.annotations import Array
+from culaunch._function.declarations.annotations import Array
 from culaunch._launch.formats.dtype import DType
 
 if TYPE_CHECKING:
-    from culaunch._function.annotations import Wanted
+    from culaunch._function.declarations.annotations import Wanted
     from culaunch._ship.entry import SavedEntry
 
 

@@ -20,8 +20,8 @@ from culaunch._ship.values import read_value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from culaunch._function.annotations import Wanted
-    from culaunch._function.kinds import Kind
+    from culaunch._function.declarations.annotations import Wanted
+    from culaunch._function.tracing.kinds import Kind
 
 KIND = "function"
 # The first that has functions, and the one that is written.

@@ -10,15 +10,15 @@ import operator
 import struct
 from typing import TYPE_CHECKING, Any, Protocol
 
-from culaunch._function import opcodes as oc
-from culaunch._function.needs import does_raise
-from culaunch._function.record import Register
+from culaunch._function.programs import opcodes as oc
+from culaunch._function.programs.record import Register
+from culaunch._function.symbolic.needs import does_raise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from culaunch._function.decode import DecodedTree
-    from culaunch._function.record import Instruction
+    from culaunch._function.programs.decode import DecodedTree
+    from culaunch._function.programs.record import Instruction
 
 
 class Inputs(Protocol):

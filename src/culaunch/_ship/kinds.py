@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._function.kinds import key_of as exact_key
+from culaunch._function.tracing.kinds import key_of as exact_key
 from culaunch._launch.formats.dtype import BY_NAME, DTYPES
 from culaunch._ship.values import read_value, settled, write_value
 
 if TYPE_CHECKING:
-    from culaunch._function.kinds import Entry, Kind
+    from culaunch._function.tracing.kinds import Entry, Kind
 
 _MOST_DIMENSIONS = 32
 _MOST_ARRAYS = 4096

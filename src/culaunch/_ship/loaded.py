@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import Function as CoreFunction
-from culaunch._function.backward import Backward
-from culaunch._function.doors import framework_door, jax_door
-from culaunch._function.explain import signature_text
+from culaunch._function.calling.doors import framework_door, jax_door
+from culaunch._function.calling.explain import signature_text
+from culaunch._function.calling.recorded import RecordedFunction
+from culaunch._function.declarations.backward import Backward
 from culaunch._function.export import Exported, library_source
-from culaunch._function.failures import raise_failure
-from culaunch._function.kinds import arrays_of
-from culaunch._function.kinds import key_of as exact_key
-from culaunch._function.recorded import RecordedFunction
+from culaunch._function.programs.failures import raise_failure
+from culaunch._function.tracing.kinds import arrays_of
+from culaunch._function.tracing.kinds import key_of as exact_key
 from culaunch._launch import Kernel
 from culaunch._launch.launches.compiled_regions import in_regions
 from culaunch._launch.launches.recording import RECORDERS
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from culaunch._core import FunctionMethods
-    from culaunch._function.kinds import Kind
+    from culaunch._function.tracing.kinds import Kind
     from culaunch._ship.entry import SavedEntry
     from culaunch._ship.programs import Source
 

@@ -11,7 +11,7 @@ from culaunch._base.checks import checked_flag, checked_path, checked_text
 from culaunch._base.outputs import write_output
 from culaunch._base.waiting import waiting
 from culaunch._core import __version__
-from culaunch._function import opcodes as oc
+from culaunch._function.programs import opcodes as oc
 from culaunch._ship.library import Library
 from culaunch._ship.own_wheel import write_own_wheel
 from culaunch._ship.stubs import stub_text

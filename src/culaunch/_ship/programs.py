@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.fork_lock import ForkLock
 from culaunch._core import Program
 from culaunch._errors import ImageError
-from culaunch._function.decode import DAMAGED, DecodedTree, decode
+from culaunch._function.programs.decode import DAMAGED, DecodedTree, decode
 from culaunch._ship.by_device import capability_that_decides, choose
 from culaunch._ship.constants import make_constant
 from culaunch._ship.kinds import key_of, writable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Protocol
 
-    from culaunch._function.kinds import Kind
+    from culaunch._function.tracing.kinds import Kind
     from culaunch._launch import Kernel
     from culaunch._ship.entry import SavedEntry, SavedKind
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._base.values import spell
-from culaunch._function.kinds import described
+from culaunch._function.tracing.kinds import described
 from culaunch._launch.arrays.array import array_info
 
 if TYPE_CHECKING:
-    from culaunch._function.kinds import Kind
+    from culaunch._function.tracing.kinds import Kind
     from culaunch._ship.entry import SavedEntry, SavedKind
     from culaunch._ship.evaluate import UnknownBranchError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._errors import ImageError
-from culaunch._function import opcodes as oc
-from culaunch._function.decode import DAMAGED, decode
+from culaunch._function.programs import opcodes as oc
+from culaunch._function.programs.decode import DAMAGED, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from culaunch._base.places import Place
 from culaunch._core import Program
-from culaunch._function.decode import DecodedTree
-from culaunch._function.encode import encode
-from culaunch._function.opcodes import OPS
-from culaunch._function.program import Node
-from culaunch._function.record import Guard, Instruction, Register
+from culaunch._function.programs.decode import DecodedTree
+from culaunch._function.programs.encode import encode
+from culaunch._function.programs.opcodes import OPS
+from culaunch._function.programs.program import Node
+from culaunch._function.programs.record import Guard, Instruction, Register
 
 _MAJOR, _MINOR = 75, 76  # CUdevice_attribute, of the compute capability
 

@@ -12,10 +12,10 @@ from culaunch._base.values import spell
 from culaunch._core import Kernel as CoreKernel
 from culaunch._core import __version__
 from culaunch._function import Function
-from culaunch._function.encode import encode
-from culaunch._function.explain import conditions, explained
-from culaunch._function.lowered import lowered
-from culaunch._function.results import is_dict_maker
+from culaunch._function.calling.explain import conditions, explained
+from culaunch._function.export.lowered import lowered
+from culaunch._function.programs.encode import encode
+from culaunch._function.tracing.results import is_dict_maker
 from culaunch._image import Image
 from culaunch._launch import Module
 from culaunch._library import library_bytes
@@ -33,8 +33,8 @@ from culaunch._ship.values import write_value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from culaunch._function.kinds import Kind
-    from culaunch._function.program import Tree
+    from culaunch._function.programs.program import Tree
+    from culaunch._function.tracing.kinds import Kind
     from culaunch._launch import Kernel
     from culaunch._ship.saved_kernels import SavedKernels
 

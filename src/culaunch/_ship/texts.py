@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from culaunch._function.program import Tree
+    from culaunch._function.programs.program import Tree
 
 MOST_TEXT = 1 << 16
 

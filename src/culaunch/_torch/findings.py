@@ -7,14 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
-from culaunch._function import opcodes as oc
-from culaunch._function.effects import Return
-from culaunch._function.kinds import arrays_of, described_value
-from culaunch._function.plain_kernels import PlainKernelError
-from culaunch._function.record import Notes
-from culaunch._function.recorded import RecordedFunction
-from culaunch._function.runs import trace
-from culaunch._function.specialize import explore
+from culaunch._function.body.plain_kernels import PlainKernelError
+from culaunch._function.calling.recorded import RecordedFunction
+from culaunch._function.calling.specialize import explore
+from culaunch._function.programs import opcodes as oc
+from culaunch._function.programs.effects import Return
+from culaunch._function.programs.record import Notes
+from culaunch._function.tracing.kinds import arrays_of, described_value
+from culaunch._function.tracing.runs import trace
 from culaunch._launch.formats.dtype import BY_NAME
 from culaunch._torch.results import ResultReader, Template, plain, with_none
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from culaunch._function import Function
-    from culaunch._function.kinds import Kind
-    from culaunch._function.program import Leaf
-    from culaunch._function.recorded import AnyFunction
-    from culaunch._function.runs import Run
+    from culaunch._function.calling.recorded import AnyFunction
+    from culaunch._function.programs.program import Leaf
+    from culaunch._function.tracing.kinds import Kind
+    from culaunch._function.tracing.runs import Run
     from culaunch._torch.schema import Parameter
 
 _DTYPES = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "uint8")

@@ -6,13 +6,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from culaunch._function import Function
-from culaunch._function.recorded import RecordedFunction
+from culaunch._function.calling.recorded import RecordedFunction
 from culaunch._torch import tracked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._function.recorded import AnyFunction
+    from culaunch._function.calling.recorded import AnyFunction
     from culaunch._torch.operator import TorchOperator
 
     AsOperator = Callable[[TorchOperator, AnyFunction], Callable[..., Any]]

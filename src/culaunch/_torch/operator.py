@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._core import TorchOperator as CoreTorchOperator
-from culaunch._function.kinds import arrays_of, key_of
+from culaunch._function.tracing.kinds import arrays_of, key_of
 from culaunch._launch.launches.compiled_regions import in_regions
 from culaunch._torch.findings import Findings
 from culaunch._torch.results import as_output
@@ -14,9 +14,9 @@ from culaunch._torch.schema import MISSING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._function.kinds import Kind
-    from culaunch._function.recorded import AnyFunction
-    from culaunch._function.runs import Run
+    from culaunch._function.calling.recorded import AnyFunction
+    from culaunch._function.tracing.kinds import Kind
+    from culaunch._function.tracing.runs import Run
     from culaunch._torch.results import Template
     from culaunch._torch.schema import Parameter
 

@@ -13,7 +13,7 @@ from culaunch._core import Elementwise as CoreElementwise
 from culaunch._core import TritonDispatcher
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
 from culaunch._function import Function
-from culaunch._function.recorded import RecordedFunction
+from culaunch._function.calling.recorded import RecordedFunction
 from culaunch._torch import dispatch, fake, gradients, kernels, tracked
 from culaunch._torch.findings import Findings, find
 from culaunch._torch.operator import TorchOperator, mutates_of
@@ -30,7 +30,7 @@ from culaunch._torch.triton_kernels import kernel_function
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from culaunch._function.recorded import AnyFunction
+    from culaunch._function.calling.recorded import AnyFunction
 
 _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
 _operators: dict[str, TorchOperator] = {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._function import opcodes as oc
-from culaunch._function.effects import View
+from culaunch._function.programs import opcodes as oc
+from culaunch._function.programs.effects import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._base.values import spell
 from culaunch._function import DType
-from culaunch._function.annotations import Array, wanted
+from culaunch._function.declarations.annotations import Array, wanted
 from culaunch._launch.formats.dtype import find_dtype
 
 if TYPE_CHECKING:
-    from culaunch._function.declaration import Declared
+    from culaunch._function.declarations.declaration import Declared
 
 # A type of a parameter -> the letter that the native dispatch has for it; lower case: optional.
 CODES = {

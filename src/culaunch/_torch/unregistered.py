@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.fork_lock import ForkLock
 from culaunch._base.untraced import untraced
-from culaunch._function.kinds import key_of
+from culaunch._function.tracing.kinds import key_of
 from culaunch._launch.arrays.array import ArrayInfo
 from culaunch._launch.formats.dtype import find_dtype
 from culaunch._torch.findings import find
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import types
     from collections.abc import Generator
 
-    from culaunch._function.kinds import Entry, Kind
-    from culaunch._function.recorded import AnyFunction
+    from culaunch._function.calling.recorded import AnyFunction
+    from culaunch._function.tracing.kinds import Entry, Kind
 
 _NAMESPACE = "culaunch"
 _lock = ForkLock()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.values import spell
 from culaunch._farm.run import checked_executor
 from culaunch._function import Function
-from culaunch._function.specialize import explore_elsewhere
+from culaunch._function.calling.specialize import explore_elsewhere
 
 if TYPE_CHECKING:
     import concurrent.futures

@@ -7,8 +7,8 @@ import pytest
 
 import culaunch as cl
 from culaunch import elementwise as ew
-from culaunch._function.record import Notes
-from culaunch._function.specialize import explore, kinds_of
+from culaunch._function.calling.specialize import explore, kinds_of
+from culaunch._function.programs.record import Notes
 
 ROWS = cl.Array("float32", "b n")
 

@@ -16,7 +16,7 @@ from culaunch._elementwise.trace import Value, node_of
 
 if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node
-    from culaunch._function.function import Function
+    from culaunch._function.calling.function import Function
 
 
 class GradientFunction(ElementwiseFunction):

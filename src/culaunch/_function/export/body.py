@@ -8,21 +8,21 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.places import Place
-from culaunch._function import opcodes as oc
-from culaunch._function.encode import needed
 from culaunch._function.export import expressions as ex
 from culaunch._function.export.launching import EffectWriter
 from culaunch._function.export.names import Names, Variables, comment, text_literal
 from culaunch._function.export.outputs import is_refusal
-from culaunch._function.record import Register
+from culaunch._function.programs import opcodes as oc
+from culaunch._function.programs.encode import needed
+from culaunch._function.programs.record import Register
 
 if TYPE_CHECKING:
-    from culaunch._function.declaration import Declared
+    from culaunch._function.declarations.declaration import Declared
     from culaunch._function.export.exported import Exported
     from culaunch._function.export.images import Images
-    from culaunch._function.kinds import Kind
-    from culaunch._function.program import Node, Tree
-    from culaunch._function.record import Guard, Instruction
+    from culaunch._function.programs.program import Node, Tree
+    from culaunch._function.programs.record import Guard, Instruction
+    from culaunch._function.tracing.kinds import Kind
 
 _FALLBACK = {"i": "number", "f": "real", "b": "condition"}
 _LONGEST = 48  # characters of an expression that is written where it is used

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from culaunch._function.declaration import Declared
-    from culaunch._function.kinds import Kind
-    from culaunch._function.program import Tree
+    from culaunch._function.declarations.declaration import Declared
+    from culaunch._function.programs.program import Tree
+    from culaunch._function.tracing.kinds import Kind
 
 
 class Exported(NamedTuple):

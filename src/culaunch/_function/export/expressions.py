@@ -6,14 +6,14 @@ import math
 import struct
 from typing import TYPE_CHECKING
 
-from culaunch._function import opcodes as oc
 from culaunch._function.export.names import text_literal
 from culaunch._function.export.refusals import refusal
+from culaunch._function.programs import opcodes as oc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._function.record import Instruction
+    from culaunch._function.programs.record import Instruction
 
 CPP_TYPES = {"i": "int64_t", "f": "double", "b": "bool"}
 

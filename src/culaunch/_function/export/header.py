@@ -5,19 +5,19 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culaunch._function import opcodes as oc
-from culaunch._function.effects import Constant, Return
 from culaunch._function.export.expressions import float_literal, int_literal
 from culaunch._function.export.names import Names, text_literal
 from culaunch._function.export.outputs import is_refusal, outputs_of
-from culaunch._function.kinds import described
+from culaunch._function.programs import opcodes as oc
+from culaunch._function.programs.effects import Constant, Return
+from culaunch._function.tracing.kinds import described
 from culaunch._launch.formats.dtype import find_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from culaunch._function.export.exported import Exported
-    from culaunch._function.kinds import Entry
+    from culaunch._function.tracing.kinds import Entry
 
 _HEAD = """\
 // The functions of {file}, written by culaunch. Link with it, and with libtvm_ffi.so; the headers

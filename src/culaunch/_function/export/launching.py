@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any, Protocol
 
-from culaunch._function import opcodes as oc
-from culaunch._function.effects import Allocate, Launch, Parameter, Return, View
 from culaunch._function.export.expressions import float_literal, int_literal
 from culaunch._function.export.names import text_literal
 from culaunch._function.export.outputs import output_index
 from culaunch._function.export.refusals import refusal
+from culaunch._function.programs import opcodes as oc
+from culaunch._function.programs.effects import Allocate, Launch, Parameter, Return, View
 from culaunch._launch.formats.dtype import DTYPES, DType
 from culaunch._launch.launches.launch_options import OPTIONS
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from culaunch._function.export.images import Images
     from culaunch._function.export.names import Names, Variables
-    from culaunch._function.program import Leaf, Tree
+    from culaunch._function.programs.program import Leaf, Tree
 
 DTYPE_NAMES = {
     "bool": "kBool", "int8": "kInt8", "int16": "kInt16", "int32": "kInt32", "int64": "kInt64",

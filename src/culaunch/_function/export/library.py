@@ -11,19 +11,19 @@ from culaunch._function.export import expressions as ex
 from culaunch._function.export.body import BodyWriter
 from culaunch._function.export.images import Images
 from culaunch._function.export.launching import dtype_name
+from culaunch._function.export.lowered import lowered
 from culaunch._function.export.names import Names, comment, text_literal
 from culaunch._function.export.outputs import outputs_of
 from culaunch._function.export.refusals import refusal
-from culaunch._function.kinds import described
-from culaunch._function.lowered import lowered
+from culaunch._function.tracing.kinds import described
 from culaunch._launch.formats.dtype import DTYPES, find_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from culaunch._function.export.exported import Exported
-    from culaunch._function.kinds import Entry, Kind
-    from culaunch._function.program import Tree
+    from culaunch._function.programs.program import Tree
+    from culaunch._function.tracing.kinds import Entry, Kind
     from culaunch._image import Image
 
 _HEAD = """\

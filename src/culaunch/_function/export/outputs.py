@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._function import opcodes as oc
-from culaunch._function.effects import Allocate, Return, View
+from culaunch._function.programs import opcodes as oc
+from culaunch._function.programs.effects import Allocate, Return, View
 
 if TYPE_CHECKING:
-    from culaunch._function.program import Leaf, Node, Tree
+    from culaunch._function.programs.program import Leaf, Node, Tree
 
 
 def outputs_of(tree: Tree) -> int | None:

@@ -1,0 +1,1 @@
+"""Arrays of a body that stand for arguments: views, pointers, structures."""

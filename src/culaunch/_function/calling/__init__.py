@@ -1,0 +1,1 @@
+"""Functions as users call, specialize and explain them."""

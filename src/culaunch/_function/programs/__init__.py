@@ -1,0 +1,1 @@
+"""Programs: what a body records, instruction by instruction, and their bytes."""

@@ -1,0 +1,1 @@
+"""Numbers of a body that stand for values of a call."""

@@ -1,0 +1,1 @@
+"""Runs of a body that record a program: verbs, launches, results."""
