@@ -180,7 +180,7 @@ def test_another_platform_and_entries_that_mean_nothing(monkeypatch):
     for changed in wrong:
         with pytest.raises(BadEntryError):
             unpacked(**changed)
-    with pytest.raises(BadEntryError, match="its note say"):
+    with pytest.raises(BadEntryError, match="its name and its note"):
         unpacked(b"other")
 
 

@@ -107,7 +107,7 @@ def test_keys_that_are_none(key_pair, tmp_path):
     text = Path(path).read_text()
     for wrong in (text[:60], "", "a\nb\n", text.replace("RWQAAEIy", "RWRAAEIy")):
         (tmp_path / "wrong").write_text(wrong)
-        with pytest.raises(ValueError, match=r"not a secret key|damaged|has a password"):
+        with pytest.raises(ValueError, match=r"not a minisign secret key|damaged|has a password"):
             SecretKey.open(str(tmp_path / "wrong"))
     damaged = bytearray(base64.b64decode(text.splitlines()[1]))
     damaged[80] ^= 1

@@ -133,7 +133,7 @@ def test_code_for_a_gpu_while_the_emulator_is_chosen(culaunch):
     words = ("compile", "kernel.cu", "-o", "k.cubin", "--arch", "sm_80", *OPTIONS)
     found = culaunch(*words, code=2, CULAUNCH_DRIVER="emulator")
     found = " ".join(found.split())
-    assert "or the output k.fatbin, or unset CULAUNCH_DRIVER: the emulator executes PTX" in found
+    assert "k.fatbin, or unset CULAUNCH_DRIVER: for the emulator, PTX is added" in found
 
 
 def test_verbose_says_what_was_written(culaunch):

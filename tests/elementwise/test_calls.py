@@ -214,7 +214,7 @@ def test_too_many_arguments():
 
 
 def test_functions_that_cannot_be_fused():
-    with pytest.raises(TypeError, match="a fused function has no"):
+    with pytest.raises(TypeError, match="a fused function cannot take"):
         ew.fuse(lambda *x: x)
     with pytest.raises(TypeError, match="out is the output's name"):
         ew.fuse(lambda x, out: x)

@@ -195,7 +195,7 @@ def test_misspelt_settings_are_refused(tutorials, options, words):
         (["--config", "BLOCK=256,num_wraps=8"], "num_wraps of the configuration"),
         (["--constant", "BLOCK=256", "--option", "nonsense=1"], "nonsense of the call"),
         (["--constant", "BLOCK=256", "--constant", "BLOK=1"], "no parameter BLOK"),
-        (["--constant", "BLOCK=256", "--name", "a b"], "name must be an identifier of C"),
+        (["--constant", "BLOCK=256", "--name", "a b"], "name must be a C identifier"),
     ],
 )
 def test_the_command_refuses_them_too(tmp_path, words, message):

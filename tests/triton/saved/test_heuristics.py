@@ -274,7 +274,7 @@ def test_c_from_a_library_that_was_compiled_before(even_set, tmp_path):
             [f"{tmp_path}/k.culib", "--c-output", "k.c", "--arch", "sm_80"],
             "accepts only --c-output",
         ),
-        ([f"{tmp_path}/k.py:k", "-o", "x.culib"], "--signature and --arch say what"),
+        ([f"{tmp_path}/k.py:k", "-o", "x.culib"], "--signature and --arch are needed"),
         ([f"{tmp_path}/k.culib"], "name an output"),
     ]:
         done = CliRunner().invoke(command, words)
