@@ -75,7 +75,7 @@ WRONG = {
     "parameter": (entry(lambda f: f["parameters"].append(1)), "parameter 3 is not an object"),
     "nameless": (parameter(lambda p: p.update(name="a-b")), "parameter 0 has no name"),
     "same": (parameter(lambda p: p.update(name="x"), 1), "parameter 1 has no name of its own"),
-    "how": (parameter(lambda p: p.update(how=3)), "how x is passed"),
+    "how": (parameter(lambda p: p.update(how=3)), "the way to pass x must be 0, 1 or 2"),
     "order": (parameter(lambda p: p.update(how=2)), "how factor is passed"),
     "default": (parameter(lambda p: p.update(default={"a": 1})), "is not a value"),
     "gap": (parameter(lambda p: p.update(default=1)), "factor has no default"),

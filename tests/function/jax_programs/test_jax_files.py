@@ -166,7 +166,7 @@ def test_a_text_of_another_process():
     from culaunch._jax.texts import resolve
 
     text = '{"function":"%s","values":[],"arrays":[],"writes":[]}'
-    with pytest.raises(RuntimeError, match="import the module nowhere before"):
+    with pytest.raises(RuntimeError, match="import the module nowhere first"):
         resolve(text % "nowhere:scale")
     with pytest.raises(RuntimeError, match="define the function at the top of a module"):
         resolve(text % "#123456789")
