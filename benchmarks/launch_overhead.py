@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overhead import ours, parts, peers, shortcuts, tvm
+from overhead import launch_parts, ours, peers, shortcuts, tvm
 from overhead.bench import Bench
 from overhead.cases import CASES, MAIN, QUICK_CASES, SLOPE_CASES, Case
 from overhead.chart import write_chart
@@ -45,10 +45,10 @@ HOST_CONTENDERS: dict[str, tuple[Factory, Sequence[Case]]] = {
     tvm.CUBIN_DRIVER: (tvm.cubin_driver, CASES),
     peers.CORE_RAW: (peers.core_raw, CASES),
     peers.CORE_BUFFER: (peers.core_buffer, CASES),
-    parts.EXCHANGE: (parts.exchange, (MAIN,)),
-    parts.WORK_STREAM: (parts.work_stream, (MAIN,)),
-    parts.GIL: (parts.gil, (MAIN,)),
-    parts.LOOP: (parts.loop, (MAIN,)),
+    launch_parts.EXCHANGE: (launch_parts.exchange, (MAIN,)),
+    launch_parts.WORK_STREAM: (launch_parts.work_stream, (MAIN,)),
+    launch_parts.GIL: (launch_parts.gil, (MAIN,)),
+    launch_parts.LOOP: (launch_parts.loop, (MAIN,)),
 }
 GPU_CONTENDERS: dict[str, tuple[Factory, Sequence[Case]]] = {
     **HOST_CONTENDERS,

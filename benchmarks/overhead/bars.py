@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from overhead import ours, parts, peers, tvm
+from overhead import launch_parts, ours, peers, tvm
 from overhead.cases import COUNTS, FLOAT_CASES, INT_CASES, MAIN, TENSOR_CASES, Case
 from overhead.timing import Trial, difference, slope, slope_difference
 
@@ -52,7 +52,7 @@ def costs(found: Medians) -> dict[str, float]:
             values = [found.get((contender, case.key)) for case in cases]
             if None not in values:
                 result[f"{prefix}{kind}"] = slope(list(COUNTS), [v for v in values if v])
-    for key, name in parts.PARTS.items():
+    for key, name in launch_parts.PARTS.items():
         if (name, MAIN.key) in found:
             result[key] = found[name, MAIN.key]
     return result

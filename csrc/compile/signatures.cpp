@@ -31,13 +31,10 @@ Texts Ask(PyObject* probe, const std::string& text, const Texts& expressions) {
 }  // namespace
 
 PyObject* KernelSignatures(PyObject*, PyObject* args) {
-  const char* ptx = nullptr;
-  Py_ssize_t size = 0;
-  PyObject *source, *probe;
-  if (!PyArg_ParseTuple(args, "y#OO:kernel_signatures", &ptx, &size, &source, &probe)) {
-    return nullptr;
-  }
+  PyObject *ptx, *source, *probe;
+  if (!PyArg_ParseTuple(args, "SOO:kernel_signatures", &ptx, &source, &probe)) return nullptr;
   return Guarded([&] {
+    const std::string code(PyBytes_AsString(ptx), static_cast<size_t>(PyBytes_Size(ptx)));
     std::string text;
     Require(ReadBytes(source, &text));
     culaunch::jit::Probe ask;
@@ -47,7 +44,6 @@ PyObject* KernelSignatures(PyObject*, PyObject* args) {
       };
     }
     Ref found = Required(Ref(PyDict_New()));
-    const std::string code(ptx, static_cast<size_t>(size));
     for (const auto& [kernel, types] : culaunch::jit::KernelSignatures(code, text, ask)) {
       const Ref spelled = Required(MakeTuple(types, [](const std::string& type) {
         return type.empty() ? Ref::Borrow(Py_None) : MakeText(type);

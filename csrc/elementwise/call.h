@@ -11,7 +11,7 @@
 #include "launch/kernel_object.h"
 #include "python/python.h"
 #include "python/small_buffer.h"
-#include "python/text.h"
+#include "python/text_of.h"
 
 namespace elementwise {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "python/text.h"
+#include "python/text_of.h"
 
 namespace function {
 

@@ -5,7 +5,7 @@
 #include "driver/errors.h"
 #include "function/gather.h"
 #include "python/numbers.h"
-#include "python/text.h"
+#include "python/text_of.h"
 #include "python/upcalls.h"
 
 namespace function {

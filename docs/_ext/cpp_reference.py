@@ -157,7 +157,9 @@ def _signature(text: str) -> str:
         if depth == 0 and (letter in "{;" or text.startswith(" : ", index)):
             text = text[:index]
             break
-    return re.sub(r"^(inline|explicit) ", "", text.replace("CULAUNCH_COLD ", "").strip()).replace(" noexcept(", " noexcept (")
+    return re.sub(r"^(inline|explicit) ", "", text.replace("CULAUNCH_COLD ", "").strip()).replace(
+        " noexcept(", " noexcept ("
+    )
 
 
 def _members(body: str, owner: str, kind: str) -> list[Entity]:

@@ -112,8 +112,9 @@ waiting.DELAY, waiting._EVERY = 0.001, 0.001
 @cl.function
 def twice(n: int): return n * 2
 twice(3)
-cl.save([twice], FOLDER + "/a.culib")
-cl.package(FOLDER + "/a.culib", name="my-kernels", version="1.0", output=FOLDER, with_culaunch=True)
+cl.ship.save([twice], FOLDER + "/a.culib")
+options = {"name": "my-kernels", "version": "1.0", "output": FOLDER, "with_culaunch": True}
+cl.ship.package(FOLDER + "/a.culib", **options)
 """
 
 

@@ -39,7 +39,7 @@ def test_every_contender_is_measured_or_named(
     run: tuple[dict[str, Any], str], overhead: Callable[[str], Any]
 ) -> None:
     result, text = run
-    ours, tvm, peers, parts = map(overhead, ("ours", "tvm", "peers", "parts"))
+    ours, tvm, peers, parts = map(overhead, ("ours", "tvm", "peers", "launch_parts"))
     shortcuts = overhead("shortcuts").NAMES
     contenders = {ours.C_LOOP, ours.C_LOOP_KERNEL, ours.LAUNCHER, ours.STREAM_GIVEN}
     contenders |= {ours.SUBSCRIPT, ours.DEVICE_ARRAYS, tvm.EMPTY, tvm.CUBIN_DRIVER}

@@ -119,7 +119,7 @@ def test_the_cache_is_used_unless_told_not_to(culaunch, tmp_path):
         (("nothing.cu", "-o", "k.cubin", "--arch", "sm_80"), 1, "nothing.cu"),
         (("kernel.cu", "-o", "k.cubin", "--arch", "sm_99"), 1, "which supports sm_75"),
         (("kernel.cu", "-o", "k.cubin", "--arch", "sm_80"), 1, "value.h"),
-        (("kernel.cu", "-o", "k.cubin", "--arch", "sm_80,sm_90", *OPTIONS), 2, "gives a fatbin"),
+        (("kernel.cu", "-o", "k.cubin", "--arch", "sm_80,sm_90", *OPTIONS), 2, "makes a fatbin"),
         (("kernel.cu", "-o", "k.ptx", "--arch", "sm_80", *OPTIONS), 2, "compute_"),
     ],
 )

@@ -49,7 +49,10 @@ def test_merged_and_alone_at_once(tmp_path, cubin, capsys, cxx, compile_object):
         (("--name", "k", "-o", "k.o"), "Missing option '--cubin'"),
         (("--cubin", "CUBIN", "-o", "k.o"), "Missing option '--name'"),
         (("--cubin", "CUBIN", "--name", "k"), "name an output"),
-        (("--cubin", "CUBIN", "--name", "k", "--output-obj", "m.o"), "there is no --input-obj"),
+        (
+            ("--cubin", "CUBIN", "--name", "k", "--output-obj", "m.o"),
+            "--output-obj needs --input-obj",
+        ),
         (("--cubin", "CUBIN", "--name", "1k", "-o", "k.o"), "name must be a C identifier"),
         (("--cubin", "no.cubin", "--name", "k", "-o", "k.o"), "no.cubin"),
     ],

@@ -215,7 +215,7 @@ def test_the_architecture_is_the_one_that_was_asked_for(tutorials):
 
     for arch, own in [("sm_90", "sm_90a"), ("sm_100f", "sm_100a"), ("compute_90", "compute_90a"),
                       ("sm_80a", "sm_80")]:  # fmt: skip
-        with pytest.raises(ValueError, match=f'Give arch="{own}"'):
+        with pytest.raises(ValueError, match=f'pass arch="{own}"'):
             compile(tutorials.add, FLOATS, arch=arch, constants={"BLOCK": 64})
 
 
