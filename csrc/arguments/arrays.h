@@ -10,8 +10,8 @@
 bool ReadArrayDevice(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver,
                      DLDevice* device);
 
-// Read an array of kind kArray for use on a stream: what its framework still does to it on other
-// streams is ordered before. Where DLPack served it, `tensor` gets what it gave. False with a
+// Read an array of kind kArray for use on a stream. The stream then waits for its framework's work
+// on other streams. If DLPack provided it, `tensor` gets DLPack's tensor. Returns false with a
 // Python error set.
 bool ReadArray(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver, CUstream stream,
                ArrayView* view, DLTensor* tensor = nullptr);

@@ -213,7 +213,7 @@ const char* MismatchName(Mismatch mismatch) {
 
 namespace {
 
-// One that is not what most calls bring.
+// An argument of a rare kind.
 CULAUNCH_APART Mismatch ConvertOne(Conversion& conversion, ParameterSlot& slot, PyObject* object,
                                    unsigned char* target) {
   const TypeEntry* entry = slot.last.load(std::memory_order_acquire);

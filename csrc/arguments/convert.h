@@ -52,12 +52,12 @@ struct NotedMemory {
   culaunch::Note note;
 };
 
-// The arguments of one call while they are converted, in order: what was seen of them so far.
+// The state of converting the arguments of one call, in order.
 struct Conversion {
   explicit Conversion(culaunch::Driver& driver) : driver(driver) {}
 
-  // An array that is an argument, where the driver wants to know; with its object, what it is a
-  // view of.
+  // Tell the driver of an array that is an argument, if it wants to know. The object leads to the
+  // array that it views.
   void NoteArray(const Extent& extent, PyObject* object = nullptr, bool is_read_only = false) {
     if (CULAUNCH_UNLIKELY(driver.note_array != nullptr)) NoteMemory(extent, object, is_read_only);
   }

@@ -142,7 +142,7 @@ void Dealloc(PyObject* object) {
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
-// The numbers of a C-contiguous tensor. Raises what is wrong with any other.
+// The numbers of a C-contiguous tensor. Raises an error for any other tensor.
 bool TakeLayout(ArrayObject* self, const DLTensor& tensor) {
   const auto ndim = static_cast<size_t>(tensor.ndim);
   self->shape = static_cast<int64_t*>(PyMem_Malloc((2 * ndim + 1) * sizeof(int64_t)));

@@ -121,7 +121,7 @@ bool SeePlace(const std::string& what, Place* place, const Operand& operand, DLD
                            : "move it to the GPU, or choose the emulator with "
                              "culaunch.driver.set_driver(\"emulator\")";
     PyErr_Format(PyExc_TypeError,
-                 "%s is in memory of DLPack type %d, which the driver %s does not run on: %s",
+                 "%s is in memory of DLPack type %d, which the driver %s cannot use: %s",
                  what.c_str(), device.device_type, name.c_str(), remedy);
     return false;
   }

@@ -60,7 +60,7 @@ std::string ModuleRoot(PyTypeObject* type);
 // The memory that an array lies in.
 Extent ExtentOf(const Operand& operand);
 
-// Put what an argument is before the message that is set, where it is of a user's mistake.
+// Prefix the current error with the argument's name, if it is a user's mistake.
 void NameMistake(const std::string& what);
 
 // Tell a driver that wants to know of an array.

@@ -24,8 +24,8 @@ enum class Given : uint8_t {
 
 Given GivenOf(const TypeEntry& entry);
 
-// Whether a parameter of this class and size accepts this kind of object at all. Its value may
-// still not fit, nor the size of a typed scalar or a structure, nor the elements of an array.
+// Whether a parameter of this class and size accepts this kind of object at all. Its value, the
+// size of a typed scalar or a structure, and the elements of an array are checked elsewhere.
 bool Takes(TypeClass type_class, size_t size, const TypeEntry& entry);
 
 // argument_rules(): {class: {given: sizes}}; an empty tuple where the object has the parameter's

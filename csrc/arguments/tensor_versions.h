@@ -9,7 +9,7 @@
 // Python function to call if torch's function is not found.
 PyObject* OpenVersions(PyObject* module, PyObject* args);
 
-// Whether that has been done; what is below is for then.
+// Whether that has been done. The functions below require it.
 bool AreVersionsOpen();
 
 bool IsTorchTensor(PyObject* object);

@@ -43,19 +43,19 @@ struct TorchAllocator {
                    int32_t device_type, int32_t device_index, void** tensor);
   int32_t (*data)(void* tensor, void** data);
   int32_t (*free)(void* tensor);
-  // at::native::empty_strided_cuda, what `empty` comes to on a GPU where nobody wants to see the
+  // at::native::empty_strided_cuda, which `empty` calls on a GPU if no mode intercepts the
   // operation; null: this torch has none.
   torch_direct::Empty empty_on_gpu;
   // THPVariable_Wrap of its Python half: a new reference to the object of a tensor.
   PyObject* (*wrap)(const void* tensor);
 
-  // Make a dense tensor; null, without an error, where torch's exchange function is to be asked,
-  // which says what is wrong.
+  // Make a dense tensor. Null without an error means: call torch's exchange function, which reports
+  // the problem.
   void* Make(const DLTensor& like, char** address) const;
 
  private:
   void* MakeOnGpu(const DLTensor& like, const int64_t* strides, int32_t dtype) const;
 };
 
-// Of torch as it is loaded, looked for once; null where it lacks one of these functions.
+// Found once in the loaded torch; null if it lacks one of these functions.
 const TorchAllocator* FindTorchAllocator();

@@ -1,7 +1,7 @@
-// A tensor of torch read where it lies. Its exchange function costs 40 ns, more than everything
-// else that an argument takes, and tells what eight words of memory hold.
-// culaunch._launch.torch.layout finds where they lie; they are believed after every sample read so
-// was what the function says.
+// Reading a tensor of torch in place. Its exchange function costs 40 ns, more than all other work
+// for an argument, and only returns the contents of eight words of memory.
+// culaunch._launch.torch.layout finds these words. They are used only if every sample, read this
+// way, equals the result of the function.
 #pragma once
 
 #include <culaunch/version.h>
@@ -118,8 +118,8 @@ inline bool ReadInPlace(const TorchLayout& layout, PyObject* object, DLTensor* r
 // samples is read as `api` reads it. `tensor` and `keys` are offsets, as in TorchLayout.
 void UseTorchLayout(const DLPackExchangeAPI* api, size_t tensor, size_t keys, PyObject* found);
 
-// Look at a tensor that was not plain and that `api` has read: its word may be what a sample's is
-// on its device. Later ones of its kind are read in place.
+// Look at a tensor that was not plain, after `api` has read it. If its word equals a sample's on
+// its device, later tensors of its kind are read in place.
 void LearnTorchDevice(PyObject* object, const DLTensor& read);
 
 // False: read no tensor in place until true is said again.

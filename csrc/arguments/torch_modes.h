@@ -19,8 +19,8 @@ const TorchKeys* TorchKeysOfThread();
 // its own.
 bool IsTorchWatching();
 
-// watch_modes(library, keys): find the keys of threads in torch's library, which is loaded; `keys`
-// are those of what wants to see operations.
+// watch_modes(library, keys): find the dispatch keys of threads in torch's loaded library. `keys`
+// are the keys of modes that intercept operations.
 PyObject* WatchModes(PyObject* module, PyObject* args);
 
 // thread_keys(): the two words of this thread, or None.

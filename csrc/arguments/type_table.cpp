@@ -141,8 +141,8 @@ bool ClassifyExchange(TypeEntry* entry, PyTypeObject* type) {
   return true;
 }
 
-// Whether the exchange API of a type is torch's, and the type no tensor of torch: what reads
-// tensors would read memory that is not a tensor's.
+// Whether a type has torch's exchange API and is not a tensor of torch. Reading it as a tensor
+// would read memory that is not a tensor's.
 bool HasBorrowedTorchsApi(PyTypeObject* type, const DLPackExchangeAPI* api) {
   const Ref torch = Imported(modules::kTorch);
   const Ref tensor(torch ? PyObject_GetAttrString(torch.get(), "Tensor") : nullptr);

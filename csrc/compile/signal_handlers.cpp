@@ -66,7 +66,7 @@ class LoadedLibrary {
     size_t bytes;
   };
 
-  // glibc has made addresses of what the file has, and musl has not.
+  // glibc has relocated the file's offsets to addresses; musl has not.
   template <class T>
   const T* At(ElfW(Addr) address) const {
     return reinterpret_cast<const T*>(address < base_ ? base_ + address : address);

@@ -1,5 +1,5 @@
-// The driver in use, known without a call of Python: as long as all that Python chose it by is as
-// it was.
+// The driver in use, without a call of Python as long as nothing has changed that Python's choice
+// depends on.
 #pragma once
 
 #include <culaunch/driver.h>

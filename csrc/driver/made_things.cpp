@@ -17,9 +17,9 @@ struct Owner {
 
 struct Known {
   Owner owner;
-  // The context of a thing is gone, and its number was given again: so many objects that are not
-  // released yet had it before. Which of them asks cannot be seen, so the last one that does
-  // releases what there is.
+  // The context of a thing is gone, and the driver reused its number. This many unreleased objects
+  // had the number before. They cannot be told apart, so the last one that asks releases the
+  // current thing.
   int before;
 };
 

@@ -16,5 +16,5 @@ enum class Thing : uint8_t { kStream, kEvent, kMemory, kHostMemory, kArray, kTex
 // Record a handle that was created, with the current context of a device.
 void NoteMade(culaunch::Driver& driver, int ordinal, Thing thing, uint64_t handle) noexcept;
 
-// Whether something may be released with what is current; either way it is forgotten.
+// Whether a thing may be released in the current context; in both cases it is forgotten.
 bool MayRelease(culaunch::Driver& driver, Thing thing, uint64_t handle) noexcept;

@@ -5,8 +5,8 @@
 
 #include <string>
 
-// Publish a driver, for good, and the first one only; the text is the value of the environment
-// variable that tells it. Its functions answer CUDA_ERROR_DEINITIALIZED once Python has ended: a
-// module of a library may be unloaded by a destructor that runs later, and an emulator's functions
-// are Python's.
+// Publish a driver, once for the process; the text is the value of the environment variable that
+// announces it. Its functions return CUDA_ERROR_DEINITIALIZED after the end of Python, because a
+// later destructor may unload a library's module, and the emulator's functions are written in
+// Python.
 std::string PublishDriver(const culaunch::Driver& driver);

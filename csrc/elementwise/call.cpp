@@ -65,7 +65,7 @@ bool ElementwiseCall::ReadArguments() {
   return true;
 }
 
-// Ask Python for what these argument types make, if they are new.
+// Ask Python for the kernels of these argument types, if they are new.
 bool ElementwiseCall::Specialize() {
   uint8_t numbers[kMaxOperands];
   for (int i = 0; i < count_; ++i) numbers[i] = operands_[i].number;
@@ -143,7 +143,7 @@ bool ElementwiseCall::FindShape(PyObject* out) {
   }
   if (before == nullptr && out == nullptr) {
     PyErr_Format(PyExc_ValueError,
-                 "%U: no argument gives the output a shape: pass out=", self_->name);
+                 "%U: no argument determines the output's shape: pass out=", self_->name);
     return false;
   }
   if (before == nullptr) Broadcast(&problem_, outputs_[0]);  // raw arguments alone
@@ -180,7 +180,7 @@ CompiledLayout* ElementwiseCall::FindKernel(const LayoutKey& key) {
   return compiled;
 }
 
-// Read what there is and find the shape; outputs given are read.
+// Read the arguments and the given outputs, and find the shape.
 bool ElementwiseCall::Prepare(PyObject* out) {
   if (!ReadArguments() || !Specialize()) return false;
   if (special_->outputs.size() > 1) {

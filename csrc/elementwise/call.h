@@ -85,7 +85,7 @@ class ElementwiseCall {
            (special_->outputs.size() > 1 ? "[" + std::to_string(index) + "]" : "");
   }
 
-  // Put what it is about before the message of the error that is set.
+  // Prefix the message of the current error with its subject.
   void NameArgument(int index) const { operands::NameMistake(What(index)); }
 
   bool ReadArguments();

@@ -55,9 +55,9 @@ namespace {
 constexpr char kVersion[] = CULAUNCH_TEXT(CULAUNCH_VERSION_MAJOR) "." CULAUNCH_TEXT(
     CULAUNCH_VERSION_MINOR) "." CULAUNCH_TEXT(CULAUNCH_VERSION_PATCH);
 
-// use_shortcut(name, use): take a way that is quick because it knows what the stable ABI does not
-// promise, or go as where it is not known. Benchmarks measure what each saves with it, and tests
-// that the other way gives the same; it is not for use while other threads call.
+// use_shortcut(name, use): turn a shortcut on or off that relies on more than the stable ABI
+// promises. Benchmarks measure the saving of each, and tests compare the results with and without
+// it. Do not use it while other threads call.
 PyObject* UseShortcut(PyObject*, PyObject* args) {
   const char* name = nullptr;
   int use = 0;

@@ -34,8 +34,8 @@ Ref MakeTexts(const std::vector<std::string>& texts) {
   return tuple;
 }
 
-// The result, or what stands for none where the text is no UTF-8: a damaged name may end a part in
-// the middle of a letter.
+// The result, or the fallback if the text is not UTF-8: a damaged name may end in the middle of a
+// letter.
 PyObject* ResultOr(Ref result, PyObject* none) {
   if (!result && PyErr_ExceptionMatches(PyExc_UnicodeError)) {
     PyErr_Clear();

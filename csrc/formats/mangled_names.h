@@ -1,4 +1,4 @@
-// The demangler, for Python and for what the headers of culaunch say in this process.
+// The demangler, for Python and for the messages of culaunch's headers in this process.
 #pragma once
 
 #include "python/python.h"

@@ -57,8 +57,8 @@ class FunctionCall {
   // function, if there is one. Otherwise the error that is set stays.
   PyObject* Refused() const;
 
-  // The same where torch wants to see each operation of this thread; NotImplemented where there is
-  // no such way.
+  // The same while a mode of torch intercepts each operation of this thread. NotImplemented if
+  // there is no such way.
   bool IsSeen() const {
     return place_.entry != nullptr && place_.entry->is_torch && IsTorchWatching();
   }

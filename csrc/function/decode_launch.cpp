@@ -106,13 +106,13 @@ Part Decoder::DecodePart(WordReader& reader, int64_t limit, int depth) {
 void Decoder::DecodeMap(Part* part, WordReader& reader) {
   PyObject* numbers = Constant(reader);
   if (!PyTuple_Check(numbers) || PyTuple_Size(numbers) != 5) {
-    throw Wrong("a tensor map's constant is no tuple of five numbers");
+    throw Wrong("a tensor map's constant is not a tuple of five numbers");
   }
   for (Py_ssize_t i = 0; i < 5; ++i) {
     const long number = PyLong_AsLong(PyTuple_GetItem(numbers, i));
     if (number < 0 || number > 63) {
       PyErr_Clear();
-      throw Wrong("a tensor map's constant is no tuple of five numbers");
+      throw Wrong("a tensor map's constant is not a tuple of five numbers");
     }
     part->map[i] = static_cast<int32_t>(number);
   }
@@ -125,7 +125,7 @@ void Decoder::DecodeMap(Part* part, WordReader& reader) {
 void Decoder::DecodeBytes(Part* part, WordReader& reader, int depth) {
   PyObject* bytes = Constant(reader);
   if (!PyBytes_Check(bytes) || PyBytes_Size(bytes) != static_cast<Py_ssize_t>(part->size)) {
-    throw Wrong("a structure's constant is no bytes of its size");
+    throw Wrong("a structure's constant is not bytes of its size");
   }
   part->bytes.assign(PyBytes_AsString(bytes), part->size);
   const int64_t fields = reader.NextBelow(static_cast<int64_t>(reader.left()) + 1, "fields");

@@ -1,5 +1,5 @@
-// From words to a program. Programs come from files, too: whatever the words are, what comes out
-// reads and writes nothing that is not its own. Each part of it is in a file of its own.
+// From words to a program. Programs come from files, too, so the words may be anything. A decoded
+// program reads and writes only its own memory. Each part of the decoder has its own file.
 #pragma once
 
 #include <map>

@@ -132,7 +132,7 @@ bool Execution::AllocateMemory(ArrayValue* value, uint8_t number, int rank, cons
 }
 
 // One allocation for all arrays that Python never sees: each costs about half of a launch. A driver
-// that wants to know of each array gets them apart, and sees what runs over an end.
+// that checks arrays gets separate ones, and detects an access past an end.
 bool Execution::PlaceScratch(const ReplayStep& step) {
   ArrayValue& value = call_.arrays_[static_cast<size_t>(step.array)];
   if (scratch_ == nullptr) {

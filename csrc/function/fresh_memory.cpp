@@ -6,7 +6,7 @@ bool IsAligned(const char* data) {
   constexpr uintptr_t kAlignment = 16;  // of what a program allocates
   if (!CULAUNCH_UNLIKELY(reinterpret_cast<uintptr_t>(data) % kAlignment != 0)) return true;
   PyErr_Format(PyExc_RuntimeError,
-               "the framework allocated an array at %p, which is no multiple of 16", data);
+               "the framework allocated an array at %p, which is not a multiple of 16", data);
   return false;
 }
 

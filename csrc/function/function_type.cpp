@@ -88,7 +88,7 @@ bool ReadParameters(State* state, PyObject* parameters, PyObject* defaults) {
   return true;
 }
 
-// Function(name, parameters, defaults, /): what else there is is a subclass's.
+// Function(name, parameters, defaults, /). Subclasses add everything else.
 PyObject* NewFunction(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *name, *parameters, *defaults;
   if (!PyArg_ParseTuple(args, "UO!O!:Function", &name, &PyTuple_Type, &parameters, &PyTuple_Type,

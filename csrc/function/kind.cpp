@@ -172,7 +172,7 @@ std::unique_ptr<Kind> Kind::FromDescription(PyObject* description) {
   return kind;
 }
 
-// A program and its kind may come from a file: what the program reads has to be there.
+// A program and its kind may come from a file: the kind must have all that the program reads.
 bool Kind::Takes(const Program& program) const {
   std::string wrong;
   if (static_cast<size_t>(program.parameters) > parameters) wrong = "has more parameters";

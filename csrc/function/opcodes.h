@@ -224,8 +224,8 @@ static_assert(kAllFlags == CULAUNCH_LAUNCH_FIELDS(CULAUNCH_FIELD)
               "each option has a flag of its own, the bit after the last one");
 #undef CULAUNCH_FIELD
 #undef CULAUNCH_ATTRIBUTE
-// The options of the first version: their registers are in each launch, -1 without the flag. Those
-// of later options are there with their flag only.
+// The options of the first version: each launch has their registers, -1 without the flag. Later
+// options have registers only with their flag.
 constexpr int64_t kFirstFlags = 63;
 
 #define CULAUNCH_ENUMERATOR(enumerator, name, number) enumerator = number,

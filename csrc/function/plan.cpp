@@ -11,7 +11,7 @@ namespace function {
 
 namespace {
 
-// Whether what CHECK and its like ask for is so.
+// Whether the condition of CHECK or a similar instruction holds.
 bool Holds(const Instruction& one, const Word* r) {
   if (one.opcode == Opcode::kCHECK) return r[one.x] != 0;
   if (one.opcode == Opcode::kRANGE) {

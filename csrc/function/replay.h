@@ -108,8 +108,8 @@ class Replay {
   // For this kind of leaf: the array that it returns; kNothing: None.
   int32_t result() const { return result_; }
 
-  // Whether the leaf is several launches that are ready, and what can be done before all of them:
-  // then they may go as one graph.
+  // Whether the leaf is several launches that are ready, and other work that can run before all of
+  // them. Then they may be one graph.
   bool is_chain() const { return graphs_ != nullptr; }
 
   // The launches of this kind of leaf, whose arrays all have their places: as a graph if launches

@@ -25,7 +25,7 @@ class Watch {
   // Null with a Python error set.
   static std::unique_ptr<Watch> Make(const std::vector<Read>& reads);
 
-  // Whether all is as it was. A Python error may be set where it is not.
+  // Whether nothing has changed. If something has, a Python error may be set.
   bool Holds() {
     for (const Cell& cell : cells_) {
       if (CULAUNCH_UNLIKELY(!IsSame(cell))) return false;
@@ -43,8 +43,8 @@ class Watch {
   }
 
   int Traverse(visitproc visit, void* arg) const;
-  // Let go of what is watched: it is watched no more. A call without the GIL may be in it still,
-  // and then it stays until the function goes.
+  // Stop watching, and release the watched objects. If a call without the GIL may still use them,
+  // they stay alive until the function is freed.
   void Retire() {
 #ifndef Py_GIL_DISABLED
     Clear();
@@ -65,8 +65,8 @@ class Watch {
     bool is_read_in_place;
   };
 
-  // A cell's object lies right behind its head. The structure is not part of the stable ABI: it is
-  // used where it gives what the attribute gives.
+  // A cell's object lies right behind its head. The structure is not part of the stable ABI, so it
+  // is used only if it gives the same as the attribute.
   static PyObject* InPlace(PyObject* cell) {
     return reinterpret_cast<std::atomic<PyObject*>*>(cell + 1)->load(std::memory_order_relaxed);
   }

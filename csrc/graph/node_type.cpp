@@ -25,15 +25,15 @@ constexpr char kDoc[] =
 
 CULAUNCH_RARE PyObject* RaiseOtherForm(NodeObject* self) {
   PyErr_Format(PyExc_ValueError,
-               "the call must launch what it launched when it was recorded, %zu node%s in the same "
-               "order (it launches something else with these arguments): record a new graph",
+               "the call must launch the same kernels as when it was recorded, %zu node%s in the "
+               "same order (it launches others with these arguments): record a new graph",
                self->count, self->count == 1 ? "" : "s");
   return nullptr;
 }
 
 CULAUNCH_RARE PyObject* RaiseNoCall() {
   PyErr_SetString(PyExc_TypeError,
-                  "this node was not made by a call that can be made again: add it with "
+                  "this node was not added by a repeatable call: add it with "
                   "graph.call(...) to update it");
   return nullptr;
 }

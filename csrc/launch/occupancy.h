@@ -6,7 +6,7 @@
 // _attribute(attribute, ordinal)
 PyObject* KernelAttribute(PyObject* self, PyObject* args);
 
-// _make_ready(ordinal): what a launch there does before it launches
+// _make_ready(ordinal): prepare launches on a device
 PyObject* KernelMakeReady(PyObject* self, PyObject* args);
 
 // _max_dynamic_shared_memory(ordinal)

@@ -7,7 +7,7 @@
 
 class CallKeeper {
  public:
-  // Keep an object for as long as the graph has what was recorded with it.
+  // Keep an object alive as long as the graph has the nodes that were recorded with it.
   virtual void Keep(Ref object) = 0;
   // A call begins that may launch something, and ends; `callable` is null where it failed.
   virtual void Begin() = 0;

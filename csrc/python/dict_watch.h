@@ -12,9 +12,9 @@ extern uint64_t g_dict_changes;
 // not. The switch of _core.use_shortcut.
 extern bool g_dicts_are_watched;
 
-// Watch a dict from now on: each change of it adds one to g_dict_changes. False where the
-// interpreter cannot (CPython 3.12 can, and what comes after 3.13.0 where it notices the attributes
-// of objects too): the entries must be looked up then.
+// Watch a dict from now on: each change of it adds one to g_dict_changes. False if the interpreter
+// cannot watch, and the entries must be looked up. CPython 3.12 can, and so can versions after
+// 3.13.0 that also notice changes of objects' attributes.
 bool WatchDict(PyObject* dict);
 
 // Before watchers there were versions (PEP 509): a number that no other state of a dict ever had.

@@ -5,8 +5,8 @@
 
 #include "python/python.h"
 
-// For what is read and changed without running Python code: with the GIL nothing else runs
-// meanwhile, and nothing is locked.
+// For data that is read and changed without running Python code. With the GIL nothing else runs
+// meanwhile, so it locks nothing.
 class FreeThreadedLock {
 #ifdef Py_GIL_DISABLED
  public:

@@ -53,7 +53,7 @@ class Ref {
   for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-// For a function that calls itself for what is inside of an object: as deep as Python allows.
+// For a function that recurses into objects: it limits the depth as Python does.
 class Recursion {
  public:
   explicit Recursion(const char* where) : is_too_deep_(Py_EnterRecursiveCall(where) != 0) {}

@@ -1,5 +1,5 @@
-// Recording what a body does: while a function is traced anywhere in the process, what launches
-// asks Python first whether this thread records it.
+// Recording of bodies: while any thread traces a function, each launch first asks Python whether
+// its own thread records.
 #pragma once
 
 #include <atomic>

@@ -127,7 +127,7 @@ PyObject* GeneralCall::LookUpVariant() {
   if (!made) return nullptr;
   if (made.get() == Py_None) return made.release();
   if (PyObject_TypeCheck(made.get(), g_variant_type) == 0) {
-    PyErr_SetString(PyExc_TypeError, "_miss must give a TritonVariant");
+    PyErr_SetString(PyExc_TypeError, "_miss must return a TritonVariant");
     return nullptr;
   }
   const FreeThreadedLock lock(state_.mutex);

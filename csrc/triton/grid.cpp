@@ -41,7 +41,7 @@ bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, boo
 bool IsSameGrid(PyObject* grid, const uint32_t* before, const uint32_t* now) {
   if (std::equal(before, before + 3, now)) return true;
   PyErr_Format(PyExc_SystemError,
-               "a defect of culaunch, please report it: the grid %R gives (%u, %u, %u), and (%u, "
+               "a defect of culaunch, please report it: the grid %R returns (%u, %u, %u), but (%u, "
                "%u, %u) was used",
                grid, now[0], now[1], now[2], before[0], before[1], before[2]);
   return false;

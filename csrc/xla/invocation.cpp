@@ -74,7 +74,7 @@ bool Invocation::FindCall() {
       return target_ != nullptr;
     }
   }
-  PyErr_SetString(PyExc_ValueError, "the custom call does not say which function it calls");
+  PyErr_SetString(PyExc_ValueError, "the custom call does not name the function to call");
   return false;
 }
 
@@ -218,8 +218,9 @@ bool Invocation::CopyResults() {
     std::string why;
     void* saved = call_.Allocate(own.bytes, &why);
     if (saved == nullptr) {
-      PyErr_Format(PyExc_RuntimeError, "XLA gives no %zu bytes of scratch memory for a result: %s",
-                   own.bytes, why.c_str());
+      PyErr_Format(PyExc_RuntimeError,
+                   "XLA cannot allocate %zu bytes of scratch memory for a result: %s", own.bytes,
+                   why.c_str());
       return false;
     }
     if (!Copy(saved, sources[i], own.bytes)) return false;

@@ -40,18 +40,18 @@ bool RunningCall::Open() {
   OrdinalArguments ordinal = {sizeof(OrdinalArguments), nullptr, context_, 0};
   Error* error = api_->stream(&stream);
   if (error != nullptr) {
-    PyErr_Format(PyExc_RuntimeError, "XLA does not say in which stream it calls: %s",
+    PyErr_Format(PyExc_RuntimeError, "XLA does not provide the stream of the call: %s",
                  TakeText(*api_, error).c_str());
     return false;
   }
   if (api_->size < offsetof(Api, ordinal) + sizeof(void*) || api_->ordinal == nullptr) {
     PyErr_SetString(PyExc_RuntimeError,
-                    "this version of XLA does not say on which device it calls: use a newer JAX");
+                    "this version of XLA does not provide the device of the call: use a newer JAX");
     return false;
   }
   error = api_->ordinal(&ordinal);
   if (error != nullptr) {
-    PyErr_Format(PyExc_RuntimeError, "XLA does not say on which device it calls: %s",
+    PyErr_Format(PyExc_RuntimeError, "XLA does not provide the device of the call: %s",
                  TakeText(*api_, error).c_str());
     return false;
   }

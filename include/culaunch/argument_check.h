@@ -85,7 +85,7 @@ class ArgumentCheck {
     }
     if (!type.Takes(given.kind)) {
       return TypeError(Prefix(index) + " must be " + text + " (got " + ArgumentName(given) +
-                       "): pass a value of that type; a struct of that size is passed as it is");
+                       "): pass a value of that type; a struct of that size is passed unchanged");
     }
     return type.IsPointer() && given.kind == ArgumentKind::kPointer
                ? CheckPointer(index, type, ArgumentName(given))
@@ -99,13 +99,13 @@ class ArgumentCheck {
     if (expected.bits != 0 && pointer.element().bits != 0 && !(expected == pointer.element())) {
       return TypeError(Described(index, type) + ", takes a pointer to " + ToText(expected) +
                        " (got " + given +
-                       "): convert what it points to, or take a kernel for its type; "
-                       "culaunch::Untyped(pointer) passes it all the same");
+                       "): convert what it points to, or use a kernel for its type; "
+                       "culaunch::Untyped(pointer) passes it unchecked");
     }
     if (type.PointsToMutable() && pointer.PointsToConst()) {
       return TypeError(Described(index, type) + ", must be writable memory (got " + given +
                        "): pass a pointer to writable memory, or declare the parameter a pointer "
-                       "to const; culaunch::Untyped(pointer) passes it all the same");
+                       "to const; culaunch::Untyped(pointer) passes it unchecked");
     }
     return {};
   }
@@ -117,7 +117,7 @@ class ArgumentCheck {
     if (expected.bits != 0 && is_typed && !(expected == got)) {
       return TypeError(Described(index, type) + ", takes an array of " + ToText(expected) +
                        " (got an array of " + ToText(got) +
-                       "): convert the array, or take a kernel for its type");
+                       "): convert the array, or use a kernel for its type");
     }
     if ((array.facts() & ArrayFacts::kConst) != 0 && type.PointsToMutable()) {
       return TypeError(Described(index, type) +

@@ -83,7 +83,7 @@ class Arguments {
   [[noreturn]] void Refuse(std::initializer_list<const char*> known) const {
     std::string message = std::string(name_) + "(";
     for (int32_t i = 0; i < count_; ++i) message += (i != 0 ? ", " : "") + Described(i);
-    message += ") is no call that was exported; there are";
+    message += ") was not exported; the exported calls are";
     for (const char* kind : known) message.append("\n    ").append(kind);
     Raise("TypeError", message);
   }

@@ -112,7 +112,7 @@ class Graphs {
     if (mode == GraphMode::kOff) return "switched off";
     if (!LaunchGraph::IsPossible(table)) return "the driver lacks their functions";
     if (mode == GraphMode::kOn) return nullptr;
-    if (!is_cuda) return "this driver is no GPU's: there is nothing to gain";
+    if (!is_cuda) return "this driver has no GPU, so graphs save nothing";
     if (version < kMeasuredVersion) {
       return "the driver is older than CUDA 13.0's, and not measured";
     }

@@ -189,7 +189,7 @@ inline Status CheckImage(const void* bytes, size_t size, ImageFormat* format) {
     *format = ImageFormat::kPtx;
   } else {
     return Error(
-        "the bytes are no image: neither a cubin, nor a fatbin, nor PTX (they begin with " +
+        "the bytes are not an image: neither a cubin, nor a fatbin, nor PTX (they begin with " +
         std::string("0x") + detail::Hex(bytes, size < 4 ? size : 4) + ")");
   }
   return image.ok() ? Status() : Status(Error(image.problem()));

@@ -137,8 +137,8 @@ struct LaunchConfig {
     const int repeated = problem.empty() ? RepeatedAttribute() : -1;
     if (repeated >= 0) {
       problem = "attributes has attribute " + detail::ToText(repeated) +
-                " (CUlaunchAttributeID) a second time, or a field of the configuration says it "
-                "too: say it once";
+                " (CUlaunchAttributeID) twice, or a field of the configuration sets it, too: set "
+                "it once";
     }
     return problem.empty() ? Status() : Status(Error(problem));
   }

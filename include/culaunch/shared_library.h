@@ -85,7 +85,8 @@ inline Status ResolveTable(void* library, const std::string& file, DriverTable* 
   });
   if (table->cuInit == nullptr) {
     return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
-                 file + " is no CUDA driver: it has no function cuInit. CULAUNCH_DRIVER must be " +
+                 file +
+                     " is not a CUDA driver: it has no function cuInit. CULAUNCH_DRIVER must be " +
                      "\"cuda\" or the path of a library that exports the driver API");
   }
   if (missing_count != 0) {

@@ -65,8 +65,8 @@ void Pointers(const Module& module) {
   ClearRecord();
   CHECK_THROWS(add({1, 1}, d, cf, 1), kType,
                "argument 0 of add, float* (8 bytes), takes a pointer to float32 (got double*): "
-               "convert what it points to, or take a kernel for its type; "
-               "culaunch::Untyped(pointer) passes it all the same");
+               "convert what it points to, or use a kernel for its type; "
+               "culaunch::Untyped(pointer) passes it unchecked");
   CHECK_THROWS(add({1, 1}, ci, cf, 1), kType, "takes a pointer to float32 (got const int*)");
   CHECK_THROWS(add({1, 1}, f, ci, 1), kType, "argument 1 of add, const float * __restrict__ (8");
   CHECK_THROWS(add({1, 1}, cf, cf, 1), kType,
@@ -95,7 +95,7 @@ void Arrays(const Module& module) {
   for (int i = 0; i < 2; ++i) {  // the second time the types are known to fit
     CHECK_THROWS(add({1, 1}, ArrayOf(Of(2, 64)), ArrayOf(x), 1), kType,
                  "argument 0 of add, float* (8 bytes), takes an array of float32 (got an array of "
-                 "float64): convert the array, or take a kernel for its type");
+                 "float64): convert the array, or use a kernel for its type");
     CHECK_THROWS(add({1, 1}, ArrayOf(x), ArrayOf(Of(4, 16)), 1), kType,
                  "(got an array of bfloat16");
     CHECK_THROWS(add({1, 1}, ArrayOf(x), ArrayOf(Of(10, 8)), 1), kType,

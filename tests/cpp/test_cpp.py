@@ -259,7 +259,7 @@ def test_without_exceptions_every_failure_is_a_value(build, gxx, run_cpp, fake_d
     environment = {**os.environ, "CULAUNCH_DRIVER": str(fake_driver)}
     done = subprocess.run([program, "throw"], env=environment, capture_output=True, check=False)
     assert done.returncode != 0
-    assert done.stderr.startswith(b"culaunch: the bytes are no image")
+    assert done.stderr.startswith(b"culaunch: the bytes are not an image")
 
 
 @pytest.mark.parametrize("flags", [("-O0",), ("-O2",)], ids=["O0", "O2"])

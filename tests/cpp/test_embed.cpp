@@ -83,6 +83,6 @@ int main() {
   CULAUNCH_GET_KERNEL(text, "from_bytes")({1, 1});
   CHECK(Recorded("launch from_bytes"));
   CHECK_THROWS(CULAUNCH_GET_KERNEL(broken, "k"), kCall,
-               "embedded image \"broken\": the bytes are no image");
+               "embedded image \"broken\": the bytes are not an image");
   CHECK_THROWS(CULAUNCH_GET_KERNEL(text, "none"), kCall, "no kernel \"none\"; it has from_bytes");
 }

@@ -15,7 +15,7 @@ int main() {
   Dl_info libc;
   CHECK(dladdr(reinterpret_cast<void*>(&std::abort), &libc) != 0);
   CHECK_THROWS(Driver::Open(libc.dli_fname), kNoDriver,
-               " is no CUDA driver: it has no function cuInit");
+               " is not a CUDA driver: it has no function cuInit");
   setenv("FAKE_DRIVER_VERSION", "12030", 1);
   CHECK_THROWS(Driver::Open(path), kNoDriver, "for CUDA 12.4 or newer (got one for CUDA 12.3)");
   unsetenv("FAKE_DRIVER_VERSION");

@@ -160,7 +160,7 @@ def test_a_program_that_was_not_built_here(exported, fake_driver, gxx, tmp_path)
     assert out[:4] == ["100 32", "8 9", "200 200 2 100", "7 1"]
     assert out[4].startswith("ValueError: x must be contiguous (scale, at test_exported.py:")
     assert out[5].startswith(
-        "TypeError: scale(int32[_], float) is no call that was exported; there are"
+        "TypeError: scale(int32[_], float) was not exported; the exported calls are"
     )
     launches = [line for line in log.read_text().splitlines() if line.startswith("launch")]
     assert len(launches) == 5

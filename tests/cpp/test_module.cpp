@@ -96,7 +96,7 @@ static void OptionsGoToTheDriver() {
 static void MalformedImages() {
   ClearRecord();
   CHECK_THROWS(Module(nullptr, 0), kCall, "the image is empty");
-  CHECK_THROWS(Load("hello, world"), kCall, "the bytes are no image");
+  CHECK_THROWS(Load("hello, world"), kCall, "the bytes are not an image");
   CHECK_THROWS(Load(std::string("\x7f"
                                 "ELF\x02\x01\x01",
                                 7)),

@@ -34,7 +34,7 @@ static void Driver() {
 }
 
 static void Modules() {
-  REQUIRE(Says(culaunch::Module::TryLoad(kNoImage, sizeof kNoImage), "the bytes are no image"));
+  REQUIRE(Says(culaunch::Module::TryLoad(kNoImage, sizeof kNoImage), "the bytes are not an image"));
   REQUIRE(Says(culaunch::Module::TryFromFile("/nowhere/k.cubin"), "cannot open the image"));
   culaunch::Result<culaunch::Module> module = culaunch::Module::TryLoad(kPtx, sizeof kPtx - 1);
   REQUIRE(module.ok() && module.code() == CUDA_SUCCESS && *module.what() == '\0');

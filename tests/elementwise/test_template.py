@@ -43,7 +43,7 @@ def test_raw_arguments_and_indices():
     x = np.arange(9, dtype=np.float32)
     out = np.zeros(9, np.float32)
     np.testing.assert_array_equal(reverse(x, 9, out=out), x[::-1])
-    with pytest.raises(ValueError, match="no argument gives the output a shape"):
+    with pytest.raises(ValueError, match="no argument determines the output's shape"):
         reverse(x, 9)
     with pytest.raises(ValueError, match="argument x is raw, and must be contiguous"):
         reverse(x[::2], 5, out=out[:5])

@@ -132,8 +132,8 @@ def test_the_stream_and_the_device_of_xla(driver):
     [
         ("DeviceMemory_Allocate", r"XLA gives no 20 bytes of scratch memory: out of it"),
         ("DeviceMemory_Free", r"XLA does not take scratch memory back: out of it"),
-        ("Stream_Get", r"XLA does not say in which stream it calls: out of it"),
-        ("DeviceOrdinal_Get", r"XLA does not say on which device it calls: out of it"),
+        ("Stream_Get", r"XLA does not provide the stream of the call: out of it"),
+        ("DeviceOrdinal_Get", r"XLA does not provide the device of the call: out of it"),
     ],
 )
 def test_what_xla_says_is_said(twice, minor, function, said):
@@ -152,7 +152,7 @@ def test_memory_that_is_aligned_to_less_is_refused(twice):
     """Programs are made for arrays at multiples of 16, which XLA is asked for."""
     double = XlaDouble()
     double.beside = 8
-    assert "which is no multiple of 16" in call(double, twice, X, 2.0)
+    assert "which is not a multiple of 16" in call(double, twice, X, 2.0)
 
 
 def test_no_memory_to_save_a_result(kernels):

@@ -165,10 +165,10 @@ def test_a_call_that_takes_another_way_cannot_update(kernels, torch):
     x = torch.zeros(8, dtype=torch.int32)
     graph = cl.Graph()
     node = graph.call(some, x, 1)
-    with pytest.raises(ValueError, match="must launch what it launched when it was recorded"):
+    with pytest.raises(ValueError, match="must launch the same kernels as when it was recorded"):
         node.update(x, 6)
     more = graph.call(some, x, 7)
-    with pytest.raises(ValueError, match="must launch what it launched when it was recorded"):
+    with pytest.raises(ValueError, match="must launch the same kernels as when it was recorded"):
         more.update(x, 1)
     with pytest.raises(ValueError, match="the call launched nothing"):
         graph.call(lambda: None)

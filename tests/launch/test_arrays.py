@@ -80,7 +80,7 @@ def test_the_error_of_an_element_type(known):
         known.bytes_of(DlpackArray(dtype=(2, 16)), 8, POINTER)
     assert str(caught.value) == (
         "argument 0 of k, float* (8 bytes), takes an array of float32 (got fake_arrays.DlpackArray "
-        "of float16): convert the array, or take a kernel for its type"
+        "of float16): convert the array, or use a kernel for its type"
     )
     with pytest.raises(TypeError, match="takes an array of int32"):
         known.bytes_of(CudaInterfaceArray(), 8, "int*")

@@ -35,7 +35,7 @@ Qualified::Qualified(const Node* inner, const Qualifiers& words, bool is_of_vend
 }
 
 void Qualified::Left(Printer& out) const {
-  // Const of what is const already is said once.
+  // A repeated const is printed once.
   Qualifiers words;
   size_t count = 0;
   for (const std::string_view word : words_) {

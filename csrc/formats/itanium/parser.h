@@ -1,4 +1,4 @@
-// From a mangled name to the tree of what it says.
+// From a mangled name to its tree.
 #pragma once
 
 #include <string_view>
@@ -51,7 +51,7 @@ class Parser {
     Parser& parser_;
   };
 
-  // Names (names.cpp). Tagged is what the template arguments of are those that `T_` refers to.
+  // Names (names.cpp). `T_` refers to the template arguments of a tagged name.
   const Node* Encoding();
   Name AnyName(bool is_tagged);
   Name NestedName(bool is_tagged);

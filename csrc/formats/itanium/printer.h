@@ -38,7 +38,7 @@ class Printer {
   bool west() const { return west_; }
   const std::string& text() const { return text_; }
 
-  // The next text is another one; what it may cost is what the texts before have left.
+  // Start another text. Its limit is the remainder of the texts before.
   std::string TakeText() {
     std::string taken;
     taken.swap(text_);

@@ -65,7 +65,7 @@ inline std::pair<std::string, std::string> UnpackEntry(std::string_view key,
   const uint64_t metadata = number(12, 4);
   const uint64_t data = number(16, 8);
   if (metadata > entry.size() || entry.size() - kEntryBody - metadata != data) {
-    throw BadEntry{"has another length than it says"};
+    throw BadEntry{"has a wrong length"};
   }
   const std::string_view body = entry.substr(kEntryBody);
   if (EntryDigest(key, entry.substr(0, kEntryHead), body) != entry.substr(kEntryHead, 32)) {

@@ -197,7 +197,7 @@ class LinkRequest {
     if (status != 0) {
       throw CompileError(linker_.version() + " refused " + spelled + ": " +
                              NvJitLinkApi::ErrorName(status) +
-                             "; is the architecture one that it knows, and the options too?",
+                             "; check that it knows the architecture and the options",
                          "");
     }
     for (const LinkPart& part : parts_) {

@@ -171,7 +171,7 @@ def _link_one(
         version = ".".join(map(str, api.version()))
         raise CompileError(
             f"nvJitLink {version} refused {' '.join(given)}: {error}; "
-            "is the architecture one that it knows, and the options too?"
+            "check that it knows the architecture and the options"
         ) from error
     try:
         check_duplicates(

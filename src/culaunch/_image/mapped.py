@@ -49,7 +49,7 @@ class MappedImage(Image):
         Raises
         ------
         ImageError
-            If the bytes are no image.
+            If the bytes are not an image.
         """
         found = image_format(view, path)
         # The driver takes PTX with a zero after it, which bytes of Python have; and a wrapper has a
