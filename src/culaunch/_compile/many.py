@@ -82,7 +82,7 @@ def compile_many(
         the first failure is raised. Images that were compiled are in the cache, if it is used, and
         another call with the rest is quick.
     **common
-        Arguments of :func:`culaunch.compile` for every request; a request's own arguments take
+        Arguments of :func:`culaunch.compile` for every request. A request's own arguments take
         precedence.
 
     Returns

@@ -115,7 +115,8 @@ class BodyCall:
             first = out[0] if isinstance(out, tuple) and out else out
             if first is None:
                 raise ValueError(
-                    f"{self.function.__name__}: no argument determines the output's shape: pass out="
+                    f"{self.function.__name__}: no argument determines the output's shape: "
+                    "pass out="
                 )
             return layout_of(self.body, first)[0]
         shape: tuple[Any, ...] = ()
