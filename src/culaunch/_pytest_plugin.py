@@ -53,7 +53,7 @@ class _NativeTriton:
         self._of_workers: list[str] = []
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        # A worker of pytest-xdist has no terminal: what it counted goes to the one that has.
+        # A worker of pytest-xdist has no terminal: its counts go to the process that has one.
         output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
         if output is not None:
             output["culaunch_triton"] = str(self._triton.report())

@@ -34,7 +34,7 @@ def optional(package: str, purpose: str, command: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        # It is there, and something that it needs is not: that is what the user has to hear.
+        # It is installed, but something that it needs is not: report that.
         if error.name is not None and not f"{package}.".startswith(f"{error.name}."):
             raise
         raise MissingDependencyError(

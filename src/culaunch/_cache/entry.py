@@ -23,7 +23,7 @@ import struct
 from typing import Any
 
 FORMAT_VERSION = 1
-# A key is a SHA-256 in hexadecimal digits: as a part of a path it leads out of no directory.
+# A key is a SHA-256 in hexadecimal digits, so as a part of a path it cannot leave the directory.
 KEY = re.compile(r"[0-9a-f]{64}")
 _MAGIC = b"culcache"
 _HEAD = struct.Struct("<8sIIQ")

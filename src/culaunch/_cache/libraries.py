@@ -104,7 +104,7 @@ class Libraries:
                 path, reads = fetched or builder(place)
                 built = Library(path, reads, scratch)
                 if not reads.is_current():
-                    # A header was changed meanwhile, or what was read is not known.
+                    # A header changed meanwhile, or the list of read files is unknown.
                     return built
                 if fetched is None:
                     self._send(built)
@@ -136,7 +136,7 @@ class Libraries:
         """Take the library from the remote cache to a directory, if its headers are as they are."""
         if self.server is None or not self.server.has_keys:
             return None
-        # Loaded where there is a server: most programs have none.
+        # Imported only if there is a server: most programs have none.
         from culaunch._cache.remote.shared_libraries import digits_of, fetch_library
 
         found = fetch_library(self.server, digits_of(self.folders[-1]))
@@ -217,7 +217,7 @@ class Libraries:
         return None
 
     def _read(self, directory: TrustedDirectory, stem: str, *, is_own: bool) -> Library | None:
-        # A library that is not what was written is not loaded: it is built again.
+        # A library that differs from the written one is not loaded: it is built again.
         note = LIBRARIES.read(directory, stem, is_use=is_own)
         if note is None:
             return None

@@ -126,7 +126,7 @@ def _ask_driver(library: str) -> tuple[str, ...]:
     device = ctypes.c_int(0)
     if cuda.cuInit(0) != 0:
         return ()
-    # When no context is current, device 0 is what everyone's first call would use.
+    # When no context is current, everyone's first call would use device 0.
     if (
         cuda.cuCtxGetDevice(ctypes.byref(device)) != 0
         and cuda.cuDeviceGet(ctypes.byref(device), 0) != 0

@@ -120,7 +120,7 @@ def _tried(name: str, look: Callable[[], str]) -> Component:
     """Return the result of a check: missing if it is not installed, broken if it does not work."""
     try:
         return Component(_TOPIC, name, "ok", look())
-    # Missing software is not a fault of the machine: most programs need none of it.
+    # Missing software is not a fault of the machine: most programs do not need it.
     except (ImportError, CompileError, FileNotFoundError) as error:
         return Component(_TOPIC, name, "missing", str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for

@@ -160,7 +160,7 @@ def _promote_scalar(array: DType, scalar: DType, what: str) -> DType:
     if array.kind not in allowed:
         raise _refusal(array, scalar, what)
     if scalar.kind == "c" and array.kind == "f":
-        # The complex type of the same precision; there is none of half precision.
+        # The complex type of the same precision; half precision has none.
         return complex128 if array == float64 else complex64
     return array
 

@@ -88,7 +88,7 @@ class Fused(ElementwiseFunction, Generic[P, R]):
     def _element_code(self, dtypes: tuple[dt.DType, ...], numbers: bytes) -> ElementCode:
         trace = Trace(self.__name__)
         values = [
-            # A NumPy scalar has an array's type, and is a parameter all the same.
+            # A NumPy scalar has an array's type, but is still a parameter.
             Value(
                 trace.input(-i - 1 if dt.FIRST_SCALAR <= numbers[i] < dt.FIRST_WEAK else i, dtype)
             )

@@ -34,8 +34,8 @@ class BodyCall:
         self.body = body
         self.function = function
         self.arguments = arguments
-        # The same numbers as the extension finds at a call: the same code is made, and what it
-        # gives is known here before anything runs.
+        # The same numbers as the extension's at a call, so the same code is made. The result is
+        # known here before anything runs.
         numbers = bytes(map(self._number, range(len(arguments))))
         specialized = function._specialize(numbers)
         if specialized is None:

@@ -202,7 +202,7 @@ class _Reduction(ElementwiseFunction):
                 tuple(label for label in trace.of(parts) if label is not None),
             )
         )
-        # The accessors that CuPy has: what they index is not there, but how many there are is.
+        # CuPy's accessors: the number of elements is known here, their values are not.
         post = (
             f"struct ElementCount {{\n  long long count;\n"
             f"  __device__ long long size() const {{ return count; }}\n}};\n"

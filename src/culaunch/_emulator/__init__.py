@@ -2,8 +2,8 @@
 
 from culaunch._base.optional import optional
 
-# Before anything else of the package: its modules import NumPy at their tops, and this says what to
-# install where there is none.
+# Before anything else of the package: its modules import NumPy at their tops. If NumPy is missing,
+# this says what to install.
 optional("numpy", "the emulated driver", "'culaunch[emulator]'")
 
 from culaunch._emulator.control import (  # noqa: E402

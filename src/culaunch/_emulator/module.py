@@ -82,7 +82,7 @@ class LoadedModule:
         self._memory: Lanes = np.zeros(at + largest, np.uint8)
         base = -(-self._memory.ctypes.data // largest) * largest
         self._addresses = {name: base + offset for name, offset in offsets.items()}
-        # Where the variables start and end, ascending. Those of no bytes are nowhere.
+        # The start and end of each variable, ascending. Variables without bytes are left out.
         sized = [name for name, variable in self.image.globals.items() if variable.size]
         self.limits = (
             [self._addresses[name] for name in sized],

@@ -111,5 +111,5 @@ def _call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _remote(ray: Any, options: dict[str, Any]) -> Any:
-    # Ray takes the parentheses only where there is something in them.
+    # Ray accepts the parentheses only with something in them.
     return ray.remote(**options)(_call) if options else ray.remote(_call)

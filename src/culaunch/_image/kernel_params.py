@@ -63,8 +63,8 @@ class ParamRecords:
             The section with the records.
         """
         found = self._found
-        # A name may tell fewer or more parameters than there are (a C function, a variadic
-        # template): then none of its types is believed.
+        # A name may have fewer or more parameters than the kernel (a C function, a variadic
+        # template). Then none of its types is used.
         if types is None or len(types) != len(found):
             types = (None,) * len(found)
         params = []

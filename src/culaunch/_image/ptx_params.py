@@ -109,7 +109,7 @@ def _parameter(tokens: Tokens) -> tuple[int, int, str | None]:
     spelled: str | None = None
     while (word := tokens.next()).startswith("."):
         if word == ".align":
-            # After `.ptr` it is the alignment of what the pointer points to.
+            # After `.ptr` it is the alignment of the pointer's target.
             value = tokens.number(word)
             if value & (value - 1) or not 0 < value <= _MAX_SIZE:
                 raise tokens.error(f"is corrupt: an alignment of {value}")

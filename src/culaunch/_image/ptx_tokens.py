@@ -112,7 +112,7 @@ def entry_offsets(text: bytes | mmap.mmap) -> Iterator[int]:
     Only comments over several lines, and absurdly long lines, need the scan.
     """
     passed = 0
-    # One character is found much faster than two, and mostly there is none.
+    # One character is found much faster than two, and usually it is absent.
     if text.find(b"*") < 0 or text.find(b"/*") < 0:
         for found in _ENTRY.finditer(text):
             offset = passed = found.start()

@@ -33,7 +33,7 @@ ENVIRONMENT = (
 )
 # Which of them name directories of headers of the user's.
 _DIRECTORIES = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
-# Options that do not say where headers are, with what follows them.
+# Options that do not concern header directories, with their arguments.
 _WITH_VALUE = frozenset({"-o", "-MF", "-MT", "-MQ", "-x"})
 _WITH_DIRECTORY = frozenset(
     {"-I", "-isystem", "-iquote", "-idirafter", "-isysroot", "--sysroot", "-B", "-specs"}

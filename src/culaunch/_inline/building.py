@@ -68,8 +68,8 @@ def _build(
         # scan of the text finds.
         own = [include, "-MD", "-MF", depfile]
         if unit is cpp:
-            # Messages and debuggers name the place where the library is kept; the place of the
-            # build is gone by then.
+            # Messages and debuggers name the final place of the library, because the build
+            # directory is removed.
             own.append(f"-ffile-prefix-map={directory}={kept}")
         show(f"building {source.name}: {os.path.basename(command[0])} compiles it")
         run_compiler([*command, *own, "-c", unit, "-o", object_file], directory, images)

@@ -32,7 +32,7 @@ def check_images(
     # An object that is linked may have the image.
     if any(not flag.startswith("-") for flag in link_flags):
         return
-    # Only what is certain is refused before the compiler runs; where it is not, the linker says it.
+    # Only certain mistakes are refused before the compiler runs; the linker reports the others.
     text = "\n".join(_plain(text) for text in (source.cpp, source.cuda) if text is not None)
     used = set(_EMBEDS.findall(text)) & set(_USES.findall(text))
     missing = sorted(used - set(images))

@@ -70,7 +70,7 @@ class InlineSource:
             path = os.path.join(directory, "include", header)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             write_text(path, content)
-        # The exports go where the functions are: the C++ where there is some, as in TVM-FFI.
+        # The exports go where the functions are: into the C++ if there is any, as in TVM-FFI.
         units = (
             (self.cpp, "cpp", self.exports),
             (self.cuda, "cu", self.exports if self.cpp is None else ""),

@@ -55,8 +55,8 @@ def _register(jax: Any) -> None:
             f"python -m pip install 'jax>={_OLDEST}'",
             name="jax",
         )
-    # JAX does not wait for what nobody has read. The calls of a process that was forked are not its
-    # child's, which has none of the threads.
+    # JAX does not wait for results that nobody has read. The calls of a forked process do not
+    # belong to its child, which has none of the threads.
     process = os.getpid()
     atexit.register(lambda: end_xla_calls() if os.getpid() == process else None)
     ffi.register_ffi_target(TARGET, xla_handler("cpu", minor), platform="cpu")

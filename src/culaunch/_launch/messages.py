@@ -139,8 +139,8 @@ def raise_count(launcher: Launcher, count: int, keywords: tuple[str, ...] | None
 
 def _hidden_hint(kernel: Kernel, missing: int) -> str:
     """Say what is probably missing where a Triton kernel is launched by hand."""
-    # Triton's kernels end in pointers that its own launcher passes: one or two too few, and those
-    # of 8 bytes, is what that looks like.
+    # Triton's kernels end in pointers that its own launcher passes. One or two missing arguments of
+    # 8 bytes suggest this.
     last = kernel.signature.parameters[-missing:]
     named = kernel.signature.source in ("name", "user")
     if missing not in (1, 2) or named or any(parameter.size != 8 for parameter in last):

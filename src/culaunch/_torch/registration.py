@@ -245,7 +245,7 @@ def _reloaded(there: TorchOperator, operator: TorchOperator) -> TorchOperator:
     old: Any = getattr(there.function, "__wrapped__", there.function)
     new: Any = getattr(operator.function, "__wrapped__", operator.function)
     names = tuple(f"{one.__module__}.{one.__qualname__}" for one in (old, new))
-    # The name is what tells a module that is loaded again from another module's function.
+    # The name distinguishes a reloaded module from another module's function.
     if names[0] != names[1]:
         raise ValueError(
             f"name: {there.name} is the operator of {names[0]}, and "

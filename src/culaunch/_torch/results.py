@@ -95,7 +95,7 @@ class ResultReader:
         return ("output", len(self.outputs) - 1)
 
     def _note_memory(self, array: int) -> None:
-        # A view of a view is of the array at the end of the chain.
+        # A view of a view belongs to the array at the end of the chain.
         while array in self.sources:
             array = self.sources[array]
         if array < self.arrays:

@@ -27,7 +27,7 @@ def checked_remote(given: object) -> RemoteCache | None:
         return _described(*(os.environ.get(name) for name in VARIABLES))
     if given is False:
         return None
-    # Loaded where there is one: most programs have none.
+    # Imported only if there is one: most programs have none.
     from culaunch._cache.remote.remote_cache import RemoteCache
 
     if isinstance(given, str):

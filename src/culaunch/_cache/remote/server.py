@@ -73,7 +73,7 @@ class Server:
 
     def send(self, name: str, data: bytes) -> None:
         """Write an entry, soon and in another thread; it is never an error."""
-        # Where only what is signed is believed, there is no use for anything else.
+        # With keys and without a signing key nothing is written: readers would refuse it.
         if self.is_written and not self.is_stopped:
             self._writer.put(name, data)
 

@@ -223,7 +223,7 @@ def logsumexp(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Valu
     if x.dtype.kind != "f":
         raise TypeError(f"logsumexp takes integers and real types (got {x.dtype.name})")
     most = max(x, axis=axis, keepdims=True)
-    # Infinite minus infinite is no number: what is infinite stays out of the exponents.
+    # Infinite minus infinite is not a number, so infinite values stay out of the exponents.
     safe = where(mf.isfinite(most), most, 0.0)
     result = mf.log(sum(mf.exp(x - safe), axis=axis, keepdims=True)) + safe
     return result if keepdims else squeezed(result, axis)

@@ -46,7 +46,7 @@ class Decoder:
 
     def type(self, instruction: Instruction) -> str:
         """Return the type of an instruction: the last of its modifiers that is one."""
-        # The last one is what operands have; cvt, set and the like name the type of the result
+        # The last one is the type of the operands; cvt, set and the like name the result's type
         # before it.
         for word in reversed(instruction.mods):
             if is_type(word):

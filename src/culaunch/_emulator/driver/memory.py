@@ -54,7 +54,7 @@ class MemoryFunctions(DriverState):
         refused = None
         try:
             self.require_context()
-        except (Refusal, Fault) as error:  # it is freed all the same
+        except (Refusal, Fault) as error:  # it is freed in any case
             refused = error
         if address:  # freeing null does nothing
             if not self.device.has(address):

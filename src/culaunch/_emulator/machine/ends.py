@@ -45,8 +45,8 @@ class Conditional(End):
 
     def run(self, group: Group, runner: Runner) -> int | None:
         """Split the group if its lanes disagree."""
-        # A uniform guard has one value. Lanes that have values of their own may agree all the same:
-        # then the group goes on whole, and nothing is copied.
+        # A uniform guard has one value. Lanes with values of their own may still agree: then the
+        # group continues as a whole, and nothing is copied.
         chosen = self.guard(group)
         if chosen.shape[0] == 1:
             return self.taken.run(group, runner) if chosen[0] else self.following
@@ -90,7 +90,7 @@ class Switch(End):
 
     def run(self, group: Group, runner: Runner) -> int | None:
         """Split the group by target."""
-        # An index past the end is undefined; the last target is as good as any.
+        # An index past the end is undefined, so any target will do.
         index = np.minimum(self.index(group), np.uint32(len(self.targets) - 1))
         targets = np.array(self.targets)[index]
         if targets.shape[0] == 1 or (targets == targets[0]).all():

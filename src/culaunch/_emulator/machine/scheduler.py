@@ -207,8 +207,8 @@ class Scheduler:
                 following = block.end.run(group, self)
                 if reads:
                     watch.used_by_end(block.instructions[-1])
-            # A fault of the kernel's is what the user asked to see. Everything else that is raised
-            # here is a defect of the emulator, and is told as one, with the line that shows it.
+            # The user wants to see a fault of the kernel. Everything else that is raised here is a
+            # defect of the emulator, and is reported as one, with its line.
             except Fault as fault:
                 self.locate(fault, block.instructions[at])
                 raise

@@ -52,7 +52,7 @@ class Shadow:
 
     def on_write(self, group: Group, piece: Piece, values: list[Lanes], how: str) -> None:
         """Take note of a write of consecutive words, before it happens."""
-        # If what is written is undefined itself, the rules of undefined bits mark it afterwards.
+        # If the written value is undefined, the rules of undefined bits mark it afterwards.
         size = values[0].dtype.itemsize
         if self.undefined is not None:
             self.undefined.define(piece, size * len(values))

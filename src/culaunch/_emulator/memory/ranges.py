@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GlobalMemory", "check_aligned"]
 
-# No allocation is here, and an access to a member or an element of what null points to may be.
+# No allocation is here. A member or an element behind a null pointer may have a small address.
 _NULL_PAGE = 4096
 
 

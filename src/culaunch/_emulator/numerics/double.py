@@ -78,7 +78,7 @@ def fma(a: Bits, b: Bits, c: Bits, rounding: str) -> Bits:
         return np.ascontiguousarray(total).view(np.uint64)
     finite = np.isfinite(x) & np.isfinite(y)
     special = ~(finite & np.isfinite(z))
-    # A finite product may have overflowed: an infinite addend wins all the same.
+    # A finite product may have overflowed: an infinite addend still wins.
     total = np.where(special, np.where(finite, z, product + z), total)
     bits = total.view(np.uint64)
     exact.repair(bits, _extreme(x, 450) | _extreme(y, 450), exact.fma, (x, y, z), rounding)

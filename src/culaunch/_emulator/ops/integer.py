@@ -130,7 +130,7 @@ def _multiply(decoder: Decoder, instruction: Instruction, kind: str) -> Op:
 
         def run(group: Group) -> None:
             addend = third(group)
-            # A sum that is smaller than what was added has wrapped around.
+            # A sum that is smaller than an addend has wrapped around.
             total = product(first(group), second(group)) + addend
             group.regs[carry] = total < addend
             put(group, total)

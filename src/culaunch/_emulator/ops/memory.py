@@ -35,7 +35,7 @@ def space_of(instruction: Instruction) -> str:
     return ""
 
 
-# How an access is ordered, cached and aliased: all the same to memory that is in order.
+# The order, caching and aliasing of an access do not matter, because memory is in order here.
 _ORDERS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio")
 _STRONG = frozenset(_ORDERS[1:])
 _WAITING = frozenset(("volatile", "acquire", "relaxed", "mmio"))

@@ -104,7 +104,7 @@ def _vote(decoder: Decoder, instruction: Instruction) -> Op:
     mask = decoder.read(operands[2], "b32") if "sync" in mods else None
 
     def run(group: Group) -> None:
-        # Lanes outside the mask do not vote, nor do those that are not here.
+        # Lanes outside the mask, and absent lanes, do not vote.
         voters = members(group)
         votes = from_warps(group, pack_flags(to_rows(group, predicate(group))))
         if mask is not None:

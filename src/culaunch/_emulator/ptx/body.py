@@ -69,7 +69,7 @@ class _Body:
             file, line = cursor.integer(), cursor.integer()
             # The column, which no report shows.
             cursor.integer()
-            # Line 0 means "no source line": what was before is the better answer.
+            # Line 0 means "no source line": the line before is the better answer.
             self.loc = (file, line) if line else self.loc
             # For inlined code: the function's name and where it was inlined. The line itself is
             # enough.

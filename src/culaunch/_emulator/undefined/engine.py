@@ -84,7 +84,7 @@ class Undefined:
             # The lanes of a group are in ascending order, and those that read are among them.
             index = np.searchsorted(group.lanes, read.lanes)
             own = self.origins.note(instruction, read)
-            # Undefined bytes that were stored keep the origin of what was stored.
+            # Stored undefined bytes keep the origin of their value.
             origin = np.where(read.origin >= 0, read.origin, own)
             for slot, bits in plan.received(read, index, None if read.racing else precise):
                 old = taints.get(slot)

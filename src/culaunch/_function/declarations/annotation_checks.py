@@ -100,7 +100,7 @@ def _checked_plain(start: str, want: Wanted, value: Any) -> Any:
     """Return a plain argument: an int where a float is wanted becomes one."""
     kinds = want.plain
     foreign = foreign_kind(value)
-    # A framework's symbol has no value, and is let through by its kind.
+    # A framework's symbol has no value, and is accepted by its kind.
     if foreign in kinds or (foreign is int and float in kinds):
         return value
     if isinstance(value, bool) and not is_symbolic(value):

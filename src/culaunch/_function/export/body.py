@@ -96,7 +96,7 @@ class BodyWriter:
     def node(self, node: Node, depth: int) -> None:
         """Write what follows from here."""
         for step in node.steps:
-            # The check is of a constant, false: what follows on this path can never run.
+            # The condition is the constant false, so the rest of this path can never run.
             if step.op.name == "CHECK" and self._constants.get(step.operands[0]) == 0:
                 self._raise(step, depth)
                 return

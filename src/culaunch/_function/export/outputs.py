@@ -31,8 +31,8 @@ def output_index(leaf: Leaf) -> dict[int, int]:
 def _outputs(leaf: Leaf) -> int | None:
     arrays = _returned_arrays(leaf)
     new = {effect.array for effect in leaf.effects if isinstance(effect, Allocate)}
-    # New, each once, and none looked at in another shape: only then can memory of the caller take
-    # the place of what would have been allocated.
+    # New arrays, each returned once, and none read in another shape. Only then can the caller's
+    # memory replace the allocation.
     is_plain = arrays and set(arrays) <= new and len(set(arrays)) == len(arrays)
     viewed = {effect.source for effect in leaf.effects if _is_shown(effect)}
     return len(arrays) if is_plain and not viewed & set(arrays) else None

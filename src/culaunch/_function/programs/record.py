@@ -150,8 +150,8 @@ class Record:
     def check(self, name: str, operands: tuple[int, ...], text: Place | str) -> None:
         """Record an instruction that has no result: one that may raise."""
         self.require_open()
-        # Of two equal checks the first one raises, wherever the second one stands: its place makes
-        # no difference. Its message does, as the message is what is raised.
+        # Of two equal checks the first one raises, wherever the second one stands, so its place
+        # does not matter. Its message does, because the error has it.
         key = (name, operands, text if isinstance(text, str) else None)
         if key not in self._known:
             self._known[key] = Register(-1)

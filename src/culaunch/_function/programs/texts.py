@@ -31,7 +31,7 @@ def split(message: str) -> tuple[str, tuple[int, ...]]:
         return message.replace("{", "{{").replace("}", "}}"), ()
     registers: list[int] = []
     parts = []
-    # Every other part is what stood between the marks of a token.
+    # Every other part is the text between the marks of a token.
     for index, part in enumerate(re.split(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}", message)):
         if index % 2 == 0:
             parts.append(part.replace("{", "{{").replace("}", "}}"))

@@ -91,7 +91,8 @@ class Number:
         return getattr(self.pin(), name)
 
 
-# The classes of the three kinds, by the type of what they stand for: numbers.py has them.
+# The classes of the three kinds, by the type of the number that they stand for: numbers.py has
+# them.
 KINDS: dict[type, type[Number]] = {}
 
 

@@ -51,8 +51,8 @@ class Argument:
 
     def given(self) -> str:
         """Return which row of a launch's rules it is of, where its parameter takes that."""
-        # The same rows, in the same order, as in the extension (`argument_rules`): what a trace
-        # accepts a launch accepts, and what it refuses is refused in the same words.
+        # The same rows, in the same order, as in the extension (`argument_rules`). A trace accepts
+        # and refuses the same arguments as a launch, with the same words.
         given = argument_class(self.value)
         size = self.parameter.size
         if given is None:

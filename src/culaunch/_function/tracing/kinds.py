@@ -50,8 +50,8 @@ class Arguments:
         if entry is None or entry is True or entry is False:
             return entry
         if entry is int:
-            # A number that divides well by what kernels divide by: without a call, it only says
-            # which side of a branch is likely.
+            # A number that is divisible by the usual divisors of kernels. Without a call, it only
+            # suggests the likely side of a branch.
             hint: Any = 1024 if value is _MISSING else operator.index(value)
             return body.number_argument(name, self._parameter, hint)
         if entry is float:

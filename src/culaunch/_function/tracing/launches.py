@@ -92,8 +92,8 @@ def trace_launch(
         for size, limit in zip(sizes, most, strict=True):
             try:
                 if is_symbolic(size):
-                    # A launch that does not happen may have any grid: that is what launch_if is
-                    # for.
+                    # A launch that does not happen may have any grid: that is the purpose of
+                    # launch_if.
                     asked = body.where(predicate, size, 1)
                     body.bounded("DIMENSION", asked, (limit,), place)
                 elif not 1 <= size <= limit:

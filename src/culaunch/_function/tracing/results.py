@@ -46,8 +46,8 @@ def returned(body: TraceBody, value: Any) -> tuple[Any, ...]:
         if all(type(key) is str for key in keys):
             pairs = tuple((key, returned(body, item)) for key, item in value.items())
             return (oc.V_DICT, pairs)
-        # Keys of other types are constants of the program; the values are given to what makes the
-        # dict.
+        # Keys of other types are constants of the program; the function that makes the dict gets
+        # the values.
         make = Constant(dict_maker(keys))
         return (oc.V_MADE, make, tuple(returned(body, item) for item in value.values()))
     if isinstance(value, str) and has_token(value):

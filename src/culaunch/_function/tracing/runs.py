@@ -105,7 +105,7 @@ def _run(
             _require_recordable(record)
             require_held(declaration.name, value)
             record.effects.append(Return(returned(body, value)))
-        # The body has ended: what it changes of what others see, it has changed by now.
+        # The body has ended: all of its changes to outside objects have happened by now.
         _require_unchanged(declaration.name, scope)
         if record.raised is not None:
             record.notes.catches_unseen = record.must_repeat = True
@@ -115,8 +115,8 @@ def _run(
         with_numbers(error)
         if record.raised is not None and record.raised is not error:
             record.notes.catches_unseen = True
-        # In a call the mistake is the caller's, who hears of it. Without one, values are made up,
-        # and what the body raises on a path is what that path of the program does.
+        # In a call the mistake is the caller's, who gets the error. Without a call, values are made
+        # up, and an error of the body on a path becomes part of the program.
         if values is not None:
             locate(error, declaration.body)
             raise

@@ -58,7 +58,7 @@ def allocate_like(
 
 def finish_allocation(like: Any, made: DeviceArray, stream: int) -> Any:
     """Hand an array over to a framework that allocates on streams of its own, when it is ready."""
-    # JAX knows no stream but its own: what it gets has to be ready.
+    # JAX knows no stream but its own, so its arrays must be ready.
     if not type(like).__module__.startswith("jax"):
         return made
     current_driver().stream_synchronize(made.device, stream)

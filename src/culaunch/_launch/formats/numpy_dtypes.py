@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _MOST_DIMS = 64  # NumPy's limit
 _MOST_LANES = 65_535  # DLPack's: the bytes of a structure
-# By NumPy's kinds: the code, and the sizes in bytes of what CUDA has. NumPy's longest float is not
-# one of those.
+# By NumPy's kinds: the code, and the sizes in bytes that CUDA has. NumPy's longest float is not one
+# of those.
 _CODES = {
     "i": (TypeCode.INT, (1, 2, 4, 8)),
     "u": (TypeCode.UINT, (1, 2, 4, 8)),

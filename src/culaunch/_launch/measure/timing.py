@@ -102,8 +102,7 @@ class Timing:
     @property
     def roofline_fraction(self) -> float | None:
         """How near it comes to the limit that binds it: the larger of the two fractions."""
-        # A kernel is bound by its memory or by its arithmetic, and which of the two is what it
-        # comes nearer to.
+        # A kernel is bound by memory or by arithmetic: by the one whose limit it comes closer to.
         known = [one for one in (self.bandwidth_fraction, self.flops_fraction) if one is not None]
         return max(known, default=None)
 

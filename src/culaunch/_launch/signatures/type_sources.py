@@ -34,7 +34,7 @@ def recorded_types(image: Image, name: str) -> tuple[tuple[str | None, ...] | No
                 if types is not None:
                     return types, "ptx"
         except MissingDependencyError:
-            pass  # a compressed entry: types stay unknown, sizes are checked all the same
+            pass  # a compressed entry: types stay unknown, but sizes are checked
     return None, "layout"
 
 
