@@ -60,7 +60,7 @@ static void AnAttributeIsSaidOnce(const culaunch::Kernel& kernel) {
   CHECK_THROWS(kernel(config), kCall, "attributes has attribute 8 (CUlaunchAttributeID) a second");
   config.attributes = {priority, 1};
   config.has_priority = true;
-  CHECK_THROWS(kernel(config), kCall, "say it once");
+  CHECK_THROWS(kernel(config), kCall, "set it once");
   CHECK(CallsOf("cuLaunchKernelEx") == 0);
   config.has_priority = false;
   kernel(config);

@@ -91,13 +91,13 @@ def test_a_guard_that_leads_nowhere_is_traced(driver):
 
 def test_a_trace_that_gives_no_program_ends(driver):
     f = Traced("n")
-    with pytest.raises(cl.InternalError, match="tracing it gives no program"):
+    with pytest.raises(cl.InternalError, match="tracing it made no program"):
         f(1)
     f = Traced("n")
     a = Assembler()
     a.guard(a.op("EQ", a.op("ARG_I", 0), a.i(0)), -1, -1)
     f._add((int,), a.program(), ())
-    with pytest.raises(cl.InternalError, match="tracing it gives no program"):
+    with pytest.raises(cl.InternalError, match="tracing it made no program"):
         f(1)
 
 

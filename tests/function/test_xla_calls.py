@@ -130,7 +130,7 @@ def test_the_stream_and_the_device_of_xla(driver):
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        ("DeviceMemory_Allocate", r"XLA gives no 20 bytes of scratch memory: out of it"),
+        ("DeviceMemory_Allocate", r"XLA cannot allocate 20 bytes of scratch memory: out of it"),
         ("DeviceMemory_Free", r"XLA does not take scratch memory back: out of it"),
         ("Stream_Get", r"XLA does not provide the stream of the call: out of it"),
         ("DeviceOrdinal_Get", r"XLA does not provide the device of the call: out of it"),
@@ -163,7 +163,7 @@ def test_no_memory_to_save_a_result(kernels):
 
     double = XlaDouble()
     double.fails["DeviceMemory_Allocate"] = ["none left"]
-    assert "XLA gives no 20 bytes of scratch memory for a result: none left" in call(
+    assert "XLA cannot allocate 20 bytes of scratch memory for a result: none left" in call(
         double, swapped, X
     )
 
@@ -175,7 +175,7 @@ def test_the_first_error_stays(twice, monkeypatch):
     double = XlaDouble()
     double.fails = {"DeviceMemory_Allocate": [None, "none left"], "DeviceMemory_Free": ["not mine"]}
     error = double.call(plan_of(twice, X, 2.0).text, [cl.to_device(X)], [cl.empty((5, 1))])
-    assert "XLA gives no 20 bytes of scratch memory: none left" in error
+    assert "XLA cannot allocate 20 bytes of scratch memory: none left" in error
     assert told == ["XLA does not take scratch memory back: not mine"]
     assert double.defects == []
 
