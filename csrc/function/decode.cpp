@@ -143,7 +143,7 @@ std::unique_ptr<Program> Program::Decode(const char* words, size_t bytes, PyObje
   program->texts = texts;
   try {
     for (Py_ssize_t i = 0; i < PyTuple_Size(texts); ++i) {
-      if (!PyUnicode_Check(PyTuple_GetItem(texts, i))) throw Wrong("a text is no str");
+      if (!PyUnicode_Check(PyTuple_GetItem(texts, i))) throw Wrong("a text is not a str");
     }
     if (bytes % sizeof(Word) != 0) throw Wrong("it is not of whole words");
     Decoder(*program, WordReader(words, bytes / sizeof(Word))).Decode();

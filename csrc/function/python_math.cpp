@@ -12,7 +12,7 @@ namespace {
 Problem Ask(const Ref& result, Word* word) {
   if (!result) return Problem::kRaised;
   if (!PyFloat_Check(result.get())) {
-    PyErr_SetString(PyExc_ValueError, "the result is no float");
+    PyErr_SetString(PyExc_ValueError, "the result is not a float");
     return Problem::kRaised;
   }
   *word = FromFloat(PyFloat_AsDouble(result.get()));

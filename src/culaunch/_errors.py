@@ -111,7 +111,7 @@ class LaunchError(DriverError, ValueError):
 
 
 class GridOverflowError(LaunchError, OverflowError):
-    """A grid of a Triton kernel that is no C int, for which Triton raises an OverflowError."""
+    """A grid of a Triton kernel that is not a C int, for which Triton raises an OverflowError."""
 
 
 class DriverNotFoundError(DriverError):

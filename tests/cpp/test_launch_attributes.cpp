@@ -57,7 +57,7 @@ static void AnAttributeIsSaidOnce(const culaunch::Kernel& kernel) {
   LaunchConfig config(1, 1);
   config.attributes = priority;
   ClearRecord();
-  CHECK_THROWS(kernel(config), kCall, "attributes has attribute 8 (CUlaunchAttributeID) a second");
+  CHECK_THROWS(kernel(config), kCall, "attributes has attribute 8 (CUlaunchAttributeID) twice");
   config.attributes = {priority, 1};
   config.has_priority = true;
   CHECK_THROWS(kernel(config), kCall, "set it once");

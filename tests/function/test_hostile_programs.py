@@ -203,7 +203,7 @@ def test_what_is_wrong_is_named(message, words):
 def test_words_are_whole():
     with pytest.raises(ValueError, match=r"^program: it is not of whole words"):
         _core.Program(b"123", (), ())
-    with pytest.raises(ValueError, match=r"^program: a text is no str"):
+    with pytest.raises(ValueError, match=r"^program: a text is not a str"):
         _core.Program(b"", (), (1,))
 
 

@@ -34,7 +34,7 @@ inline ImageFormat FormatOf(std::string_view bytes, const std::string& where) {
   if (StartsWith(bytes, kFatbinMagic)) return ImageFormat::kFatbin;
   if (bytes.substr(0, 65536).find(".version") != kNowhere) return ImageFormat::kPtx;
   throw Error(where + (bytes.empty() ? " is empty"
-                                     : " is no image: neither a cubin, nor a fatbin, nor PTX"));
+                                     : " is not an image: neither a cubin, nor a fatbin, nor PTX"));
 }
 
 inline std::string Word(uint32_t value) {

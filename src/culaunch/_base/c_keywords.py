@@ -1,4 +1,4 @@
-"""The words of C and C++ that are no names."""
+"""The words of C and C++ that are not names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that is no Python, in files beside the module that uses it: CUDA C++, C."""
+"""Text other than Python, in files beside the module that uses it: CUDA C++, C."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _MOST_ARRAYS = 4096
 
 
 def write_kind(kind: Kind) -> list[Any]:
-    """Return a kind as JSON has it: whether an array is read-only is no part of it."""
+    """Return a kind as JSON has it: whether an array is read-only does not belong to it."""
     return [_write_entry(entry) for entry in kind]
 
 

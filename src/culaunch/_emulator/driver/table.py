@@ -187,7 +187,7 @@ _STANDARD_LIBRARY = os.path.dirname(os.__file__)
 
 
 def _comes_from_outside(error: BaseException) -> bool:
-    """Whether other code raised it, such as a signal's handler: then it is no defect of ours."""
+    """Whether other code raised it, such as a signal's handler: then it is not our defect."""
     return not all(
         _is_own(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__)
     )

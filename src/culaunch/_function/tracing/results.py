@@ -88,7 +88,7 @@ def require_held(name: str, value: Any) -> None:
 
 
 def is_dict_maker(value: functools.partial[Any]) -> bool:
-    """Tell whether a program's constant makes a dict of keys that are no str."""
+    """Tell whether a program's constant makes a dict with keys other than str."""
     return value.func is _dict
 
 

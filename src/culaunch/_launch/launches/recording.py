@@ -82,7 +82,7 @@ class RecordingBody(Protocol):
         """Note that what is recorded depends on an entry of a dict, or on a cell (None)."""
 
     def apart(self) -> AbstractContextManager[None]:
-        """Leave the body for a while: what this thread launches meanwhile is no part of it."""
+        """Leave the body for a while: what this thread launches meanwhile does not belong to it."""
 
 
 # A type of object -> recorder(body, object, how, args, keywords). `how` is "call", "getitem" (args:

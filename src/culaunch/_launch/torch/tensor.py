@@ -49,7 +49,7 @@ def has_tangent(tensor: Any) -> bool:
 
 
 def refusal(what: str, tensor: Any) -> str:
-    """Say why a tensor is no argument; `what` names the argument."""
+    """Say why a tensor cannot be an argument; `what` names the argument."""
     problem, remedy = _problem(tensor)
     return (
         f"{what} must have memory that holds what it shows (got a {type_name(tensor)} that "

@@ -76,7 +76,7 @@ class BodyLauncher:
 def bind(
     dispatcher: Dispatcher, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments by name, and the keywords that are no parameter's."""
+    """Return the arguments by name, and the keywords that no parameter has."""
     names = names_of(dispatcher)
     if len(args) > len(names):
         raise_binding(dispatcher, "too_many", None, len(args))

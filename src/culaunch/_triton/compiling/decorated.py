@@ -211,7 +211,7 @@ class Decorated:
 
 
 def options_of(function: Any, heuristics: Iterable[Heuristic]) -> frozenset[str]:
-    """Return what heuristics give that is no argument but an option of the compiler."""
+    """Return the options of the compiler among what heuristics give."""
     return frozenset(one.name for one in heuristics) - frozenset(function.arg_names)
 
 

@@ -148,7 +148,7 @@ class Heuristics:
 
 
 def _listed(value: Expression) -> list[Any]:
-    """Return the constants that a choice is between; nothing where it is no such choice."""
+    """Return the constants that a choice is between; nothing for any other expression."""
     if value.is_constant:
         return [value.value]
     if value.op != "if":

@@ -10,7 +10,7 @@ _ARITHMETIC = ("+", "-", "*", "//", "%", "cdiv", "neg", "abs")
 
 
 def never_an_int(expression: Expression) -> str:
-    """Say why an expression is no int in any call; "" where it may be one."""
+    """Say why an expression is never an int; "" if it may be one."""
     if expression.op == "error":
         return f"fails: {expression.operands[0]}"
     if _divides_by_zero(expression):

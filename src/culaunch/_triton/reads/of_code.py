@@ -161,7 +161,7 @@ class _Code:
         return True
 
     def _finder(self, one: dis.Instruction) -> Callable[[str], Any] | None:
-        """Return what tells what is loaded; None where it is no name."""
+        """Return what tells what is loaded; None for anything but a name."""
         return {"LOAD_GLOBAL": self._names.of_global, "LOAD_DEREF": self._names.closed_over}.get(
             one.opname
         )
