@@ -137,7 +137,7 @@ def kernels(name: str, *wanted: str) -> str:
     for kernel in wanted:
         one = next(one for one in launches if one["kernel"] == kernel)
         above = " over ".join([*one["decorators"], "`jit`"])
-        slow, quick = one["ns"]["Triton"], one["ns"]["native"]
+        slow, quick = round(one["ns"]["Triton"]), round(one["ns"]["native"])
         rows.append(
             [f"`{kernel}`", above, f"{slow:,}", f"{quick:,}", f"{_times_less(one['ns']):.1f}"]
         )
