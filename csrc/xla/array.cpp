@@ -117,7 +117,7 @@ int AllocateManaged(DLTensor* prototype, DLManagedTensorVersioned** out, void* c
   tensor.byte_offset = 0;
   if (tensor.data == nullptr && bytes != 0) {
     const std::string text =
-        "XLA gives no " + std::to_string(bytes) + " bytes of scratch memory: " + why;
+        "XLA cannot allocate " + std::to_string(bytes) + " bytes of scratch memory: " + why;
     set_error(context, "RuntimeError", text.c_str());
     return -1;
   }

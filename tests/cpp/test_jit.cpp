@@ -345,7 +345,7 @@ void LinksImages() {
   CHECK(has(of({culaunch::Image()}, {{"sm_80"}}), "input 0 is empty"));
   culaunch::Image junk;
   junk.data = "junk";
-  CHECK(has(of({junk}, {{"sm_80"}}), "no image"));
+  CHECK(has(of({junk}, {{"sm_80"}}), "not an image"));
   options.lto = false;
   options.relocatable = true;
   const culaunch::Image object = jit.Compile(kCallee, {}, options);

@@ -62,7 +62,7 @@ def raise_argument(
     if mismatch == "element":
         raise TypeError(
             f"{start}, takes an array of {_element(parameter)} "
-            f"(got {show(value)} of {_dtype(detail)}): convert the array, or take a kernel for "
+            f"(got {show(value)} of {_dtype(detail)}): convert the array, or use a kernel for "
             "its type"
         )
     if mismatch == "memory":
