@@ -84,8 +84,8 @@ endif()
 # Libraries of the project, built where something links them, by its compiler and with its options.
 get_property(_culaunch_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
 if("CXX" IN_LIST _culaunch_languages AND NOT TARGET culaunch_launch)
-  # Files with CUDA_API_PER_THREAD_DEFAULT_STREAM have names of their own: both kinds are there, and
-  # a linker takes what it misses.
+  # Files with CUDA_API_PER_THREAD_DEFAULT_STREAM have names of their own: both kinds exist, and a
+  # linker takes the ones that it needs.
   add_library(culaunch_launch STATIC EXCLUDE_FROM_ALL
               "${CMAKE_CURRENT_LIST_DIR}/culaunch.cpp"
               "${CMAKE_CURRENT_LIST_DIR}/culaunch_per_thread.cpp")
@@ -96,7 +96,7 @@ if("CXX" IN_LIST _culaunch_languages AND NOT TARGET culaunch_launch)
                 "${CMAKE_CURRENT_LIST_DIR}/culaunch_jit.cpp")
     target_link_libraries(${_culaunch_jit} PUBLIC culaunch::culaunch)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      # So that a plugin with it can be unloaded.
+      # This allows unloading a plugin that contains it.
       target_compile_options(${_culaunch_jit} PRIVATE -fno-gnu-unique)
     endif()
   endforeach()

@@ -1,4 +1,4 @@
-# The version is that of the header, which says it for all.
+# The version comes from the header, its only source.
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../include/culaunch/version.h" _culaunch_lines
      REGEX "define CULAUNCH_VERSION_(MAJOR|MINOR|PATCH)")
 string(REGEX REPLACE "[^0-9;]" "" _culaunch_numbers "${_culaunch_lines}")

@@ -46,7 +46,7 @@ function(culaunch_generate_cubin output)
     message(FATAL_ERROR "culaunch_generate_cubin: unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
   _culaunch_check_kinds("culaunch_generate_cubin(${output})")
-  # A list may come as one quoted word: SOURCES "${sources}".
+  # A list may be passed as one quoted word: SOURCES "${sources}".
   foreach(list IN ITEMS SOURCES ARCHITECTURES INCLUDE_DIRECTORIES DEPENDS)
     string(REPLACE "\\;" ";" arg_${list} "${arg_${list}}")
   endforeach()
@@ -128,20 +128,22 @@ function(culaunch_generate_cubin output)
     string(REPLACE " " "\\ " escaped "${output}")
     set(command "${CULAUNCH_NVCC}" -std=c++17 ${flags} ${arg_OPTIONS} -MD -MF "${output}.d"
                 -MT "${escaped}" -o "${output}" "${source}")
-    if(named)
-      set(flags "")
-      foreach(directory IN LISTS directories)
-        list(APPEND flags "--include-dir=${directory}")
-      endforeach()
-      foreach(option IN LISTS arg_OPTIONS)
-        list(APPEND flags "--option=${option}")
-      endforeach()
-      list(GET archs 0 arch)
-      list(APPEND command COMMAND "${CULAUNCH_PYTHON}"
-                  "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/culaunch_tool.py" name "${source}"
-                  "${output}" "--nvcc=${CULAUNCH_NVCC}" "--arch=${arch}" --option=-std=c++17
-                  ${flags} ${named})
-    endif()
+    # nvcc records neither names nor the types of parameters.
+    set(flags "")
+    foreach(directory IN LISTS directories)
+      list(APPEND flags "--include-dir=${directory}")
+    endforeach()
+    foreach(option IN LISTS arg_OPTIONS)
+      list(APPEND flags "--option=${option}")
+    endforeach()
+    foreach(text IN LISTS sources)
+      list(APPEND flags "--text=${text}")
+    endforeach()
+    list(GET archs 0 arch)
+    list(APPEND command COMMAND "${CULAUNCH_PYTHON}"
+                "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/culaunch_tool.py" describe "${source}"
+                "${output}" "--nvcc=${CULAUNCH_NVCC}" "--arch=${arch}" --option=-std=c++17
+                ${flags} ${named})
     set(comment "with nvcc")
     set(compiler "${CULAUNCH_NVCC}")
   else()
@@ -194,7 +196,7 @@ function(culaunch_embed_cubin target)
   set(tool "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/culaunch_tool.py")
   get_target_property(type "${target}" TYPE)
   if(type STREQUAL OBJECT_LIBRARY)
-    # It hands on what it compiles itself and nothing else: so the image is made part of a source.
+    # It hands on only what it compiles itself, so the image is made part of a source.
     set(object "${directory}/${arg_NAME}.image.cpp")
     set(words embed-source "${directory}/${arg_NAME}.image")
   else()
@@ -208,7 +210,7 @@ function(culaunch_embed_cubin target)
     DEPENDS "${image}" "${tool}"
     COMMENT "Embedding ${arg_NAME} in ${target}"
     COMMAND_EXPAND_LISTS VERBATIM)
-  # The command belongs to this directory; the target may be of another.
+  # The command belongs to this directory; the target may belong to another one.
   add_custom_target("${target}_culaunch_${arg_NAME}" DEPENDS "${object}")
   add_dependencies("${target}" "${target}_culaunch_${arg_NAME}")
   if(type STREQUAL OBJECT_LIBRARY)
@@ -255,7 +257,7 @@ function(culaunch_add_headers target)
     DEPENDS ${files} "${tool}"
     COMMENT "Embedding the headers ${arg_NAME} in ${target}"
     VERBATIM)
-  # The command belongs to this directory; the target may be of another.
+  # The command belongs to this directory; the target may belong to another one.
   add_custom_target("${target}_culaunch_${arg_NAME}" DEPENDS "${source}")
   add_dependencies("${target}" "${target}_culaunch_${arg_NAME}")
   set_source_files_properties(
@@ -265,8 +267,9 @@ function(culaunch_add_headers target)
   _culaunch_link("${target}")
 endfunction()
 
-# Let a target use the header. Who links an archive or takes the objects of an object library needs
-# dlopen, and nothing else of culaunch: what the header only declares is part of them.
+# Let a target use the header. A program that links an archive or the objects of an object library
+# needs dlopen, and nothing else from culaunch: they contain the functions that the header only
+# declares.
 function(_culaunch_link target)
   # Not target_link_libraries: it must be called with keywords always or never, as the user did.
   set_property(TARGET "${target}" APPEND PROPERTY LINK_LIBRARIES culaunch::culaunch)

@@ -12,6 +12,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = HERE.parents[1] if (HERE.parent / "__init__.py").exists() else HERE.parent / "src"
@@ -35,7 +39,7 @@ def embed(arguments: argparse.Namespace) -> None:
 
 
 def embed_source(arguments: argparse.Namespace) -> None:
-    """Write a C++ source that has a copy of an image, for what a compiler must have made."""
+    """Write a C++ source with a copy of an image, for code that a compiler must have made."""
     import culaunch as cl
     from culaunch._embed.assembler import assembler_source
 
@@ -111,19 +115,49 @@ def compile_image(arguments: argparse.Namespace) -> None:
 MARK = re.compile(r"\.global[ \t].*?culaunch_mark_(\d+) = (?:generic\()?([\w$]+)")
 
 
-def name_kernels(arguments: argparse.Namespace) -> None:
-    """Write the names that an image of nvcc was compiled for into it."""
-    import culaunch as cl
+def describe_kernels(arguments: argparse.Namespace) -> None:
+    """Write into an image of nvcc what cl.compile records: names and the types of parameters."""
+    source = Path(arguments.source)
+    try:
+        import culaunch as cl
+        from culaunch._core import kernel_signatures
 
+        ptx = ptx_of(arguments, "", arguments.name)
+    except (ImportError, RuntimeError) as error:
+        if arguments.name:
+            raise
+        # A culaunch that is not built, or an option that is not for PTX. The image is complete.
+        print(f"culaunch: the types of parameters are not recorded: {error}", file=sys.stderr)  # noqa: T201
+        return
+    names = lowered(ptx, arguments.name)
+    missing = [name for name in arguments.name if name not in names]
+    if missing:
+        raise ValueError(f"NAMES has {missing[0]!r}, for which nvcc gives no lowered name")
+
+    def probe(text: str, expressions: Mapping[str, str]) -> dict[str, str]:
+        try:
+            found = lowered(ptx_of(arguments, text, expressions.values()), expressions.values())
+        except RuntimeError:
+            return {}
+        return {kernel: found[name] for kernel, name in expressions.items() if name in found}
+
+    texts = [Path(one).read_text(errors="replace") for one in arguments.text or [source]]
+    signatures = kernel_signatures(ptx.encode(), "\n".join(texts), probe)
+    data = Path(arguments.output).read_bytes()
+    cl.Image(data, names=names, signatures=signatures).save(arguments.output)
+
+
+def ptx_of(arguments: argparse.Namespace, text: str, names: Iterable[str]) -> str:
+    """Compile the source with a text behind it to PTX, where `lowered` finds the names."""
     # The lowered name of an expression is in the PTX, as the initial value of a variable.
     marks = "".join(
         f'extern "C" __device__ const void* culaunch_mark_{index} = (const void*)({name});\n'
-        for index, name in enumerate(arguments.name)
+        for index, name in enumerate(names)
     )
     number = arguments.arch.partition("_")[2]
     with tempfile.TemporaryDirectory() as folder:
         source, ptx = Path(folder, "marks.cu"), Path(folder, "marks.ptx")
-        source.write_text(f'#include "{Path(arguments.source).resolve()}"\n{marks}')
+        source.write_text(f'#include "{Path(arguments.source).resolve()}"\n{text}\n{marks}')
         command = [arguments.nvcc, *arguments.option, f"-arch=compute_{number}", "-ptx"]
         command += [f"-I{directory}" for directory in arguments.include_dir]
         done = subprocess.run(  # noqa: S603
@@ -133,12 +167,13 @@ def name_kernels(arguments: argparse.Namespace) -> None:
             raise RuntimeError(
                 f"nvcc cannot name the kernels of NAMES:\n{done.stderr}{done.stdout}"
             )
-        found = {int(index): lowered for index, lowered in MARK.findall(ptx.read_text())}
-    missing = [name for index, name in enumerate(arguments.name) if index not in found]
-    if missing:
-        raise ValueError(f"NAMES has {missing[0]!r}, for which nvcc gives no lowered name")
-    names = {name: found[index] for index, name in enumerate(arguments.name)}
-    cl.Image(Path(arguments.output).read_bytes(), names=names).save(arguments.output)
+        return ptx.read_text()
+
+
+def lowered(ptx: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the lowered names of those that PTX has."""
+    found = {int(index): symbol for index, symbol in MARK.findall(ptx)}
+    return {name: found[index] for index, name in enumerate(names) if index in found}
 
 
 def dependencies(source: Path, directories: list[Path]) -> set[Path]:
@@ -194,13 +229,13 @@ def main() -> None:
     for option in ("--include-dir", "--option"):
         command.add_argument(option, action="append", default=[])
     command.add_argument("--name", action="append", default=[])
-    command = commands.add_parser("name")
-    command.set_defaults(run=name_kernels)
+    command = commands.add_parser("describe")
+    command.set_defaults(run=describe_kernels)
     for word in ("source", "output"):
         command.add_argument(word)
     for option in ("--arch", "--nvcc"):
         command.add_argument(option, required=True)
-    for option in ("--include-dir", "--option", "--name"):
+    for option in ("--include-dir", "--option", "--name", "--text"):
         command.add_argument(option, action="append", default=[])
     commands.add_parser("cuda-include-dir").set_defaults(run=cuda_include_dir)
     arguments = parser.parse_args()

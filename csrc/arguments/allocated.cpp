@@ -23,7 +23,7 @@ void SetError(void*, const char* kind, const char* message) {
   PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
 }
 
-// While calls are recorded in a graph, what they allocate stays: the graph has its address.
+// While a graph records calls, their allocations stay, because the graph holds their addresses.
 CULAUNCH_RARE void KeepFor(CallKeeper& keeper, Allocated* allocated) {
   auto* kept = new Allocated(std::exchange(*allocated, {nullptr, nullptr}));
   Ref capsule(PyCapsule_New(kept, nullptr, [](PyObject* own) {
@@ -32,7 +32,7 @@ CULAUNCH_RARE void KeepFor(CallKeeper& keeper, Allocated* allocated) {
     delete memory;
   }));
   if (capsule) return keeper.Keep(std::move(capsule));
-  PyErr_Clear();  // leaked, because another owner could get it
+  PyErr_Clear();  // leaked: otherwise it could get another owner
 }
 
 }  // namespace

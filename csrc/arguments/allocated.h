@@ -4,7 +4,8 @@
 #include "formats/dlpack.h"
 #include "python/python.h"
 
-// Null or one of them. No constructor: a call does not pay for what it may not need.
+// One such array, or null. There is no constructor, because a call must not pay for a member that
+// it may not need.
 struct Allocated {
   DLManagedTensorVersioned* managed;
   void* tensor;  // torch's handle
@@ -13,13 +14,13 @@ struct Allocated {
 };
 
 // Allocate a dense array as the framework with the exchange API `api` does; `like` has its shape,
-// device and element type. Returns its address; null with a Python error set, or where the array is
+// device and element type. Returns its address; null with a Python error set, or if the array is
 // empty.
 char* Allocate(const DLPackExchangeAPI* api, const DLTensor& like, Allocated* allocated);
 
-// Make the Python object of it, which has the memory from then on. Of torch it is the tensor that
-// was allocated, and not another one over its memory: CUDA graphs of torch.compile want memory that
-// their allocator frees itself. Null with a Python error set.
+// Make its Python object, which owns the memory from then on. For torch, this is the allocated
+// tensor itself, and not a second tensor over its memory. CUDA graphs of torch.compile need memory
+// that their allocator frees itself. Null with a Python error set.
 PyObject* TakeObject(const DLPackExchangeAPI* api, Allocated* allocated);
 
 void Free(Allocated* allocated);

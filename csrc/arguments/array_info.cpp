@@ -3,6 +3,7 @@
 #include "arguments/arrays.h"
 #include "arguments/cupy.h"
 #include "arguments/dlpack_protocol.h"
+#include "arguments/operands.h"
 #include "arguments/torch_tensor.h"
 #include "driver/driver_object.h"
 #include "driver/errors.h"
@@ -14,10 +15,11 @@ PyObject* ArrayInfo(PyObject*, PyObject* args) {
   culaunch::Driver* driver = DriverOf(driver_object);
   if (driver == nullptr) return nullptr;
   TypeEntry scratch;
-  const TypeEntry* entry = LookUpType(Py_TYPE(array), &scratch);
+  const TypeEntry* entry = LookUpObject(array, &scratch);
   if (entry == nullptr) return nullptr;
   DLTensor tensor = {};
   ArrayView view;
+  operands::Operand operand;  // keeps the shape and the strides
   if (entry->kind == ArgumentKind::kExchange) {
     const TensorRead read = ReadTensor(entry->api, array, &tensor);
     if (read == TensorRead::kRefused) RaiseRefused("the array", array);
@@ -28,8 +30,25 @@ PyObject* ArrayInfo(PyObject*, PyObject* args) {
         !ReadDlpack(array, *entry, device, nullptr, &view, &tensor)) {
       return nullptr;
     }
+  } else if (entry->kind == ArgumentKind::kArray || entry->kind == ArgumentKind::kCupy) {
+    operands::Place place;
+    place.driver = driver;
+    place.types = operands::kAllTypes;
+    place.checks_gradient = false;
+    if (operands::ReadOperand(array, "the array", &place, &operand) !=
+        operands::ReadResult::kDone) {
+      return nullptr;
+    }
+    tensor.data = operand.data;
+    tensor.device = operand.device;
+    tensor.ndim = operand.ndim;
+    tensor.dtype = operands::TypeOf(operand.number);
+    tensor.shape = const_cast<int64_t*>(operand.shape);
+    tensor.strides = const_cast<int64_t*>(operand.strides);
   } else {
-    PyErr_Format(PyExc_TypeError, "an array must have __dlpack__ (got %S)", Spelled(array).get());
+    PyErr_Format(PyExc_TypeError,
+                 "an array must have __dlpack__ or __cuda_array_interface__ (got %S)",
+                 Spelled(array).get());
     return nullptr;
   }
   const Ref shape(PyTuple_New(tensor.ndim));

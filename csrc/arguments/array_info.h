@@ -1,4 +1,4 @@
-// Queries from Python about arrays that are not launched with.
+// Queries from Python about arrays outside of launches.
 #pragma once
 
 #include "python/python.h"
@@ -6,10 +6,9 @@
 // array_info(driver, array): (address, shape, strides in elements, DLPack code, bits, device).
 PyObject* ArrayInfo(PyObject* self, PyObject* args);
 
-// array_stream(driver, array): (stream, device), where a launch goes with this array before others;
-// None for what is no array on a device.
+// array_stream(driver, array): the (stream, device) of a launch whose first array this is; None if
+// the object is not an array on a device.
 PyObject* ArrayStreamOf(PyObject* self, PyObject* args);
 
-// reads_in_place(array): whether a launch reads it where it lies, as it does a plain tensor of
-// torch.
+// reads_in_place(array): whether a launch reads its members directly, as for a plain torch tensor.
 PyObject* ReadsInPlace(PyObject* self, PyObject* array);

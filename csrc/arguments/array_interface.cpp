@@ -46,7 +46,7 @@ Extent ExtentOfInterface(PyObject* interface, void* data) {
                          ? PyUnicode_AsUTF8AndSize(typestr, &length)
                          : nullptr;
   if (text == nullptr || length < 3 || shape == nullptr || !PyTuple_Check(shape)) return {data, 0};
-  // A text's characters are counted, of four bytes each; everything else says its bytes.
+  // For the type U, the number counts characters of four bytes. For all others, it counts bytes.
   const long long item = std::atoll(text + 2) * (text[1] == 'U' ? 4 : 1);
   const bool is_strided = strides != nullptr && PyTuple_Check(strides);
   long long before = 0;
@@ -88,8 +88,8 @@ Ref Interface(PyObject* array, const char* name, ArrayView* view) {
   view->is_read_only = is_read_only != 0;
   PyObject* typestr = PyDict_GetItemString(interface.get(), "typestr");
   if (typestr != nullptr && PyUnicode_Check(typestr) && PyUnicode_ReadChar(typestr, 0) == '>') {
-    PyErr_Format(PyExc_ValueError,
-                 "the array's numbers are in the other byte order, %R: convert it", typestr);
+    PyErr_Format(PyExc_ValueError, "the array is not in the native byte order (got %R): convert it",
+                 typestr);
     return Ref();
   }
   PyErr_Clear();  // an empty typestr has no first character
@@ -99,7 +99,7 @@ Ref Interface(PyObject* array, const char* name, ArrayView* view) {
 
 }  // namespace
 
-// Version 3 of it (Numba's documentation).
+// Version 3 of the interface (Numba's documentation).
 bool ReadCudaInterface(PyObject* array, culaunch::Driver& driver, ArrayView* view,
                        const DLDevice* known) {
   view->owner = Interface(array, "__cuda_array_interface__", view);

@@ -5,8 +5,8 @@
 
 #include "arguments/array_view.h"
 
-// Read one of the former. The device is the pointer's, unless the array has said it. False with a
-// Python error set.
+// Read an array with __cuda_array_interface__. The pointer determines the device, unless the array
+// has reported it. False with a Python error set.
 bool ReadCudaInterface(PyObject* array, culaunch::Driver& driver, ArrayView* view,
                        const DLDevice* known = nullptr);
 
@@ -14,5 +14,5 @@ bool ReadCudaInterface(PyObject* array, culaunch::Driver& driver, ArrayView* vie
 // error set.
 bool WaitUntilReady(const ArrayView& view, culaunch::Driver& driver, CUstream stream);
 
-// Read one of the latter. False with a Python error set.
+// Read an array with __array_interface__. False with a Python error set.
 bool ReadHostInterface(PyObject* array, ArrayView* view);

@@ -14,7 +14,7 @@ struct Extent {
 
 Extent ExtentOf(const DLTensor& tensor);
 
-// Whether the elements lie one behind the other, in the order of the dimensions. No strides: so.
+// Whether the elements are contiguous in C order. Null strides mean that they are.
 inline bool IsContiguous(const int64_t* shape, const int64_t* strides, int ndim) {
   if (strides == nullptr) return true;
   int64_t dense = 1;

@@ -23,8 +23,8 @@ bool ReadArray(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver
   if (entry.has_dlpack) {
     if (!ReadArrayDevice(array, entry, driver, &device)) return false;
     if (ReadDlpack(array, entry, device, stream, view, tensor)) return true;
-    // Some element types are not DLPack's, and NumPy before 2.1 exports no read-only array: the
-    // array interface serves those.
+    // DLPack lacks some element types, and NumPy before 2.1 does not export read-only arrays. Both
+    // use the array interface.
     const bool is_host = device.device_type == culaunch::kDLCPU;
     if (!entry.has_cuda_interface && !(is_host && entry.has_interface)) return false;
     if (PyErr_ExceptionMatches(PyExc_BufferError) == 0) return false;

@@ -1,4 +1,5 @@
-// Where an array's data is: through __dlpack__, __cuda_array_interface__ or __array_interface__.
+// The location of an array's data, from __dlpack__, __cuda_array_interface__ or
+// __array_interface__.
 #pragma once
 
 #include <culaunch/driver.h>

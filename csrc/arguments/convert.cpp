@@ -35,7 +35,7 @@ Mismatch ConvertPointer(Conversion& conversion, const ParameterSlot& slot, const
   ArrayData array;
   const Mismatch mismatch = ReadArgumentArray(conversion, entry, object, &array);
   if (CULAUNCH_UNLIKELY(mismatch != Mismatch::kNone)) return mismatch;
-  // The quicker kinds do not say.
+  // Only arrays of kind kArray report this.
   if (CULAUNCH_UNLIKELY(entry.kind == ArgumentKind::kArray) && conversion.is_read_only &&
       slot.may_write) {
     return Mismatch::kReadOnly;
@@ -102,7 +102,7 @@ Mismatch ConvertFloat(const ParameterSlot& slot, PyObject* object, unsigned char
   return StoreNarrow(value, bits, (bits & 0x7c00) != 0x7c00, target);
 }
 
-// Whether a typed scalar of the right kind is of the parameter's very type: float16 is not
+// Whether a typed scalar of the right kind has exactly the parameter's type: float16 is not
 // bfloat16.
 bool IsOfType(const ParameterSlot& slot, const TypeEntry& entry) {
   const bool is_float =
@@ -131,8 +131,8 @@ Mismatch ConvertBytes(Conversion& conversion, const ParameterSlot& slot, const T
     std::memcpy(target, view.buf, slot.size);
   }
   PyBuffer_Release(&view);
-  // A signed number for an unsigned parameter (an address is one), or the other way round: the
-  // value must fit both.
+  // A signed number for an unsigned parameter (such as an address), or the reverse: the value must
+  // fit both.
   const bool differs =
       entry.scalar_class == TypeClass::kSigned
           ? slot.type_class == TypeClass::kUnsigned || slot.type_class == TypeClass::kPointer
@@ -143,7 +143,7 @@ Mismatch ConvertBytes(Conversion& conversion, const ParameterSlot& slot, const T
   return mismatch;
 }
 
-// The rules of the table (Takes) hold already.
+// Takes() has already accepted the kind of object.
 Mismatch Dispatch(Conversion& conversion, const ParameterSlot& slot, const TypeEntry& entry,
                   PyObject* object, unsigned char* target) {
   switch (entry.kind) {
@@ -179,7 +179,7 @@ CULAUNCH_RARE Mismatch ConvertNewType(Conversion& conversion, ParameterSlot& slo
   if (!Takes(slot.type_class, slot.size, *entry)) {
     return entry->kind == ArgumentKind::kUnsupported ? Mismatch::kUnsupported : Mismatch::kKind;
   }
-  // Only the entry of a type that the parameter takes: objects of it are not asked about again.
+  // Store only the entry of an accepted type, because its objects are not checked again.
   if (entry != &scratch) slot.last.store(entry, std::memory_order_release);
   return Dispatch(conversion, slot, *entry, object, target);
 }
@@ -218,7 +218,8 @@ CULAUNCH_APART Mismatch ConvertOne(Conversion& conversion, ParameterSlot& slot, 
                                    unsigned char* target) {
   const TypeEntry* entry = slot.last.load(std::memory_order_acquire);
   if (entry != nullptr && entry->type == Py_TYPE(object)) {
-    // The commonest kinds first: a switch's indirect jump is rarely predicted after a launch.
+    // Test the most common kinds first: a switch's indirect jump is rarely predicted after a
+    // launch.
     if (entry->kind == ArgumentKind::kExchange) {
       return ConvertPointer(conversion, slot, *entry, object, target);
     }

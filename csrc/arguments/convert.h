@@ -23,7 +23,7 @@ struct ParameterSlot {
   bool may_write = false;
   // The element type of a pointer, the type of a floating-point number; bits 0: not known.
   DLDataType type = {0, 0, 0};
-  // The entry of the type of object that came last: most calls bring the same one again.
+  // The entry of the last object's type: most calls pass the same one again.
   std::atomic<const TypeEntry*> last{nullptr};
 };
 
@@ -33,17 +33,17 @@ enum class Mismatch {
   kPython,       // a Python error is set already
   kUnsupported,  // no rule for objects of this type
   kKind,         // the kind of object does not go with the parameter's type or size
-  kSize,         // bytes of the wrong length; detail: the length that came
+  kSize,         // bytes of the wrong length; detail: their length
   kOverflow,     // a number that does not fit
   kAmbiguous,    // a float for two bytes: float16 or bfloat16
   kElement,      // the array's element type is not the pointer's; detail: its DLPack type
   kMemory,       // the array is not in this driver's memory; detail: its DLPack device type
   kDevice,       // another device than the arrays before; detail: its ordinal
-  kReadOnly,     // a read-only array for a pointer to what the kernel may write
-  kTensor,       // a tensor of torch whose memory is not what it shows
+  kReadOnly,     // a read-only array for a pointer to memory that the kernel may write
+  kTensor,       // a torch tensor whose memory differs from what it shows
 };
 
-// The word by which culaunch._launch.messages and culaunch._triton.calls.messages know a mismatch.
+// The name of a mismatch in culaunch._launch.messages and culaunch._triton.calls.messages.
 const char* MismatchName(Mismatch mismatch);
 
 struct NotedMemory {
@@ -56,14 +56,14 @@ struct NotedMemory {
 struct Conversion {
   explicit Conversion(culaunch::Driver& driver) : driver(driver) {}
 
-  // Tell the driver of an array that is an argument, if it wants to know. The object leads to the
-  // array that it views.
+  // Report an argument's array to the driver, if the driver asks for arrays. The base array of a
+  // view is found through the object.
   void NoteArray(const Extent& extent, PyObject* object = nullptr, bool is_read_only = false) {
     if (CULAUNCH_UNLIKELY(driver.note_array != nullptr)) NoteMemory(extent, object, is_read_only);
   }
 
-  // Tell the driver of the arrays that the launch that follows may touch. Right before it: reading
-  // an argument may run Python, which may launch something else.
+  // Report the arrays that the next launch may touch to the driver. Call this right before the
+  // launch: reading an argument may run Python, which may launch something else.
   void TellDriver() const {
     if (CULAUNCH_UNLIKELY(driver.note_array != nullptr)) TellOfNoted();
   }
@@ -71,12 +71,12 @@ struct Conversion {
   culaunch::Driver& driver;
   int ordinal = -1;           // the device of the arrays so far, or of a fixed stream; -1: none
   bool has_array = false;     // an array on a device has been seen
-  DLDevice first = {0, 0};    // where it is
+  DLDevice first = {0, 0};    // the device of that array
   bool stream_known = false;  // given, or found with the first array
   CUstream stream = nullptr;
   Ref owners;  // a list that keeps the views of slower arrays alive; usually null
   long long detail = 0;
-  bool is_read_only = false;  // the last array of kind kArray
+  bool is_read_only = false;  // of the last array of kind kArray
   std::unique_ptr<std::vector<NotedMemory>> noted;
   void NoteMemory(const Extent& extent, PyObject* object, bool is_read_only);
   void TellOfNoted() const;
@@ -88,20 +88,20 @@ struct ArrayData {
   DLDataType dtype = {0, 0, 0};
 };
 
-// The result of reading a tensor, if it was not read.
+// The mismatch of a tensor that could not be read.
 inline Mismatch MismatchOf(TensorRead read) {
   return read == TensorRead::kFailed ? Mismatch::kPython : Mismatch::kTensor;
 }
 
-// Note where a tensor is; at the first one, its framework's stream.
+// Record a tensor's device, and at the first tensor its framework's stream.
 CULAUNCH_APART Mismatch SeeTensor(Conversion& conversion, const TypeEntry& entry, DLDevice device);
 
-// Read an array, whose type's entry is of kind kExchange, kCupy or kArray: its device is noted,
-// and at the first one the stream.
+// Read an array whose type's entry is of kind kExchange, kCupy or kArray. Record its device, and at
+// the first array the stream.
 Mismatch ReadArgumentArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
                            ArrayData* array);
 
-// Convert the arguments of a call, one for each slot, into the bytes at `block`; pointers[i] is
-// where the i-th one is. Where one cannot be converted, *index is its number.
+// Convert the arguments of a call, one for each slot, into the bytes at `block`. pointers[i] points
+// to the i-th one. If one cannot be converted, *index is its number.
 Mismatch ConvertAll(Conversion& conversion, ParameterSlot* slots, PyObject* const* args,
                     size_t count, unsigned char* block, void** pointers, size_t* index);

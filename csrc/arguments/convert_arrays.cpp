@@ -1,14 +1,14 @@
-// Arrays as arguments: where they are, whose stream counts, and what keeps their views.
+// Array arguments: their device, their stream, and the owners of their views.
 #include "arguments/convert.h"
 #include "arguments/cupy.h"
 #include "arguments/torch_tensor.h"
 
 namespace {
 
-// Note the device of an array, and at the first one the stream of its framework.
+// Record the device of an array, and at the first array the stream of its framework.
 template <class FindStream>
 Mismatch SeeDevice(Conversion& conversion, DLDevice device, FindStream&& find_stream) {
-  // Most arrays of a call are where the first one is.
+  // Most arrays of a call are on the first one's device.
   if (conversion.has_array && device.device_type == conversion.first.device_type &&
       device.device_id == conversion.first.device_id) {
     return Mismatch::kNone;
@@ -17,9 +17,9 @@ Mismatch SeeDevice(Conversion& conversion, DLDevice device, FindStream&& find_st
     conversion.detail = device.device_type;
     return Mismatch::kMemory;
   }
-  // Pinned and managed memory is every device's.
+  // Every device can use pinned and managed memory.
   const bool on_device = device.device_type == conversion.driver.device_types().front();
-  // A negative id is no device: nor is this one, and the launch says so.
+  // A negative id is not a device. The launch reports it.
   const int ordinal = device.device_id >= 0 ? device.device_id : conversion.driver.device_count();
   if (on_device && conversion.ordinal != ordinal) {
     if (conversion.ordinal >= 0) {

@@ -2,13 +2,13 @@
 
 namespace {
 
-// An interned attribute name: looking an attribute up by it makes no string.
+// An interned attribute name saves creating a string at each lookup.
 PyObject* Name(const char* text) { return PyUnicode_InternFromString(text); }
 
 }  // namespace
 
 // cupy.ndarray's own attributes, which cost a tenth of its __dlpack__: data.ptr, data.device_id,
-// dtype.num. CuPy's arrays are in order with CuPy's current stream, which the launch uses.
+// dtype.num. Work on CuPy's arrays is ordered by CuPy's current stream, which the launch uses.
 bool ReadCupy(PyObject* array, ArrayView* view) {
   static PyObject* const data_name = Name("data");
   static PyObject* const ptr_name = Name("ptr");

@@ -9,5 +9,5 @@
 // Read a cupy.ndarray. False with a Python error set.
 bool ReadCupy(PyObject* array, ArrayView* view);
 
-// CuPy's current stream, of the type entry of its arrays. False with a Python error set.
+// CuPy's current stream, found through the type entry of its arrays. False with a Python error set.
 bool CurrentCupyStream(const TypeEntry& entry, CUstream* stream);

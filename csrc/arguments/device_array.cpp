@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "arguments/device_array_object.h"
+#include "driver/context_handles.h"
 #include "driver/errors.h"
-#include "driver/made_things.h"
 #include "python/type_builder.h"
 
 using namespace device_array;
@@ -17,12 +17,12 @@ namespace {
 
 PyTypeObject* g_array_type = nullptr;
 
-// In bytes: a structure is so many lanes of one.
+// In bytes. A structure has one lane for each byte.
 int64_t ItemSize(DLDataType dtype) {
   return (int64_t{dtype.bits} * (dtype.lanes > 1 ? dtype.lanes : 1) + 7) / 8;
 }
 
-// An array of no memory yet. Null with a Python error set.
+// An array without memory. Null with a Python error set.
 Ref Make(PyTypeObject* type, PyObject* driver, DLDevice device, PyObject* shape, DLDataType dtype) {
   Ref object(PyType_GenericAlloc(type, 0));
   if (!object) return object;
@@ -39,7 +39,8 @@ Ref Make(PyTypeObject* type, PyObject* driver, DLDevice device, PyObject* shape,
     const int64_t size = PyLong_AsLongLong(PyTuple_GetItem(shape, static_cast<Py_ssize_t>(i)));
     if (size == -1 && PyErr_Occurred() != nullptr) return Ref();
     if (size < 0 || (size != 0 && elements > INT64_MAX / ItemSize(dtype) / size)) {
-      PyErr_Format(PyExc_ValueError, "shape %R is negative or too large", shape);
+      PyErr_Format(PyExc_ValueError,
+                   "shape must have no negative size, and less than 2^63 bytes (got %R)", shape);
       return Ref();
     }
     self->shape[i] = size;
@@ -83,7 +84,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
         result = is_in_order ? table->cuMemAllocAsync(&self->data, self->bytes, StreamOf(handle))
                              : table->cuMemAlloc(&self->data, self->bytes);
       }
-      if (result == CUDA_SUCCESS) NoteMade(*table, ordinal, Thing::kMemory, self->data);
+      if (result == CUDA_SUCCESS) NoteHandle(*table, ordinal, HandleKind::kMemory, self->data);
     }
     if (result != CUDA_SUCCESS) self->data = 0;
     table->Check(result, "allocating " + std::to_string(self->bytes) + " bytes on device " +
@@ -94,7 +95,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
 }
 
 // DeviceArray._over(driver, device_type, ordinal, address, shape, code, bits, lanes, keeper): an
-// array over memory that `keeper` keeps.
+// array over memory that `keeper` keeps alive.
 PyObject* Over(PyObject* type, PyObject* args) {
   PyObject *driver, *shape, *keeper;
   int device_type, ordinal;
@@ -119,7 +120,7 @@ void Dealloc(PyObject* object) {
   if (self->owner != nullptr && self->owner->deleter != nullptr) {
     self->owner->deleter(self->owner);
   } else if (self->data != 0 && self->owner == nullptr && self->keeper == nullptr) {
-    // An array may go while an exception is on its way, and an emulated driver runs Python.
+    // An array may be freed while an exception propagates, and an emulated driver runs Python.
     PyObject *type_raised, *value, *trace;
     PyErr_Fetch(&type_raised, &value, &trace);
     {
@@ -128,7 +129,7 @@ void Dealloc(PyObject* object) {
       const ReleaseGil released;
       const culaunch::RelaxedCaptureGuard relaxed(driver);
       const culaunch::DeviceGuard guard(driver, self->device.device_id);
-      if (guard.code() == CUDA_SUCCESS && MayRelease(driver, Thing::kMemory, self->data)) {
+      if (guard.code() == CUDA_SUCCESS && MayRelease(driver, HandleKind::kMemory, self->data)) {
         driver.cuMemFree(self->data);
       }
     }
@@ -137,7 +138,7 @@ void Dealloc(PyObject* object) {
   PyMem_Free(self->shape);
   Py_XDECREF(self->keeper);
   Py_XDECREF(self->driver);
-  // A subclass made in Python is collected, and freed in another way.
+  // A subclass defined in Python is garbage-collected, and freed by another function.
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(object);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
@@ -162,7 +163,8 @@ bool TakeLayout(ArrayObject* self, const DLTensor& tensor) {
   self->bytes = static_cast<size_t>(elements) * static_cast<size_t>(ItemSize(tensor.dtype));
   self->data = reinterpret_cast<CUdeviceptr>(tensor.data) + tensor.byte_offset;
   if (contiguous || elements == 0) return true;
-  PyErr_SetString(PyExc_BufferError, "culaunch.DeviceArray is contiguous, and the tensor is not");
+  PyErr_SetString(PyExc_BufferError,
+                  "culaunch.DeviceArray must be contiguous, but the tensor is not");
   return false;
 }
 

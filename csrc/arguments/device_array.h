@@ -8,13 +8,13 @@ int AddDeviceArrayType(PyObject* module);
 
 bool IsDeviceArray(PyObject* object);
 
-// A view of an array, which must live as long.
+// A view of an array. The array must outlive it.
 DLTensor ViewOf(PyObject* array);
 
-// A capsule of DLPack that keeps an array. Null with a Python error set.
+// A DLPack capsule that keeps an array alive. Null with a Python error set.
 PyObject* CapsuleOf(PyObject* array, bool is_versioned);
 
-// A DLPack tensor that keeps an array. Null with a Python error set.
+// A DLPack tensor that keeps an array alive. Null with a Python error set.
 DLManagedTensorVersioned* ManagedOf(PyObject* array);
 
 // Give the type an attribute; false with a Python error set.

@@ -10,7 +10,7 @@ namespace device_array {
 namespace {
 
 // Copy between the array and a contiguous buffer of the same length, on a stream, and wait for it
-// if that is asked for.
+// on request.
 PyObject* CopyBuffer(ArrayObject* self, PyObject* args, bool to_device) {
   Py_buffer host;
   unsigned long long handle = 0;
@@ -21,8 +21,8 @@ PyObject* CopyBuffer(ArrayObject* self, PyObject* args, bool to_device) {
   }
   PyObject* result = Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
     if (static_cast<size_t>(host.len) != self->bytes) {
-      PyErr_Format(PyExc_ValueError, "the buffer must have %zu bytes (got %zd)", self->bytes,
-                   host.len);
+      PyErr_Format(PyExc_ValueError, "the size of the buffer must be %zu bytes (got %zd)",
+                   self->bytes, host.len);
       return nullptr;
     }
     if (self->bytes == 0) Py_RETURN_NONE;

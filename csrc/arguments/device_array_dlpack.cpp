@@ -6,7 +6,7 @@
 
 namespace {
 
-// Where Python has ended, the array's memory ends with the process.
+// After the interpreter has ended, the array's memory is left to the end of the process.
 template <class Managed>
 void Delete(Managed* managed) {
   if (Py_IsInitialized() == 0) return;
@@ -27,7 +27,7 @@ Managed* MakeManaged(PyObject* self) {
   return managed;
 }
 
-// A capsule that nobody consumed frees what it holds.
+// A capsule that was not consumed frees its tensor.
 template <class Managed>
 PyObject* MakeCapsule(Managed* managed, const char* name) {
   if (managed == nullptr) return PyErr_NoMemory();

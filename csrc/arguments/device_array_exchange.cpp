@@ -23,7 +23,7 @@ bool Allocate(const DLTensor& prototype, DLManagedTensorVersioned** out) {
   return *out != nullptr;
 }
 
-// The exception that is raised, as a kind that every library knows and its text.
+// The current exception: its text, and a kind that every library knows.
 std::string TakeException(const char** kind) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
@@ -54,7 +54,7 @@ int AllocateManaged(DLTensor* prototype, DLManagedTensorVersioned** out, void* c
   return allocated ? 0 : -1;
 }
 
-// A DeviceArray over a library's tensor, which stays the caller's after a failure.
+// A DeviceArray over a library's tensor. After a failure, the caller still owns the tensor.
 int FromManaged(DLManagedTensorVersioned* tensor, void** object) {
   const Ref capsule(PyCapsule_New(tensor, "dltensor_versioned", nullptr));
   if (!capsule) return -1;
@@ -74,7 +74,7 @@ int ToView(void* object, DLTensor* out) {
   return 0;
 }
 
-// The streams that this thread has made current, of each device; null: the default stream.
+// The current stream of this thread on each device; null: the default stream.
 constexpr int kMostDevices = 64;
 thread_local void* t_streams[kMostDevices];
 
@@ -101,7 +101,8 @@ PyObject* SetCurrentStream(PyObject*, PyObject* args) {
   unsigned long long handle = 0;
   if (!PyArg_ParseTuple(args, "iK:set_current_stream", &ordinal, &handle)) return nullptr;
   if (ordinal < 0 || ordinal >= kMostDevices) {
-    PyErr_Format(PyExc_ValueError, "device %d is not below %d", ordinal, kMostDevices);
+    PyErr_Format(PyExc_ValueError, "device must be from 0 to %d (got %d)", kMostDevices - 1,
+                 ordinal);
     return nullptr;
   }
   t_streams[ordinal] = reinterpret_cast<void*>(static_cast<uintptr_t>(handle));

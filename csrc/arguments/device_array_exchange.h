@@ -1,4 +1,4 @@
-// DLPack's C exchange API of DeviceArrays: how libraries read them without Python, and get them as
+// DLPack's C exchange API of DeviceArrays. Libraries read them without Python, and allocate them as
 // their outputs.
 #pragma once
 
@@ -12,6 +12,6 @@ const DLPackExchangeAPI* DeviceArrayExchange();
 int AddDeviceArrayExchange();
 
 // current_stream(device), set_current_stream(device, handle): the stream that calls with
-// DeviceArrays use on this thread where none is given.
+// DeviceArrays use on this thread by default.
 PyObject* GetCurrentStream(PyObject* self, PyObject* args);
 PyObject* SetCurrentStream(PyObject* self, PyObject* args);

@@ -17,8 +17,8 @@ struct ArrayObject {
   DLDataType dtype;
   int32_t ndim;
   int64_t* shape;                   // owned: ndim sizes, then ndim strides in elements
-  DLManagedTensorVersioned* owner;  // of memory that is another library's; null for its own
-  PyObject* keeper;                 // whose memory this is a part of; null for its own
+  DLManagedTensorVersioned* owner;  // of memory that another library owns; null for its own
+  PyObject* keeper;                 // the owner of the memory around this part; null for its own
 };
 
 inline ArrayObject* Self(PyObject* self) { return reinterpret_cast<ArrayObject*>(self); }

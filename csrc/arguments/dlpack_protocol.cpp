@@ -26,10 +26,10 @@ Ref CallDlpack(PyObject* array, PyObject* stream, bool versioned) {
 bool ReadDlpackDevice(PyObject* array, DLDevice* device) {
   const Ref pair(PyObject_CallMethod(array, "__dlpack_device__", nullptr));
   if (pair && !PyTuple_Check(pair.get())) {
-    PyErr_Format(PyExc_TypeError, "__dlpack_device__ must give (type, id) (got %R)", pair.get());
+    PyErr_Format(PyExc_TypeError, "__dlpack_device__ must return (type, id) (got %R)", pair.get());
     return false;
   }
-  return pair && PyArg_ParseTuple(pair.get(), "ii;__dlpack_device__ must give (type, id)",
+  return pair && PyArg_ParseTuple(pair.get(), "ii;__dlpack_device__ must return (type, id)",
                                   &device->device_type, &device->device_id) != 0;
 }
 
@@ -53,7 +53,7 @@ bool ReadDlpack(PyObject* array, const TypeEntry& entry, DLDevice device, CUstre
   } else if (PyCapsule_IsValid(capsule, "dltensor") != 0) {
     tensor = &static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"))->dl_tensor;
   } else {
-    PyErr_Format(PyExc_TypeError, "__dlpack__ of %R gave %R, not a DLPack capsule",
+    PyErr_Format(PyExc_TypeError, "__dlpack__ of %R returned %R, not a DLPack capsule",
                  reinterpret_cast<PyObject*>(Py_TYPE(array)), capsule);
     return false;
   }

@@ -33,7 +33,7 @@ constexpr TypeInfo kInfo[kAllTypes] = {
     {{kDLFloat4_e2m1fn, 4, 2}, "float4_e2m1fn_x2"},
 };
 
-// One comparison for each type: an allocation looks for its own.
+// A packed type needs one comparison when an allocation looks it up.
 struct PackedTypes {
   constexpr PackedTypes() {
     for (uint8_t i = 0; i < kAllTypes; ++i) types[i] = PackType(kInfo[i].type);

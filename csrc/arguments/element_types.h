@@ -31,10 +31,10 @@ enum Number : uint8_t {
   kWeakComplex = 67,
 };
 
-// The number of an array's element type; kAllTypes where there is none.
+// The number of an array's element type; kAllTypes if there is none.
 uint8_t NumberOf(DLDataType type);
 
-// An element type as one number, with one lane where DLPack says none.
+// An element type as one number; one lane if DLPack gives none.
 constexpr uint32_t PackType(DLDataType type) {
   return type.code | static_cast<uint32_t>(type.bits) << 8 |
          static_cast<uint32_t>(type.lanes > 1 ? type.lanes : 1) << 16;

@@ -53,7 +53,7 @@ void NameMistake(const std::string& what) {
   const bool is_mistake =
       type == PyExc_TypeError || type == PyExc_ValueError || type == PyExc_OverflowError;
   if (message && is_mistake) {
-    // Most messages go on where the argument's name ends; others are sentences.
+    // Most messages continue after the argument's name. Others are sentences of their own.
     const Py_UCS4 first =
         PyUnicode_GetLength(message.get()) > 0 ? PyUnicode_ReadChar(message.get(), 0) : ' ';
     const bool goes_on = first == ' ' || first == ':' || first == ',' || first == '[';

@@ -14,7 +14,7 @@ namespace operands {
 namespace {
 
 bool RefuseDims(const std::string& what, int ndim) {
-  PyErr_Format(PyExc_ValueError, "%s has %d dimensions, and at most %d are supported", what.c_str(),
+  PyErr_Format(PyExc_ValueError, "%s has %d dimensions, but at most %d are supported", what.c_str(),
                ndim, kMaxDims);
   return false;
 }
@@ -24,7 +24,7 @@ bool TakeTensor(const DLTensor& tensor, const std::string& what, Operand* operan
   operand->data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   operand->device = tensor.device;
   operand->ndim = tensor.ndim;
-  // Copied: reading the next argument may run Python, which may change this array.
+  // Copied, because reading the next argument may run Python, which may change this array.
   const auto count = static_cast<size_t>(tensor.ndim);
   std::copy_n(tensor.shape, count, operand->room);
   operand->shape = operand->room;
@@ -42,7 +42,7 @@ bool TakeTensor(const DLTensor& tensor, const std::string& what, Operand* operan
 bool TakeTuples(PyObject* shape, PyObject* strides, const std::string& what, Operand* operand) {
   const Py_ssize_t ndim = shape != nullptr && PyTuple_Check(shape) ? PyTuple_Size(shape) : -1;
   if (ndim < 0) {
-    PyErr_Format(PyExc_TypeError, "%s has no tuple as its shape", what.c_str());
+    PyErr_Format(PyExc_TypeError, "the shape of %s is not a tuple", what.c_str());
     return false;
   }
   if (ndim > kMaxDims) return RefuseDims(what, static_cast<int>(ndim));
@@ -60,7 +60,8 @@ bool TakeTuples(PyObject* shape, PyObject* strides, const std::string& what, Ope
   for (Py_ssize_t i = 0; i < ndim; ++i) {
     const long long bytes = PyLong_AsLongLong(PyTuple_GetItem(strides, i));
     if (bytes % item != 0 && operand->shape[i] > 1 && PyErr_Occurred() == nullptr) {
-      PyErr_Format(PyExc_ValueError, "%s has a stride of %lld bytes, not whole elements",
+      PyErr_Format(PyExc_ValueError,
+                   "%s has a stride of %lld bytes, which is not a multiple of its element size",
                    what.c_str(), bytes);
     }
     operand->room[kMaxDims + i] = bytes / item;
@@ -88,13 +89,13 @@ bool SameFramework(const TypeEntry* a, const TypeEntry* b, const Operand& first,
   return ModuleRoot(Py_TYPE(first.object)) == ModuleRoot(Py_TYPE(other.object));
 }
 
-// Check where an array lives against the arrays before it; the first decides.
+// Check an array's device against the first array's.
 bool SeePlace(const std::string& what, Place* place, const Operand& operand, DLDevice device) {
   if (place->first != nullptr) {
     const bool is_host = !place->driver->IsDeviceMemory(device.device_type);
     if (is_host || device.device_id != place->device.device_id) {
       PyErr_Format(PyExc_ValueError,
-                   "%s is on device %d of DLPack type %d, and the arrays before it are on device "
+                   "%s is on device %d of DLPack type %d, but the arrays before it are on device "
                    "%d of type %d: copy it there first",
                    what.c_str(), device.device_id, device.device_type, place->device.device_id,
                    place->device.device_type);
@@ -102,8 +103,8 @@ bool SeePlace(const std::string& what, Place* place, const Operand& operand, DLD
     }
     if (!SameFramework(place->first->entry, operand.entry, *place->first, operand)) {
       PyErr_Format(PyExc_TypeError,
-                   "%s is a %R, and the arrays before it are %R: one call takes arrays of one "
-                   "framework; convert it, as with from_dlpack",
+                   "%s is a %R, but the arrays before it are %R: all arrays of a call must be of "
+                   "one framework; convert it, for example with from_dlpack",
                    what.c_str(), reinterpret_cast<PyObject*>(Py_TYPE(operand.object)),
                    reinterpret_cast<PyObject*>(Py_TYPE(place->first->object)));
       return false;
@@ -265,7 +266,7 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
     default:
       if (!operand->entry->is_masked) return ReadResult::kUnknownType;
       PyErr_Format(PyExc_TypeError,
-                   "%s is a masked array of NumPy, and a kernel does not see the mask: pass x.data "
+                   "%s is a masked NumPy array, but a kernel does not see the mask: pass x.data "
                    "and x.mask, or x.filled(value)",
                    what.c_str());
   }

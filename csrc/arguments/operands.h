@@ -44,17 +44,17 @@ struct Place {
   DLDevice device = {0, 0};
   const Operand* first = nullptr;  // the first array
   CUstream stream = nullptr;
-  uint8_t types = kTypes;       // the element types below this number may come
+  uint8_t types = kTypes;       // element types below this number are allowed
   bool checks_gradient = true;  // no tensor of torch may require grad
 };
 
 enum class ReadResult { kDone, kFailed, kUnknownType };
 
-// Read an argument; `what` names it in errors, which otherwise start with what is wrong.
-// kFailed: a Python error is set.
+// Read an argument; `what` names it in errors, which otherwise start with the problem. kFailed: a
+// Python error is set.
 ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, Operand* operand);
 
-// The first part of the name of a type's module, such as "torch".
+// The top-level package of a type's module, such as "torch".
 std::string ModuleRoot(PyTypeObject* type);
 
 // The memory that an array lies in.
@@ -63,7 +63,7 @@ Extent ExtentOf(const Operand& operand);
 // Prefix the current error with the argument's name, if it is a user's mistake.
 void NameMistake(const std::string& what);
 
-// Tell a driver that wants to know of an array.
+// Report an array to a driver that asks for arrays.
 void NoteOperand(const Operand& operand, const culaunch::Driver& driver);
 
 }  // namespace operands

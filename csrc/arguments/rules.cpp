@@ -33,7 +33,7 @@ constexpr Rule kRules[] = {
     {"float", Set(Given::kFloat, Given::kFloating)},
     {"bool", Set(Given::kBool, Given::kBoolean)},
     {"structure", Set(Given::kComplex, Given::kStructure)},
-    // A structure or an enumeration: its name alone does not say which.
+    // A structure or an enumeration: the name does not tell which.
     {"named", Set(Given::kIntEnum, Given::kInteger, Given::kComplex, Given::kStructure)},
     {"enumeration", Set(Given::kInt, Given::kIntEnum, Given::kInteger)},
     {"float8", Set(Given::kFloating)},
@@ -48,7 +48,7 @@ constexpr unsigned SizesOf(Given given) {
     case Given::kIntEnum:
       return 1 | 2 | 4 | 8;
     case Given::kFloat:
-      return 2 | 4 | 8;  // 2 is ambiguous, and said to be
+      return 2 | 4 | 8;  // 2 is ambiguous, and reported as that
     case Given::kBool:
       return 1;
     case Given::kNone:

@@ -1,11 +1,11 @@
-// Which kinds of Python objects go with which classes of parameters: the one table, which the
-// launch obeys, the documentation prints and a test crosses.
+// The one table of the kinds of Python objects that each class of parameters accepts. Launches obey
+// it, the documentation prints it, and a test tries all pairs.
 #pragma once
 
 #include "arguments/type_table.h"
 #include "python/python.h"
 
-// The kind of object that is passed for a parameter, as far as it decides.
+// The kinds of objects that the rules distinguish.
 enum class Given : uint8_t {
   kInt,
   kIntEnum,
@@ -28,6 +28,6 @@ Given GivenOf(const TypeEntry& entry);
 // size of a typed scalar or a structure, and the elements of an array are checked elsewhere.
 bool Takes(TypeClass type_class, size_t size, const TypeEntry& entry);
 
-// argument_rules(): {class: {given: sizes}}; an empty tuple where the object has the parameter's
+// argument_rules(): {class: {given: sizes}}; an empty tuple if the object has the parameter's
 // own size, or the parameter's type has but one.
 PyObject* ArgumentRules(PyObject* self, PyObject* args);

@@ -11,7 +11,7 @@ uint64_t Asked(PyObject* object, const char* method) {
   return PyErr_Occurred() == nullptr ? number : 0;
 }
 
-// The last array that a NumPy array is a view of; null where it is of none.
+// The last array in a NumPy array's chain of bases; null if it is not a view.
 Ref BaseOf(PyObject* array) {
   Ref last;
   for (Ref base = Ref::Borrow(array);;) {
@@ -43,7 +43,7 @@ Storage StorageOfTensor(PyObject* storage) {
 
 CULAUNCH_APART Storage StorageOf(PyObject* object, const Extent& view) {
   const Ref own(PyObject_CallMethod(object, "untyped_storage", nullptr));
-  if (!own) PyErr_Clear();  // of another framework, or with methods of its own
+  if (!own) PyErr_Clear();  // another framework, or overridden methods
   const Storage storage = own ? StorageOfTensor(own.get()) : StorageOfBase(object);
   const auto begin = reinterpret_cast<uintptr_t>(storage.extent.begin);
   const auto first = reinterpret_cast<uintptr_t>(view.begin);

@@ -6,7 +6,7 @@
 // The memory that an array is a view of, for a driver that checks each access. Kernels may get
 // other shapes and strides, and access memory around the view, as on a GPU.
 struct Storage {
-  Extent extent;  // bytes 0: the view has all of it, or its framework does not tell
+  Extent extent;  // bytes 0: the view covers all of it, or its size is not known
   bool is_read_only = false;
 };
 

@@ -19,7 +19,7 @@ struct Versions {
   PyObject* count;                   // the Python function
 };
 
-// Set as a whole; one that was replaced may be in use, and stays.
+// Set as a whole. A replaced value may still be in use, so it is kept.
 std::atomic<const Versions*> g_versions{nullptr};
 
 }  // namespace
@@ -76,12 +76,12 @@ bool CountTensor(PyObject* tensor) {
   uint64_t keys;
   std::memcpy(&inner, place, sizeof inner);
   std::memcpy(&keys, inner + versions.keys, sizeof keys);
-  // A tensor of inference mode has no counter, and no gradient can have kept it.
+  // A tensor of inference mode has no counter, and autograd cannot have saved it.
   if (versions.counted != 0 && (keys & versions.counted) == 0) return true;
   try {
     versions.bump(place);
   } catch (...) {
-    // torch throws for these tensors, outside of the mode.
+    // torch throws for these tensors, outside the mode.
   }
   return true;
 }

@@ -1,5 +1,5 @@
-// The version counter of a tensor. It shows autograd that a tensor which it saved for a gradient
-// was written since. torch counts the writes of its own operators; other code must count its own.
+// The version counter of a tensor. It shows autograd that a tensor saved for a gradient has been
+// written since. torch counts the writes of its own operators. Other code must count its own.
 #pragma once
 
 #include "python/python.h"
@@ -9,10 +9,10 @@
 // Python function to call if torch's function is not found.
 PyObject* OpenVersions(PyObject* module, PyObject* args);
 
-// Whether that has been done. The functions below require it.
+// Whether open_versions() has succeeded. The functions below require it.
 bool AreVersionsOpen();
 
 bool IsTorchTensor(PyObject* object);
 
-// Count a tensor of torch. False with a Python error set.
+// Count a write to a torch tensor. False with a Python error set.
 bool CountTensor(PyObject* tensor);

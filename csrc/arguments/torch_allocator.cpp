@@ -89,7 +89,7 @@ void* TorchAllocator::MakeOnGpu(const DLTensor& like, const int64_t* strides, in
                                                  static_cast<int8_t>(dtype), std::nullopt, device,
                                                  std::nullopt));
   } catch (...) {
-    return nullptr;  // the stable interface will say what is wrong
+    return nullptr;  // the stable interface will report the problem
   }
 }
 
@@ -113,11 +113,11 @@ void* TorchAllocator::Make(const DLTensor& like, char** address) const {
   if (tensor == nullptr &&
       empty(like.ndim, like.shape, strides, found.dtypes[number], is_host ? found.host : found.gpu,
             is_host ? 0 : like.device.device_id, &tensor) != 0) {
-    PyErr_Clear();  // of a mode that was asked
+    PyErr_Clear();  // raised by a mode
     return nullptr;
   }
   if (ReadTorchData(g_torch_layout, *static_cast<const char* const*>(tensor), &data)) {
-    // It is at the same place as other tensors.
+    // `data` is set: the tensor has the known layout.
   } else if (this->data(tensor, &data) != 0) {
     PyErr_Clear();
     free(tensor);

@@ -1,5 +1,5 @@
-// Tensors made by torch's stable C interface, which gives the tensor itself: its exchange function
-// allocates a description as well, and makes a second tensor over the first one's memory.
+// Tensors made by torch's stable C interface, which returns the tensor itself. torch's exchange
+// function also allocates a description, and makes a second tensor over the first one's memory.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ struct Device {  // c10::Device
   int8_t type;
   int8_t index;
 };
-// at::Tensor. It is no trivial type: a function gives it through memory of its caller.
+// at::Tensor. It is not a trivial type: a function returns it in memory that its caller provides.
 struct Tensor {
   explicit Tensor(void* of) : implementation(of) {}
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;
-  ~Tensor() {}  // NOLINT: with a default one it would come in a register; who has it frees it
+  ~Tensor() {}  // NOLINT: a type with a default one is returned in a register; its owner frees it
 
   void* implementation;
 };
@@ -44,7 +44,7 @@ struct TorchAllocator {
   int32_t (*data)(void* tensor, void** data);
   int32_t (*free)(void* tensor);
   // at::native::empty_strided_cuda, which `empty` calls on a GPU if no mode intercepts the
-  // operation; null: this torch has none.
+  // operation; null if this torch has none.
   torch_direct::Empty empty_on_gpu;
   // THPVariable_Wrap of its Python half: a new reference to the object of a tensor.
   PyObject* (*wrap)(const void* tensor);

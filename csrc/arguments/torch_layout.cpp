@@ -10,7 +10,7 @@ TorchLayout g_torch_layout;
 
 namespace {
 
-std::mutex g_mutex;  // of the words and of what is put aside
+std::mutex g_mutex;  // of the words, and of the ones that are set aside
 const DLPackExchangeAPI* g_put_aside = nullptr;
 bool g_is_used = true;
 
@@ -53,7 +53,7 @@ bool TakeElsewhere(TorchLayout& layout, PyObject* words) {
   return true;
 }
 
-// Note the word and the type of a sample that `read` tells of.
+// Note the word and the type of a sample that `read` describes.
 bool Note(TorchLayout& layout, PyObject* sample, const DLTensor& read) {
   const char* tensor = TensorOf(layout, sample);
   const auto keys = LoadAt<uint64_t>(tensor, layout.keys);
@@ -122,7 +122,7 @@ CULAUNCH_RARE void LearnTorchDevice(PyObject* object, const DLTensor& read) {
   if (tensor == nullptr) return;
   const auto keys = LoadAt<uint64_t>(tensor, layout.keys);
   if (IsPlain(layout, keys) || !IsPlainElsewhere(layout, keys)) return;
-  // Other threads read by it from when it is counted: not before it is known to be right.
+  // Other threads use an entry as soon as it is counted, so check it first.
   const TorchLayout::Plain learned = {keys, LoadAt<uint8_t>(tensor, layout.device),
                                       read.device.device_type};
   DLTensor again = {};

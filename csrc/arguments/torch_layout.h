@@ -19,23 +19,23 @@ struct TorchLayout {
   static constexpr uint16_t kTypes = 64;
   static constexpr uint32_t kWords = 8;
 
-  // Null: not known, and nothing else holds.
+  // Null: the layout is not known, and the other members are invalid.
   const DLPackExchangeAPI* api = nullptr;
   size_t tensor = 0;  // in the Python object: the pointer to the tensor
   size_t keys = 0;    // the word that tells what kind of tensor it is
   size_t storage = 0;
   size_t storage_offset = 0;  // in elements
   size_t size = 0;            // how many elements
-  size_t shape = 0;           // behind the number of dimensions
+  size_t shape = 0;           // after the number of dimensions
   size_t strides = 0;
-  size_t dtype = 0;       // two bytes, an index of `types`
-  size_t device = 0;      // two bytes: its kind, and its index or -1
-  size_t data = 0;        // in the storage
-  size_t is_special = 0;  // in the storage: a byte, set where it wants to be asked for its address
+  size_t dtype = 0;               // two bytes, an index of `types`
+  size_t device = 0;              // two bytes: its kind, and its index or -1
+  size_t data = 0;                // in the storage
+  size_t is_special = 0;          // in the storage: a byte, set if its address must be asked for
   DLDataType types[kTypes] = {};  // bits 0: not known
 
-  // The words of plain tensors: those that are nothing but their memory. Another one may be
-  // anything (a lazy view, a tensor of a transformation, a subclass that says what its sizes are).
+  // The words of plain tensors, which consist only of their memory. A tensor with another word may
+  // be a lazy view, a tensor of a transformation, or a subclass with its own sizes.
   struct Plain {
     uint64_t keys;
     uint8_t device;
@@ -91,8 +91,8 @@ inline bool ReadPlain(const TorchLayout& layout, const TorchLayout::Plain& plain
   return true;
 }
 
-// The address of a C++ tensor's first element, of one that begins where its memory does and is
-// nothing but that. False: it must be asked.
+// The address of the first element of a plain C++ tensor that starts at the beginning of its
+// memory. False: ask the tensor.
 inline bool ReadTorchData(const TorchLayout& layout, const char* tensor, void** data) {
   if (layout.api == nullptr) return false;
   const auto* storage = LoadAt<const char*>(tensor, layout.storage);
@@ -101,8 +101,8 @@ inline bool ReadTorchData(const TorchLayout& layout, const char* tensor, void** 
          LoadAt<int64_t>(tensor, layout.storage_offset) == 0;
 }
 
-// The address and the type, and where it is, of an object that is a tensor of torch. False: it is
-// not plain, and its exchange function must say.
+// The address, type and device of a torch tensor. False if it is not plain: then its exchange
+// function must be asked.
 inline bool ReadInPlace(const TorchLayout& layout, PyObject* object, DLTensor* read) {
   const auto* tensor = LoadAt<const char*>(object, layout.tensor);
   if (CULAUNCH_UNLIKELY(tensor == nullptr)) return false;
@@ -114,13 +114,13 @@ inline bool ReadInPlace(const TorchLayout& layout, PyObject* object, DLTensor* r
   return ReadPlain(layout, layout.plain[i], tensor, read);
 }
 
-// Take the layout that was found, a culaunch._launch.torch.layout.Layout, if every one of its
-// samples is read as `api` reads it. `tensor` and `keys` are offsets, as in TorchLayout.
+// Use a layout that was found, a culaunch._launch.torch.layout.Layout, if it reads each of its
+// samples as `api` does. `tensor` and `keys` are offsets, as in TorchLayout.
 void UseTorchLayout(const DLPackExchangeAPI* api, size_t tensor, size_t keys, PyObject* found);
 
 // Look at a tensor that was not plain, after `api` has read it. If its word equals a sample's on
 // its device, later tensors of its kind are read in place.
 void LearnTorchDevice(PyObject* object, const DLTensor& read);
 
-// False: read no tensor in place until true is said again.
+// False: read no tensor in place until the next call with true.
 void ReadTorchInPlace(bool use);

@@ -13,7 +13,7 @@ std::atomic<uint64_t> g_watching{0};
 
 }  // namespace
 
-// They are where they are as long as the thread.
+// Their address stays the same for the life of the thread.
 const TorchKeys* TorchKeysOfThread() {
   static thread_local const TorchKeys* keys = nullptr;
   if (CULAUNCH_UNLIKELY(keys == nullptr)) {

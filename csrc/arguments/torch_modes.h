@@ -5,18 +5,18 @@
 
 #include "python/python.h"
 
-// torch's PODLocalDispatchKeySet: zero where a thread is as it began.
+// torch's PODLocalDispatchKeySet: zero in the initial state of a thread.
 struct TorchKeys {
   uint64_t included;
   uint64_t excluded;
 };
 
-// This thread's; null where they are not known.
+// This thread's; null if they are not known.
 const TorchKeys* TorchKeysOfThread();
 
-// Whether a mode, a trace or a transformation of torch wants to see each operation of this thread.
-// An operation that it does not see is missing from its trace, and memory allocated meanwhile is
-// its own.
+// Whether a mode, a trace or a transformation of torch intercepts the operations of this thread. An
+// operation that it does not see is missing from its trace, and memory allocated meanwhile belongs
+// to it.
 bool IsTorchWatching();
 
 // watch_modes(library, keys): find the dispatch keys of threads in torch's loaded library. `keys`

@@ -8,11 +8,11 @@ TorchBits g_torch_bits = {};
 
 namespace {
 
-// In the middle of some of torch's modes no plain tensor can be made to find the bits with; then it
-// is tried again later, but not for ever.
+// Some torch modes prevent making the plain tensor that the search for the bits needs. The search
+// is then repeated later, at most this many times.
 int g_attempts_left = 32;
 bool is_used = true;
-TorchBits put_aside = {};  // while it is not
+TorchBits put_aside = {};  // the bits while is_used is false
 thread_local bool g_was_refused = false;
 
 }  // namespace
@@ -67,7 +67,8 @@ TensorRead AskTensor(PyObject* tensor) {
 
 CULAUNCH_RARE TensorRead FailedTensor(const DLPackExchangeAPI* api) {
   if (api != g_torch_bits.api && api != g_torch_bits.asked_api) return TensorRead::kFailed;
-  // torch's own text is a trace of C++; an interrupt or a lack of memory is not about the tensor.
+  // torch's own message is a C++ trace. An interrupt or a lack of memory is not an error of the
+  // tensor.
   if (PyErr_ExceptionMatches(PyExc_RuntimeError) == 0 &&
       PyErr_ExceptionMatches(PyExc_BufferError) == 0 &&
       PyErr_ExceptionMatches(PyExc_TypeError) == 0 &&
@@ -80,7 +81,7 @@ CULAUNCH_RARE TensorRead FailedTensor(const DLPackExchangeAPI* api) {
 
 CULAUNCH_RARE TensorRead LookTwice(PyObject* object, const DLTensor& tensor, bool is_lazy) {
   if (is_lazy) return TensorRead::kRefused;
-  if (tensor.data == nullptr) {  // right for an empty tensor alone
+  if (tensor.data == nullptr) {  // correct only for an empty tensor
     bool is_empty = false;
     for (int32_t i = 0; i < tensor.ndim; ++i) is_empty = is_empty || tensor.shape[i] == 0;
     if (!is_empty) return TensorRead::kRefused;

@@ -1,5 +1,5 @@
-// Reading a tensor through its framework's exchange API, where torch's need a second look: torch
-// has tensors whose memory is not what they show.
+// Reading a tensor through its framework's exchange API. torch's tensors are checked again, because
+// the memory of some differs from the values that they show.
 #pragma once
 
 #include <culaunch/version.h>
@@ -21,7 +21,7 @@ struct TorchBits {
   size_t tensor;                       // offset in the Python object of the pointer to the tensor
   size_t keys;                         // offset there of the word
   uint64_t lazy;                       // the bits in it
-  size_t gradient;       // offset there of what is null where no grad is required; 0: not known
+  size_t gradient;       // offset there of the member that is null without grad; 0: not known
   PyObject* forward_ad;  // the names of torch.autograd.forward_ad, a dict; null: not known
 };
 extern TorchBits g_torch_bits;
@@ -29,16 +29,16 @@ extern TorchBits g_torch_bits;
 enum class TensorRead : uint8_t {
   kDone,
   kFailed,   // a Python error is set
-  kRefused,  // its memory is not what it shows; culaunch._launch.torch.tensor.problem says why
+  kRefused,  // its memory differs from what it shows: culaunch._launch.torch.tensor.problem
 };
 
-// Look for the place of torch's bits. `api` is torch's; null for a torch that has none.
+// Look for the place of torch's bits. `api` is torch's; null if this torch has none.
 void FindTorchBits(const DLPackExchangeAPI* api);
 
-// False: ask the tensors, as where the place is not found. The switch of _core.use_shortcut.
+// False: ask the tensors, as if the place were not found. The switch of _core.use_shortcut.
 void UseTorchBits(bool use);
 
-// Ask a tensor of torch itself whether its memory is what it shows.
+// Ask a torch tensor whether its memory agrees with what it shows.
 TensorRead AskTensor(PyObject* tensor);
 
 // The reaction of ReadTensor to something unusual: the exchange function failed, a bit is set, the
@@ -54,7 +54,8 @@ bool WasRefused();
 // Whether a level of forward-mode gradients is open, in any thread, as far as is known.
 bool IsForwardMode();
 
-// Whether autograd may follow what is computed of a tensor: 1, 0, or -1 with a Python error set.
+// Whether autograd may track results that are computed from a tensor: 1, 0, or -1 with a Python
+// error set.
 int MayBeFollowed(PyObject* tensor);
 
 // Refuse this tensor while torch records: the result would have no derivative, and would silently

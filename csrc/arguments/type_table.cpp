@@ -9,7 +9,7 @@
 
 namespace {
 
-// A type's own attribute; null without an error where it has none.
+// A type's own attribute; null without an error if it has none.
 Ref TypeAttribute(PyTypeObject* type, const char* name) {
   PyObject* value = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), name);
   if (value == nullptr) PyErr_Clear();
@@ -72,7 +72,7 @@ void SetScalarOfKind(TypeEntry* entry, char kind, int bytes) {
     case 'V':
       entry->kind = ArgumentKind::kStructure;
       return;
-    default:  // a text, a time
+    default:  // text, dates
       return;
   }
 }
@@ -154,7 +154,7 @@ bool HasBorrowedTorchsApi(PyTypeObject* type, const DLPackExchangeAPI* api) {
          torchs.api == api;
 }
 
-// The function of a class method, and any other attribute as it is.
+// The function of a class method, or any other attribute unchanged.
 Ref FunctionOf(PyTypeObject* type, const char* name) {
   Ref found = TypeAttribute(type, name);
   PyObject* function = found ? PyObject_GetAttrString(found.get(), "__func__") : nullptr;
@@ -162,9 +162,8 @@ Ref FunctionOf(PyTypeObject* type, const char* name) {
   return function != nullptr ? Ref(function) : std::move(found);
 }
 
-// Whether a subclass of torch.Tensor answers in Python where its memory is, what it contains, or
-// how it is written. It does so with a member of its own, or for all of torch's members with
-// __torch_function__.
+// Whether a subclass of torch.Tensor overrides, in Python, where its memory is, what it contains,
+// or how it is written. It overrides single members, or all of torch's through __torch_function__.
 bool SaysOtherwise(PyTypeObject* type) {
   const Ref torch = Imported(modules::kTorch);
   const Ref tensor(torch ? PyObject_GetAttrString(torch.get(), "Tensor") : nullptr);
@@ -264,7 +263,8 @@ const TypeEntry* LookUpType(PyTypeObject* type, TypeEntry* scratch) {
   }
   *scratch = TypeEntry{};
   if (!Classify(scratch, type)) return nullptr;  // runs Python: not under the mutex
-  // The types of arrays and numbers find room whatever else was made before.
+  // The types of arrays and numbers have more slots to choose from, because other types may fill
+  // the table.
   const bool is_common =
       scratch->kind >= ArgumentKind::kInt && scratch->kind <= ArgumentKind::kArray;
   const size_t room = is_common ? 8 : 4;

@@ -26,7 +26,7 @@ enum class TypeClass : uint8_t {
   kFloat = 4,
   kBool = 5,
   kStructure = 6,
-  kNamed = 7,        // of a name that no structure or enumeration is known by
+  kNamed = 7,        // the name of an unknown structure or enumeration
   kEnumeration = 8,  // its underlying type is not known
   kFloat8 = 9,
 };
@@ -35,7 +35,7 @@ struct TypeEntry {
   PyTypeObject* type;  // owned; null marks an entry that is not kept
   ArgumentKind kind = ArgumentKind::kUnsupported;
   TypeClass scalar_class = TypeClass::kUnknown;  // of kScalar
-  DLDataType scalar_type = {0, 0, 0};            // of kScalar; bits 0 where not known
+  DLDataType scalar_type = {0, 0, 0};            // of kScalar; bits 0 if not known
   const DLPackExchangeAPI* api = nullptr;        // of kExchange
   PyObject* find_stream = nullptr;               // of kCupy, owned: its get_current_stream
   bool has_dlpack = false;                       // of kArray
@@ -52,6 +52,6 @@ struct TypeEntry {
 // `scratch` is returned instead when the table is full. Null with a Python error set on failure.
 const TypeEntry* LookUpType(PyTypeObject* type, TypeEntry* scratch);
 
-// The entry for an object: its type's, or where that has none, one in `scratch` if the object
-// itself carries __cuda_array_interface__.
+// The entry for an object: its type's entry. If the type has none and the object itself carries
+// __cuda_array_interface__, an entry in `scratch`.
 const TypeEntry* LookUpObject(PyObject* object, TypeEntry* scratch);

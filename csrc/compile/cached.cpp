@@ -1,6 +1,6 @@
 #include "compile/cached.h"
 
-#include <culaunch/jit/cache_contents.h>
+#include <culaunch/jit/store/cache_contents.h>
 
 #include <limits>
 
@@ -14,7 +14,7 @@ using culaunch::jit::CacheEntry;
 using culaunch::jit::FileError;
 using culaunch::jit::TrustedDirectory;
 
-// Give what `make` gives for a path; an OSError where the disk refuses it.
+// Return the result of `make` for a path, or raise OSError if the file system refuses.
 template <class Make>
 PyObject* OfDirectory(PyObject* path, const Make& make) {
   return Guarded([&] {
@@ -30,7 +30,7 @@ PyObject* OfDirectory(PyObject* path, const Make& make) {
   });
 }
 
-// Compute without the interpreter.
+// Compute without the GIL.
 template <class Compute>
 auto Apart(const Compute& compute) {
   const WithoutPython without;

@@ -1,5 +1,5 @@
-// What a cache's directory holds. culaunch's headers find it, for programs without Python as for
-// this package. All raise OSError where the directory cannot be used.
+// The contents of a cache's directory. Programs without Python and this package share the code in
+// culaunch's headers. Every function raises OSError if the directory cannot be used.
 #pragma once
 
 #include "python/python.h"

@@ -1,4 +1,4 @@
-// Python's errors as exceptions of C++, for code that calls culaunch's headers.
+// Python's errors as C++ exceptions, for code that calls culaunch's headers.
 #pragma once
 
 #include <new>
@@ -17,7 +17,7 @@ inline Ref Required(Ref object) {
   return object;
 }
 
-// Give what `make` gives; null with a Python error set where it throws.
+// Return the result of `make`; null with a Python error set if it throws.
 template <class Make>
 PyObject* Guarded(const Make& make) {
   try {
@@ -29,7 +29,7 @@ PyObject* Guarded(const Make& make) {
   }
 }
 
-// Runs without the interpreter, except for its queries to Python.
+// Runs without the GIL, except for its queries to Python.
 class WithoutPython {
  public:
   WithoutPython() : state_(PyEval_SaveThread()) {}

@@ -1,4 +1,4 @@
-// The options of a compile in their one normal form, which is a part of its key.
+// The options of a compilation in a normal form, which is part of its cache key.
 #pragma once
 
 #include "python/python.h"

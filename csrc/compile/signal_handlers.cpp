@@ -17,14 +17,15 @@ namespace {
 
 using SignalHandler = void (*)(int);
 
-// These libraries call this instead of signal(). Reporting that a signal is ignored makes programs
-// leave it unchanged, as the shell's background jobs need it. Restoring it later is then a no-op.
+// These libraries call this function instead of signal(). It reports that a signal is ignored, and
+// programs then leave the signal unchanged, as the shell's background jobs need it. Restoring it
+// later is a no-op.
 SignalHandler SignalOfOthers(int number, SignalHandler handler) {
   if (number == SIGINT || number == SIGTERM) return SIG_IGN;
   return std::signal(number, handler);
 }
 
-// One loaded library, as the dynamic linker sees it.
+// A loaded library, as the dynamic linker sees it.
 class LoadedLibrary {
  public:
   explicit LoadedLibrary(const link_map& map) : base_(map.l_addr) {
@@ -54,7 +55,7 @@ class LoadedLibrary {
     }
   }
 
-  // Let it call another function by a name; false where it calls none by that name.
+  // Redirect its calls of a named function. False if it does not call the function.
   bool Redirect(const char* name, void* target) const {
     const bool is_called = RedirectIn(calls_, name, target);
     return RedirectIn(others_, name, target) || is_called;
@@ -89,12 +90,12 @@ class LoadedLibrary {
     auto* const page = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(place) & ~(size - 1));
     if (mprotect(page, size, PROT_READ | PROT_WRITE) != 0) return false;
     __atomic_store_n(place, target, __ATOMIC_RELEASE);
-    // Other places stay writable: the linker writes there when a function is first called.
+    // Other pages stay writable, because the linker writes there when a function is first called.
     if (IsReadOnly(place)) mprotect(page, size, PROT_READ);
     return true;
   }
 
-  // Whether the linker made it read-only once all was in place (RELRO).
+  // Whether the linker made it read-only after all relocations (RELRO).
   bool IsReadOnly(const void* place) const {
     struct Question {
       uintptr_t base;

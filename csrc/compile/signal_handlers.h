@@ -4,6 +4,6 @@
 
 #include "python/python.h"
 
-// keep_signal_handlers(path) -> bool: a library that is loaded no longer takes these two signals.
-// False: it never asks for one, with signal().
+// keep_signal_handlers(path) -> bool: prevent a loaded library from taking these two signals.
+// False: it never calls signal().
 PyObject* KeepSignalHandlers(PyObject* module, PyObject* path);

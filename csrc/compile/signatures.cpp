@@ -9,7 +9,7 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
-// Ask a function of Python's for the lowered names by kernel.
+// Ask a Python function for the lowered names by kernel.
 Texts Ask(PyObject* probe, const std::string& text, const Texts& expressions) {
   const Ref asked = Required(Ref(PyDict_New()));
   for (const auto& [kernel, expression] : expressions) {

@@ -1,4 +1,4 @@
-// Parameter types of extern "C" kernels, which their names do not spell.
+// Parameter types of extern "C" kernels, whose names do not contain them.
 #pragma once
 
 #include "python/python.h"

@@ -1,9 +1,9 @@
 #include "compile/sources.h"
 
-#include <culaunch/jit/build_identity.h>
-#include <culaunch/jit/includes.h>
-#include <culaunch/jit/key.h>
-#include <culaunch/jit/source_line.h>
+#include <culaunch/jit/files/includes.h>
+#include <culaunch/jit/source/source_line.h>
+#include <culaunch/jit/store/key.h>
+#include <culaunch/jit/toolkit/build_identity.h>
 
 #include "compile/guarded.h"
 #include "compile/texts.h"
@@ -16,7 +16,7 @@ using culaunch::jit::Includes;
 using culaunch::jit::LackingDirectory;
 using culaunch::jit::Search;
 
-// In-memory headers; their bytes are those of the texts.
+// In-memory headers. The texts own their bytes.
 void ReadHeaders(PyObject* headers, Search* search, std::vector<Ref>* texts) {
   PyObject *name, *text;
   for (Py_ssize_t at = 0; PyDict_Next(headers, &at, &name, &text) != 0;) {

@@ -1,5 +1,5 @@
-// The files that a source can pull in, and the keys of the cache. culaunch's headers find them, for
-// programs without Python as for this package.
+// The files that a source can include, and the keys of the cache. Programs without Python and this
+// package share the code in culaunch's headers.
 #pragma once
 
 #include "python/python.h"

@@ -9,8 +9,8 @@
 #include <tuple>
 #include <type_traits>
 
+#include "driver/context_handles.h"
 #include "driver/driver_object.h"
-#include "driver/made_things.h"
 #include "driver/on_device.h"
 
 namespace {
@@ -108,28 +108,28 @@ PyObject* Returned(const std::tuple<Results...>& results) {
 enum class Kind {
   kPlain,
   kQuery,    // "not ready" is an answer: a bool is returned
-  kRelease,  // nobody waits for an answer, least of all when the process ends
+  kRelease,  // no caller waits for the result, such as at the end of the process
 };
 
-// A handle that a function makes or releases, which may belong to the user's own context.
+// A handle that a function creates or releases. It may belong to the user's own context.
 template <auto member>
 constexpr int kMakes = -1;
 template <auto member>
 constexpr int kReleases = -1;
 
-#define CULAUNCH_THING(thing, make, release)                                           \
-  template <>                                                                          \
-  constexpr int kMakes<&culaunch::DriverTable::make> = static_cast<int>(Thing::thing); \
-  template <>                                                                          \
-  constexpr int kReleases<&culaunch::DriverTable::release> = static_cast<int>(Thing::thing);
-CULAUNCH_THING(kStream, cuStreamCreateWithPriority, cuStreamDestroy)
-CULAUNCH_THING(kEvent, cuEventCreate, cuEventDestroy)
-CULAUNCH_THING(kHostMemory, cuMemHostAlloc, cuMemFreeHost)
-CULAUNCH_THING(kMemory, cuMemAllocManaged, cuMemFree)
-CULAUNCH_THING(kArray, cuArray3DCreate, cuArrayDestroy)
-CULAUNCH_THING(kTexture, cuTexObjectCreate, cuTexObjectDestroy)
-CULAUNCH_THING(kSurface, cuSurfObjectCreate, cuSurfObjectDestroy)
-#undef CULAUNCH_THING
+#define CULAUNCH_HANDLE_KIND(kind, make, release)                                          \
+  template <>                                                                              \
+  constexpr int kMakes<&culaunch::DriverTable::make> = static_cast<int>(HandleKind::kind); \
+  template <>                                                                              \
+  constexpr int kReleases<&culaunch::DriverTable::release> = static_cast<int>(HandleKind::kind);
+CULAUNCH_HANDLE_KIND(kStream, cuStreamCreateWithPriority, cuStreamDestroy)
+CULAUNCH_HANDLE_KIND(kEvent, cuEventCreate, cuEventDestroy)
+CULAUNCH_HANDLE_KIND(kHostMemory, cuMemHostAlloc, cuMemFreeHost)
+CULAUNCH_HANDLE_KIND(kMemory, cuMemAllocManaged, cuMemFree)
+CULAUNCH_HANDLE_KIND(kArray, cuArray3DCreate, cuArrayDestroy)
+CULAUNCH_HANDLE_KIND(kTexture, cuTexObjectCreate, cuTexObjectDestroy)
+CULAUNCH_HANDLE_KIND(kSurface, cuSurfObjectCreate, cuSurfObjectDestroy)
+#undef CULAUNCH_HANDLE_KIND
 
 template <class T>
 uint64_t HandleNumber(T handle) {
@@ -157,7 +157,7 @@ bool IsThere(culaunch::Driver& driver, bool is_there, const Doing& doing) {
   });
 }
 
-// The node of a graph that a call makes; null if it makes none.
+// The graph node that a call creates; null if it creates none.
 template <auto member>
 struct AsNode {
   template <class... Arguments>
@@ -245,20 +245,21 @@ struct Call<member, kResults, CUresult (*)(Parameters...)> {
       }
       if constexpr (kReleases<member> >= 0) {
         const uint64_t handle = HandleNumber(std::get<0>(arguments).value);
-        if (!MayRelease(table, static_cast<Thing>(kReleases<member>), handle)) return CUDA_SUCCESS;
+        if (!MayRelease(table, static_cast<HandleKind>(kReleases<member>), handle))
+          return CUDA_SUCCESS;
       }
       const CUresult code =
           (table.*member)(&std::get<R>(results)..., std::get<A>(arguments).value...);
       if constexpr (kMakes<member> >= 0) {
         const uint64_t handle = HandleNumber(std::get<0>(results));
         if (code == CUDA_SUCCESS) {
-          NoteMade(table, ordinal.value, static_cast<Thing>(kMakes<member>), handle);
+          NoteHandle(table, ordinal.value, static_cast<HandleKind>(kMakes<member>), handle);
         }
       }
       is_ready = doing.kind != Kind::kQuery || code != CUDA_ERROR_NOT_READY;
       return is_ready && doing.kind != Kind::kRelease ? code : CUDA_SUCCESS;
     }));
-    if (!done && doing.kind == Kind::kRelease) {  // the device cannot be current any more
+    if (!done && doing.kind == Kind::kRelease) {  // the device can no longer be made current
       PyErr_Clear();
       Py_RETURN_NONE;
     }
@@ -272,7 +273,7 @@ struct Call<member, kResults, CUresult (*)(Parameters...)> {
   }
 };
 
-// name, the driver's function, how many results it has, its kind, what it does in words.
+// name, the driver's function, the number of results, its kind, a description for errors
 #define CULAUNCH_CALLS(CALL)                                                                      \
   CALL(memory_info, cuMemGetInfo, 2, Kind::kPlain, "asking for the free memory")                  \
   CALL(priority_range, cuCtxGetStreamPriorityRange, 2, Kind::kPlain, "asking for the priorities") \

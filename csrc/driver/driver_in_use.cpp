@@ -9,9 +9,8 @@
 
 namespace {
 
-// The environment says which driver to use, and anyone may change it at any time. Therefore each
-// use compares it. An object that is held here cannot be replaced by another one at the same
-// address, so comparing addresses is enough.
+// The environment selects the driver, and any code may change it at any time, so each use compares
+// it. Objects held here keep their addresses, so comparing addresses is enough.
 struct Condition {
   Ref dict;
   Ref key;
@@ -32,7 +31,7 @@ bool Holds(const Choice& choice) {
   return true;
 }
 
-// Borrowed from the choice, or new: `asked` keeps it. Null with a Python error set.
+// Borrowed from the choice, or a new reference that `asked` holds. Null with a Python error set.
 PyObject* Find(Ref* asked) {
   const Choice* choice = g_choice.load(std::memory_order_acquire);
   if (choice != nullptr && Holds(*choice)) return choice->driver.get();
@@ -73,7 +72,7 @@ PyObject* NoteDriver(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(item, "O!OO:note_driver", &PyDict_Type, &dict, &key, &value)) {
       return nullptr;
     }
-    // No other code compares two of these.
+    // Comparing two of these runs no other code.
     if (!PyUnicode_CheckExact(key) && !PyBytes_CheckExact(key)) {
       PyErr_SetString(PyExc_TypeError, "note_driver: a key must be a str or bytes");
       return nullptr;
@@ -83,7 +82,7 @@ PyObject* NoteDriver(PyObject*, PyObject* args) {
   }
   Choice* before = g_choice.exchange(choice.release(), std::memory_order_acq_rel);
 #ifdef Py_GIL_DISABLED
-  // Another thread may be looking at it; choices are few.
+  // Another thread may still read the old choice. Choices are few, so it is leaked.
   static_cast<void>(before);
 #else
   delete before;

@@ -1,5 +1,4 @@
-// The driver in use, without a call of Python as long as nothing has changed that Python's choice
-// depends on.
+// The driver in use. Python is called only if something has changed that its choice depends on.
 #pragma once
 
 #include <culaunch/driver.h>
@@ -12,6 +11,6 @@ culaunch::Driver* CurrentDriver();
 // current_driver() -> Driver
 PyObject* CurrentDriverObject(PyObject* self, PyObject* none);
 
-// note_driver(driver, ((dict, key, value), ...)): the driver is the one in use while each dict has
-// this very object for the key; None: while it has none.
+// note_driver(driver, ((dict, key, value), ...)): the driver stays the one in use while each dict
+// has exactly this object for the key. A value None means that the dict lacks the key.
 PyObject* NoteDriver(PyObject* self, PyObject* args);

@@ -91,7 +91,7 @@ PyObject* FromFunctions(PyObject*, PyObject* args) {
   });
 }
 
-// with_memory(device_types): the same driver, with other memory that kernels may be given.
+// with_memory(device_types): the same driver, with other memory that kernels accept.
 PyObject* WithMemory(PyObject* self, PyObject* types) {
   std::vector<int> device_types;
   if (!ReadTypes(types, &device_types)) return nullptr;
@@ -183,7 +183,7 @@ PyObject* PopDevice(PyObject* self, PyObject*) {
   });
 }
 
-// The item of a tuple as an unsigned number of 32 bits; what does not fit sets OverflowError.
+// The item of a tuple as an unsigned number of 32 bits; sets OverflowError if it does not fit.
 cuuint32_t Number32(PyObject* tuple, Py_ssize_t index) {
   const unsigned long value = PyLong_AsUnsignedLong(PyTuple_GetItem(tuple, index));
   if (value > UINT32_MAX && PyErr_Occurred() == nullptr) {
@@ -222,7 +222,7 @@ PyObject* EncodeTiled(PyObject* self, PyObject* args) {
       if (i + 1 < rank) stride[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(strides, i));
     }
     if (PyErr_Occurred() == nullptr) {
-      CUtensorMap map;  // cuda.h says how it is aligned
+      CUtensorMap map;  // cuda.h declares its alignment
       code = driver.cuTensorMapEncodeTiled(
           &map, static_cast<CUtensorMapDataType>(type), static_cast<cuuint32_t>(rank),
           reinterpret_cast<void*>(static_cast<uintptr_t>(address)), global, stride, boxes, step,
@@ -242,7 +242,8 @@ PyObject* Describe(PyObject* self, PyObject* args) {
   return PyUnicode_FromString(Self(self).Describe(static_cast<CUresult>(code)).c_str());
 }
 
-// reach(ordinal, peer) -> whether kernels on a device can use a peer's memory, which is turned on.
+// reach(ordinal, peer) -> whether kernels on a device can access a peer's memory. Access is
+// enabled.
 PyObject* Reach(PyObject* self, PyObject* args) {
   int ordinal = 0, peer = 0;
   if (!PyArg_ParseTuple(args, "ii:reach", &ordinal, &peer)) return nullptr;
@@ -281,8 +282,8 @@ PyObject* GetDeviceTypes(PyObject* self, void*) {
   return tuple.release();
 }
 
-// choose_graphs(text, limit): whether launches go as graphs, like CULAUNCH_GRAPHS, and how many
-// there may be (-1: as before). Existing graphs are dropped.
+// choose_graphs(text, limit): whether launches go as graphs, like CULAUNCH_GRAPHS, and the maximum
+// number of graphs (-1: unchanged). Existing graphs are dropped.
 PyObject* ChooseGraphs(PyObject* self, PyObject* args) {
   const char* text = nullptr;
   Py_ssize_t limit = -1;
@@ -296,7 +297,7 @@ PyObject* ChooseGraphs(PyObject* self, PyObject* args) {
   });
 }
 
-// graph_status() -> mode, whether they are on, why, how many there are, how many there may be
+// graph_status() -> mode, whether graphs are on, the reason, the number of graphs, the maximum
 PyObject* GraphStatus(PyObject* self, PyObject*) {
   culaunch::Graphs& graphs = Self(self).graphs;
   static const char* const modes[] = {"0", "1", "auto"};

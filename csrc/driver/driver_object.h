@@ -6,12 +6,12 @@
 #include "python/python.h"
 
 struct DriverObject {
-  PyObject_HEAD culaunch::Driver* driver;  // never freed: modules and arrays point at it
+  PyObject_HEAD culaunch::Driver* driver;  // never freed: modules and arrays point to it
 };
 
 extern PyTypeObject* g_driver_type;
 
 int AddDriverType(PyObject* module);
 
-// The Driver of an argument, or null with TypeError set.
+// The Driver in an argument; null with a TypeError set.
 culaunch::Driver* DriverOf(PyObject* object);

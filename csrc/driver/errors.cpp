@@ -16,7 +16,7 @@ Ref Spelled(PyObject* value) {
 }
 
 void RaiseError(const culaunch::Error& error, const char* call_class) {
-  if (RaiseKept()) return;  // the driver was interrupted: its code says nothing else
+  if (RaiseKept()) return;  // the driver was interrupted, and its code says no more
   const char* name = "DriverError";
   bool with_code = true;
   if (error.kind() == culaunch::ErrorKind::kNoDriver) {

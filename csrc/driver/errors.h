@@ -1,4 +1,4 @@
-// From culaunch::Error and failed calls to Python's exceptions.
+// Conversion of culaunch::Error and failed calls to Python's exceptions.
 #pragma once
 
 #include <culaunch/error.h>
@@ -8,14 +8,14 @@
 // A class of culaunch._errors, or null with a Python error set.
 Ref ErrorClass(const char* name);
 
-// How a value is shown in a message: %R of a very large int is an error of its own.
+// The text of a value in a message. %R of a very large int would itself be an error.
 Ref Spelled(PyObject* value);
 
-// Raise what a culaunch::Error says. A mistake in the call becomes `call_class` (a class of
+// Raise a culaunch::Error in Python. A mistake in the call becomes `call_class` (a class of
 // culaunch._errors, or null for ValueError).
 void RaiseError(const culaunch::Error& error, const char* call_class);
 
-// Run `body`; a C++ exception becomes a Python one, and `failed` is returned.
+// Run `body`. A C++ exception becomes a Python exception, and `failed` is returned.
 template <class Result, class Body>
 Result Guarded(const char* call_class, Result failed, Body&& body) {
   try {

@@ -1,4 +1,4 @@
-// A driver call as Python makes it.
+// A driver call made for Python.
 #pragma once
 
 #include <culaunch/guard.h>

@@ -63,8 +63,7 @@ bool Add(PyObject* dict, const char* name, const Ref& words) {
 PyObject* Prototypes(PyObject*, PyObject*) {
   Ref dict(PyDict_New());
   if (!dict) return nullptr;
-  // Only the types count. Naming a function itself here would link it in builds without
-  // optimization.
+  // Only the types matter. Naming a function here would link it in builds without optimization.
   const culaunch::DriverTable table;
 #define PROTOTYPE(function, version, required) \
   if (!Add(dict.get(), #function, Words(table.function))) return nullptr;

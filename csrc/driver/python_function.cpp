@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 
+#include <chrono>
 #include <cstddef>
 
 #include "python/type_builder.h"
@@ -12,14 +13,14 @@ namespace {
 PyTypeObject* g_function_type = nullptr;
 
 // An exception can reach Python code anywhere: Ctrl-C, a signal's handler, another thread. ctypes
-// would print it, and leave the result of its C function unwritten. So nothing of Python stands
-// between ctypes and this object: it keeps the exception, and the caller raises it.
+// would print it, and leave the result of its C function unwritten. No Python code runs between
+// ctypes and this object. The object keeps the exception, and the caller raises it.
 struct FunctionObject {
   PyObject_HEAD vectorcallfunc vectorcall;
-  PyObject* state;      // its `lock` is held during the call: asked each time, as a fork renews it
-  PyObject* method;     // returns for success, raises for everything else
+  PyObject* state;      // its `lock` is held during the call; a fork replaces it
+  PyObject* method;     // returns on success, and raises otherwise
   PyObject* translate;  // translate(method, exception) -> code, or the exception that is kept
-  bool is_repeated;     // after an interrupt: it is short, and doing it again does no harm
+  bool is_repeated;     // after an interrupt: it is short, and repeating it is harmless
 };
 
 FunctionObject* PythonFunctionOf(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
@@ -27,7 +28,16 @@ FunctionObject* PythonFunctionOf(PyObject* self) { return reinterpret_cast<Funct
 thread_local PyObject* t_kept = nullptr;
 thread_local int t_depth = 0;
 
-// The current exception, whole; none is set afterwards.
+using Clock = std::chrono::steady_clock;
+
+// The frame whose C call reached the driver, and the time until which `t_kept` waits for this call
+// to return.
+thread_local PyObject* t_caller = nullptr;
+thread_local Clock::time_point t_latest;
+
+Ref CurrentFrame() { return Ref::Borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame())); }
+
+// The current exception, normalized; none is set afterwards.
 Ref TakeException() {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
@@ -41,16 +51,37 @@ Ref TakeException() {
 void Keep(Ref exception) {
   if (!exception) return;
   if (t_kept != nullptr && t_kept != exception.get()) {
-    PyException_SetContext(exception.get(), t_kept);  // takes the reference over
+    PyException_SetContext(exception.get(), t_kept);  // steals the reference
     t_kept = nullptr;
   }
   Ref before(t_kept);
   t_kept = exception.release();
 }
 
-int Deliver(void*) { return t_depth == 0 && RaiseKept() ? -1 : 0; }
+// Whether Python code runs inside the call that reached the driver. It may be a finalizer, in which
+// Python discards exceptions.
+bool IsInsideTheCall() {
+  Ref frame = CurrentFrame();
+  if (t_caller == nullptr || frame.get() == t_caller) return false;
+  while (frame && frame.get() != Py_None && frame.get() != t_caller) {
+    frame = Ref(PyObject_GetAttrString(frame.get(), "f_back"));
+  }
+  if (!frame) PyErr_Clear();
+  return frame.get() == t_caller;
+}
 
-// Whether this is the thread in which Python runs the handlers of signals.
+int Deliver(void*) {
+  if (t_kept == nullptr || t_depth != 0) return 0;
+  // Usually the caller of the driver raises the exception. A caller that ignores the failure may
+  // run Python code for long; the exception is then raised there.
+  if (Clock::now() < t_latest && IsInsideTheCall()) {
+    Py_AddPendingCall(Deliver, nullptr);
+    return 0;
+  }
+  return RaiseKept() ? -1 : 0;
+}
+
+// Whether this is the thread in which Python runs signal handlers.
 bool IsMainThread() {
   const Ref threading = Import(modules::kThreading);
   const Ref main(threading ? PyObject_CallMethod(threading.get(), "main_thread", nullptr)
@@ -61,10 +92,14 @@ bool IsMainThread() {
   return is_main;
 }
 
-// The stored exception reaches the thread's Python code as soon as it runs again, unless the caller
-// of the driver raises it before.
+// The thread's Python code receives the stored exception as soon as it runs again, unless the
+// caller of the driver raises it before.
 void Announce() {
   if (IsMainThread()) {
+    if (t_caller == nullptr) {
+      t_caller = CurrentFrame().release();
+      t_latest = Clock::now() + std::chrono::milliseconds(100);
+    }
     Py_AddPendingCall(Deliver, nullptr);
   } else {
     PyThreadState_SetAsyncExc(PyThread_get_thread_ident(),
@@ -72,7 +107,7 @@ void Announce() {
   }
 }
 
-// One attempt: null with an exception set where it does not return.
+// One attempt. If it does not return, null with an exception set.
 Ref Attempt(FunctionObject* self, PyObject* const* args, size_t nargsf) {
   const Ref lock(PyObject_GetAttrString(self->state, "lock"));
   const Ref locked(lock ? PyObject_CallMethod(lock.get(), "acquire", nullptr) : nullptr);
@@ -97,14 +132,14 @@ long Translate(FunctionObject* self, Ref exception) {
       return -1;
     }
     if (code) break;
-    Keep(TakeException());  // an interrupt while the other was looked at
+    Keep(TakeException());  // an interrupt during the translation of the other
   }
   Keep(std::move(exception));
   return -1;
 }
 
 long Run(FunctionObject* self, PyObject* const* args, size_t nargsf) {
-  // After an interrupt nothing long begins.
+  // After an interrupt, start no long operation.
   if (t_kept != nullptr && !self->is_repeated) return CUDA_ERROR_UNKNOWN;
   for (int attempts = 0; attempts < 16; ++attempts) {
     if (Attempt(self, args, nargsf)) return CUDA_SUCCESS;
@@ -149,7 +184,7 @@ int TraversePythonFunction(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 
-// The functions that it calls stay until it is freed: C code may call it until then.
+// The functions that it calls stay until it is freed, because C code may call it until then.
 int ClearPythonFunction(PyObject*) { return 0; }
 
 void DeallocPythonFunction(PyObject* self) {
@@ -165,7 +200,8 @@ void DeallocPythonFunction(PyObject* self) {
 bool RaiseKept() {
   if (t_kept == nullptr) return false;
   const Ref exception(std::exchange(t_kept, nullptr));
-  // Where Announce told a thread of it, it has come now.
+  Py_CLEAR(t_caller);
+  // The exception that Announce scheduled for this thread has now arrived.
   if (!IsMainThread()) PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), nullptr);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
   return true;

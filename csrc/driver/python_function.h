@@ -1,10 +1,10 @@
-// _core.DriverFunction: a function of a driver that is written in Python, as ctypes calls it.
+// _core.DriverFunction: a Python function of a driver, in the form that ctypes calls.
 #pragma once
 
 #include "python/python.h"
 
 int AddDriverFunctionType(PyObject* module);
 
-// Raise the exception that reached a driver function on this thread and is not its result: an
-// interrupt, what a signal handler raised. False where there is none.
+// Raise the exception that reached a driver function on this thread without becoming its result: an
+// interrupt, or an exception of a signal handler. False if there is none.
 bool RaiseKept();

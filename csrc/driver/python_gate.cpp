@@ -9,7 +9,7 @@ namespace {
 culaunch::DriverTable g_table;
 culaunch::NoteArrayFunction g_note_array = nullptr;
 
-// Whether Python code may still run: Py_FinalizeEx clears this before it takes anything apart.
+// Whether Python code may still run: Py_FinalizeEx clears this first.
 bool IsAlive() { return Py_IsInitialized() != 0; }
 
 // The function of g_table behind `member`.

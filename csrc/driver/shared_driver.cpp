@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-// Offers stay: other libraries have their addresses.
+// Offers are permanent, because other libraries hold their addresses.
 std::string PublishDriver(const culaunch::Driver& driver) {
   static auto* const offers = new std::map<const culaunch::Driver*, culaunch::PublishedDriver*>();
   culaunch::PublishedDriver*& offer = (*offers)[&driver];
@@ -19,7 +19,7 @@ std::string PublishDriver(const culaunch::Driver& driver) {
                                       types->data(), driver.note_array, driver};
   }
   char text[64];
-  // The process is part of it: a child without this memory must not take the address.
+  // The text contains the process id: a child without this memory must not use the address.
   std::snprintf(text, sizeof text, "%ld:%llx", culaunch::detail::ProcessId(),
                 static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(offer)));
   return text;

@@ -11,7 +11,7 @@ namespace elementwise {
 
 namespace {
 
-// For tests, which want the kernels of large arrays for small ones; -1: as the device has it.
+// Tests select the kernels of large arrays for small ones; -1: the device decides.
 std::atomic<int64_t> g_threads{-1};
 
 int64_t Threads(const Specialization& special) {
@@ -21,8 +21,8 @@ int64_t Threads(const Specialization& special) {
 
 int Flags(const LayoutKey& key) { return (key.wide ? kWide : 0) | (key.small ? kSmall : 0); }
 
-// Formats with a length (y#) mean one thing in Python 3.13's headers and another to Python 3.12,
-// and one wheel is for both.
+// Formats with a length (y#) differ between Python 3.13's headers and Python 3.12, and one wheel
+// serves both.
 Ref Bytes(const void* data, size_t size) {
   return Ref(
       PyBytes_FromStringAndSize(static_cast<const char*>(data), static_cast<Py_ssize_t>(size)));
@@ -41,7 +41,7 @@ bool ElementwiseCall::ReadArguments() {
   const TypeEntry* last = self_->last.load(std::memory_order_acquire);
   for (int i = 0; i < count_; ++i) {
     operands_[i].entry = last;
-    // Names are spelled out only where something is wrong.
+    // Names are spelled out only for errors.
     static const std::string none;
     const ReadResult result = ReadOperand(args_[i], none, &place_, &operands_[i]);
     if (result == ReadResult::kUnknownType) {
@@ -81,7 +81,7 @@ bool ElementwiseCall::Specialize() {
   const Ref made(PyObject_CallMethod(reinterpret_cast<PyObject*>(self_), methods::kSpecialize, "O",
                                      Bytes(numbers, count).get()));
   if (!made) return false;
-  if (made.get() == Py_None) {  // it reduces
+  if (made.get() == Py_None) {  // the function reduces
     fall_back = true;
     return false;
   }
@@ -97,7 +97,8 @@ bool ElementwiseCall::Specialize() {
   const char* scalars = PyBytes_AsString(scalar_bytes);
   const Py_ssize_t output_count = PyBytes_Size(output_bytes);
   if (output_count + count_ > kMaxOperands) {
-    PyErr_Format(PyExc_ValueError, "%U has %zd inputs and outputs together, and at most %d may be",
+    PyErr_Format(PyExc_ValueError,
+                 "%U has %zd inputs and outputs together, but at most %d are supported",
                  self_->name, output_count + count_, kMaxOperands);
     return false;
   }
@@ -123,7 +124,7 @@ bool ElementwiseCall::Specialize() {
   return true;
 }
 
-// Broadcast the arguments; where none is mapped, the shape is out's.
+// Broadcast the arguments. If no argument is mapped, `out` determines the shape.
 bool ElementwiseCall::FindShape(PyObject* out) {
   problem_.ndim = 0;
   const Operand* before = nullptr;
@@ -146,7 +147,7 @@ bool ElementwiseCall::FindShape(PyObject* out) {
                  "%U: no argument determines the output's shape: pass out=", self_->name);
     return false;
   }
-  if (before == nullptr) Broadcast(&problem_, outputs_[0]);  // raw arguments alone
+  if (before == nullptr) Broadcast(&problem_, outputs_[0]);  // all arguments are raw
   return true;
 }
 
@@ -212,7 +213,7 @@ bool ElementwiseCall::AddViews() {
     int64_t dense = 1;
     for (int d = operands_[i].ndim; d-- > 0;) {
       if (operands_[i].shape[d] != 1 && operands_[i].strides[d] != dense) {
-        PyErr_Format(PyExc_ValueError, "%s is raw, and must be contiguous in C order",
+        PyErr_Format(PyExc_ValueError, "%s is raw and must be contiguous in C order",
                      What(i).c_str());
         return false;
       }

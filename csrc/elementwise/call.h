@@ -1,4 +1,4 @@
-// One call of a fused function, and what the function keeps between calls.
+// One call of a fused function, and the state that the function keeps between calls.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ struct ScalarPlan {
   uint8_t number;
 };
 
-// The facts about one list of argument types on one device.
+// The facts about one combination of argument types on one device.
 struct Specialization {
   std::vector<uint8_t> numbers;  // of the arguments
   culaunch::Driver* driver;
@@ -38,13 +38,13 @@ struct Specialization {
   std::vector<uint8_t> roles;
   std::vector<ScalarPlan> scalars;
   bool uses_index;
-  int64_t threads;  // that keep the device busy
-  PyObject* token;  // owned: what Python makes kernels from
+  int64_t threads;  // enough to keep the device busy
+  PyObject* token;  // owned: from which Python makes kernels
   std::atomic<CompiledLayout*> layouts{nullptr};
   Specialization* next;
 };
 
-// The lists only grow: a call walks them without a lock.
+// The lists only grow, so a call walks them without a lock.
 struct ElementwiseObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* name;        // owned, a str
@@ -52,10 +52,10 @@ struct ElementwiseObject {
   std::atomic<Specialization*> specializations;
   std::atomic<culaunch::Driver*> driver;  // of the last call
   // For a function that reduces: the owned function with its host side, and the type of traced
-  // values, which it refuses.
+  // values, which elementwise calls refuse.
   std::atomic<PyObject*> delegate;
   PyTypeObject* value_type;
-  // The entry of the type of array that came last: most calls bring the same one again.
+  // The entry of the last array's type: most calls pass the same one again.
   std::atomic<const TypeEntry*> last;
 };
 
@@ -73,7 +73,11 @@ class ElementwiseCall {
   // The kernel of a call: (element code, ordinal, kind, vector, rank, wide, classes).
   PyObject* Describe(PyObject* out);
 
-  // Python must look at the arguments: one of them is of no known type.
+  // For a function that reduces: check that `out` shares memory with other arrays only in ways that
+  // give correct results. False with a Python error set.
+  bool CheckOutputsOfReduction(PyObject* out);
+
+  // The type of an argument is unknown, so Python must look at the arguments.
   bool fall_back = false;
 
  private:

@@ -1,4 +1,4 @@
-// The launch of a call: the parameters of its kernel, and what becomes of it.
+// The launch of a call: the parameters of its kernel, and its result.
 #include <algorithm>
 
 #include "driver/errors.h"
@@ -10,8 +10,8 @@
 
 namespace elementwise {
 
-// Tell the driver of the arrays that the launch may touch. Right before it: reading an argument may
-// run Python, which may launch something else.
+// Report the arrays that the launch may touch to the driver. Call this right before the launch:
+// reading an argument may run Python, which may launch something else.
 void ElementwiseCall::TellDriver() const {
   place_.driver->note_array(nullptr, 0, culaunch::kNoteLaunch);
   for (int i = 0; i < count_; ++i) NoteOperand(operands_[i], *place_.driver);

@@ -58,6 +58,10 @@ PyObject* CallElementwise(PyObject* callable, PyObject* const* args, size_t narg
   }
   PyObject* delegate = self->delegate.load(std::memory_order_acquire);
   if (delegate != nullptr && !AnyIsOf(self->value_type, args, count)) {
+    const auto is_separate = [&] {
+      return ElementwiseCall(self, args, count).CheckOutputsOfReduction(out);
+    };
+    if (out != nullptr && !Guarded<bool>(nullptr, false, is_separate)) return nullptr;
     return PyObject_Vectorcall(delegate, args, count, names);
   }
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
@@ -97,8 +101,8 @@ int Traverse(PyObject* object, visitproc visit, void* arg) {
   return 0;
 }
 
-// A call may come until the object goes: what it needs stays until then. Python's half, which
-// may hold a cycle, is the subclass's dict, and cleared with it.
+// A call may arrive until the object is freed, so the members that it needs stay until then.
+// Python's half, which may hold a cycle, is the subclass's dict, and is cleared with it.
 int Clear(PyObject*) { return 0; }
 
 void Dealloc(PyObject* object) {
@@ -130,7 +134,7 @@ PyObject* Delegate(PyObject* object, PyObject* args) {
     self->value_type = reinterpret_cast<PyTypeObject*>(Ref::Borrow(type).release());
   }
   PyObject* none = nullptr;
-  // The first one stays: another thread may be in a call of it.
+  // The first delegate stays, because another thread may be calling it.
   if (self->delegate.compare_exchange_strong(none, function)) Ref::Borrow(function).release();
   Py_RETURN_NONE;
 }

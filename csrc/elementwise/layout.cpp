@@ -9,7 +9,7 @@ namespace elementwise {
 
 namespace {
 
-// Up to this many packs for each thread that keeps the device busy, one thread takes one.
+// Up to this many packs for each thread that keeps the device busy, each thread takes one pack.
 constexpr int64_t kSmallPacks = 8;
 
 void SwapDims(Problem* problem, int a, int b) {
@@ -24,8 +24,8 @@ void DropDim(Problem* problem, int dim) {
   --problem->ndim;
 }
 
-// Innermost first. Unless elements must stay in order, the first output's memory order decides,
-// and a dimension that it goes through backwards is turned around for all.
+// Dimensions from the innermost out. Unless elements must stay in order, the first output's memory
+// order decides. A dimension that the output traverses backwards is reversed for all arrays.
 void OrderDims(Problem* problem, bool in_order) {
   std::reverse(problem->shape, problem->shape + problem->ndim);
   for (int i = 0; i < problem->count; ++i) {
@@ -44,7 +44,7 @@ void OrderDims(Problem* problem, bool in_order) {
       view.strides[d] = -view.strides[d];
     }
   }
-  for (int end = 1; end < problem->ndim; ++end) {  // stable, and few
+  for (int end = 1; end < problem->ndim; ++end) {  // stable, and fast enough for so few
     for (int d = end; d > 0 && lead.strides[d] < lead.strides[d - 1]; --d) {
       SwapDims(problem, d, d - 1);
     }
@@ -84,7 +84,7 @@ bool NeedsWide(const Problem& problem) {
   return false;
 }
 
-// Whether packs of `vector` elements along dimension `unit` are aligned wherever they start.
+// Whether packs of `vector` elements along dimension `unit` are aligned at every start.
 bool PacksAligned(const Problem& problem, const View& view, int vector, int unit) {
   const int64_t alignment = std::min(16, vector * view.item);
   if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(alignment) != 0) return false;
@@ -126,7 +126,7 @@ int StridedVector(const Problem& problem) {
   return 1;
 }
 
-// The dimension that an input which jumps along the innermost one is contiguous in; 0: none.
+// The dimension in which an input is contiguous that is strided along the innermost one; 0: none.
 int TransposedDim(const Problem& problem) {
   constexpr int64_t kLeast = 16;
   if (problem.views[0].strides[0] != 1 || problem.shape[0] < kLeast) return 0;
@@ -187,7 +187,7 @@ bool Broadcast(Problem* problem, const Operand& operand) {
 bool MemoryOrder(const Operand& operand, int* order) {
   std::iota(order, order + operand.ndim, 0);
   const auto is_before = [&](int a, int b) {
-    // A dimension of one element, or one that is broadcast, has no place in memory.
+    // A dimension of one element, or a broadcast one, does not affect the memory order.
     if (operand.shape[a] <= 1 || operand.shape[b] <= 1) return false;
     if (operand.strides[a] == 0 || operand.strides[b] == 0) return false;
     return Magnitude(operand.strides[a]) > Magnitude(operand.strides[b]);

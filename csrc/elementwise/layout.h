@@ -1,4 +1,4 @@
-// Which kernel a call needs, by how its arrays lie in memory, and that kernel's sizes and strides.
+// Selects the kernel of a call by its arrays' memory layouts, and that kernel's sizes and strides.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct LayoutKey {
   uint8_t vector = 1;
   uint8_t rank = 1;
   uint8_t wide = 0;
-  uint8_t small = 0;  // a thread takes one pack: few elements are spread over the device
+  uint8_t small = 0;  // each thread takes one pack, to spread few elements over the device
   char classes[kMaxOperands] = {};  // of each array, see culaunch._elementwise.loop.Layout
 };
 
@@ -30,7 +30,7 @@ struct LayoutKey {
 struct View {
   char* data;
   int item;                   // bytes
-  int64_t strides[kMaxDims];  // in elements; 0 where it is broadcast
+  int64_t strides[kMaxDims];  // in elements; 0 if it is broadcast
 };
 
 // The dimensions of a call, and every array's strides in them.
@@ -48,23 +48,22 @@ struct Problem {
   void AddView(const Operand& operand);
 };
 
-// Extend the problem's shape by an array's, as broadcasting does; false where they do not go
-// together.
+// Broadcast the problem's shape with an array's. False if the shapes are incompatible.
 bool Broadcast(Problem* problem, const Operand& operand);
 
 // The dimensions from the outermost in memory to the innermost; false if that is C order.
 bool MemoryOrder(const Operand& operand, int* order);
 
-// Reorder and merge dimensions (innermost first afterwards) and choose the kernel. With
-// `in_order` elements stay in C order. `threads` is how many keep the device busy.
+// Reorder and merge dimensions (innermost first afterwards) and choose the kernel. With `in_order`
+// elements stay in C order. `threads` is the number that keeps the device busy.
 LayoutKey ChooseLayout(Problem* problem, bool in_order, int64_t threads);
 
 inline int64_t Magnitude(int64_t number) { return number < 0 ? -number : number; }
 
-// Whether two arrays may share memory; the same elements in the same places are `exact`.
+// Whether two arrays may share memory. *exact: they have the same elements in the same places.
 bool Overlap(const Problem& problem, const View& a, const View& b, bool* exact);
 
-// Whether two elements of an array may be the same memory.
+// Whether two elements of an array may share memory.
 bool OverlapsItself(const Problem& problem, const View& view);
 
 // A division by a number known before the launch, as in culaunch._elementwise.helpers.

@@ -1,4 +1,4 @@
-// The outputs of a call: given, allocated, or pretended for a description.
+// The outputs of a call: given, allocated, or simulated for a description.
 #include <algorithm>
 
 #include "arguments/allocate.h"
@@ -11,9 +11,9 @@ namespace elementwise {
 
 namespace {
 
-// Whether an array is of a type whose arrays never change: a jax.Array.
+// Whether an array's type is immutable, as jax.Array is.
 bool IsImmutable(const Operand& operand) {
-  static std::atomic<PyTypeObject*> changing{nullptr};  // a type that was found not to be
+  static std::atomic<PyTypeObject*> changing{nullptr};  // a type known to be mutable
   if (changing.load(std::memory_order_relaxed) == Py_TYPE(operand.object)) return false;
   const bool is_jax = ModuleRoot(Py_TYPE(operand.object)).rfind("jax", 0) == 0;
   if (!is_jax) changing.store(Py_TYPE(operand.object), std::memory_order_relaxed);
@@ -76,9 +76,10 @@ bool ElementwiseCall::CheckOverlap() {
       bool exact = false;
       if (!Overlap(problem_, view, problem_.views[j], &exact)) continue;
       if (exact && j >= outputs) continue;  // in place
-      PyErr_Format(PyExc_ValueError,
-                   "%s overlaps %s: out may be one of the arguments itself, or memory of its own",
-                   WhatOut(i).c_str(), j < outputs ? "another out" : "an argument");
+      PyErr_Format(
+          PyExc_ValueError,
+          "%s overlaps %s: out must be one of the arguments itself, or have memory of its own",
+          WhatOut(i).c_str(), j < outputs ? "another out" : "an argument");
       return false;
     }
     for (int j = 0; j < count_; ++j) {
@@ -105,8 +106,8 @@ bool ElementwiseCall::CheckOverlap() {
   return true;
 }
 
-// Whether the outputs' dimensions use another order than C's: the order of the first argument with
-// their shape.
+// Whether the outputs' dimensions have another order than C order. It is the order of the first
+// argument with the outputs' shape.
 bool ElementwiseCall::WantsOrder(int* order) const {
   for (int i = 0; i < count_ && !special_->uses_index; ++i) {
     const Operand& operand = operands_[i];
@@ -131,7 +132,7 @@ bool ElementwiseCall::AllocateOutputs() {
 
 PyObject* ElementwiseCall::Result(PyObject* out) {
   if (out != nullptr) return Ref::Borrow(out).release();
-  // JAX gets its array once it has been computed: its stream is its own.
+  // JAX has its own stream, so it gets its array only after the array has been computed.
   for (size_t i = 0; i < made_.size(); ++i) {
     if (!IsDeviceArray(made_[i].get()) || IsDeviceArray(place_.first->object)) break;
     made_[i] = CallUp(Upcall::kFinishAllocation, "OOK", place_.first->object, made_[i].get(),

@@ -15,7 +15,8 @@ class ParameterWriter {
   explicit ParameterWriter(const KernelObject& kernel)
       : kernel_(kernel), block_(kernel.bytes), pointers_(kernel.count) {}
 
-  // The next parameter's place, or null where the kernel has none of that size.
+  // The place of the next parameter. If the kernel's has another size, this notes that, and returns
+  // scratch memory.
   unsigned char* Next(size_t size) {
     if (next_ == kernel_.count || kernel_.slots[next_].size != size) {
       is_wrong_ = true;
@@ -31,7 +32,7 @@ class ParameterWriter {
     std::memcpy(Next(sizeof value), &value, sizeof value);
   }
 
-  // An index in the width of the kernel's.
+  // An index in the width that the kernel uses.
   void PutIndex(int64_t value, bool wide) {
     if (wide) {
       Put(value);
@@ -53,7 +54,7 @@ class ParameterWriter {
   SmallBuffer<void*, 128> pointers_;
 };
 
-// Write sizes and strides, in the order of culaunch._elementwise.strided and tiled; gives the
+// Write sizes and strides, in the order of culaunch._elementwise.strided and tiled. Returns the
 // number of blocks.
 uint64_t PutLayout(ParameterWriter* writer, const Problem& problem, const LayoutKey& key,
                    uint32_t unroll);

@@ -10,7 +10,7 @@ namespace elementwise {
 
 namespace {
 
-// A number of any type, before it is brought to the parameter's.
+// A number of any type, before the conversion to the parameter's type.
 struct AnyNumber {
   bool is_unsigned = false;
   bool is_real = false;
@@ -97,7 +97,8 @@ bool ReadNumber(const Operand& operand, AnyNumber* value) {
     if (view.len == ItemSize(number)) {
       *value = NumberFromBytes(static_cast<const unsigned char*>(view.buf), number);
     } else {
-      PyErr_Format(PyExc_ValueError, " has %zd bytes, not %d", view.len, ItemSize(number));
+      PyErr_Format(PyExc_ValueError, " must have a size of %d, in bytes (got %zd)",
+                   ItemSize(number), view.len);
     }
     PyBuffer_Release(&view);
   }
@@ -111,16 +112,16 @@ bool Fits(const AnyNumber& value, uint8_t number) {
     if (value.whole < 0 && !value.is_unsigned) return false;
     return bits == 64 || static_cast<unsigned long long>(value.whole) < 1ULL << bits;
   }
-  if (value.is_unsigned && value.whole < 0) return false;  // past the signed 64-bit numbers
+  if (value.is_unsigned && value.whole < 0) return false;  // above the signed 64-bit range
   if (bits == 64) return true;
   return value.whole >= -(1LL << (bits - 1)) && value.whole < 1LL << (bits - 1);
 }
 
-// The integer towards zero, or the nearest of the type that there is; 0 for NaN: as on the device.
+// Round toward zero, and clamp to the type's range. NaN gives 0, as on the device.
 long long Nearest(double real, uint8_t number) {
   const bool is_unsigned = number >= kUint8;
   const int bits = TypeOf(number).bits;
-  const double end = std::ldexp(1.0, is_unsigned ? bits : bits - 1);  // past the greatest
+  const double end = std::ldexp(1.0, is_unsigned ? bits : bits - 1);  // one above the maximum
   if (real != real) return 0;
   if (is_unsigned && real <= 0) return 0;
   if (real >= end) return static_cast<long long>((~0ULL >> (64 - bits)) >> (is_unsigned ? 0 : 1));

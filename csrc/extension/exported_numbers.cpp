@@ -10,10 +10,10 @@
 #include "arguments/type_table.h"
 #include "elementwise/layout.h"
 #include "formats/dlpack.h"
-#include "triton/parameter.h"
-#include "triton/tuning.h"
-#include "triton/types.h"
-#include "triton/variant.h"
+#include "triton/values/parameter.h"
+#include "triton/values/types.h"
+#include "triton/variants/tuning.h"
+#include "triton/variants/variant.h"
 
 namespace {
 
@@ -44,7 +44,7 @@ bool AddList(PyObject* all, const char* name, const Named* begin, const Named* e
   return list && PyDict_SetItemString(all, name, list.get()) == 0;
 }
 
-// The element types: their numbers, and what DLPack knows each by.
+// The element types: their numbers, and their DLPack types.
 bool AddElementTypes(PyObject* all) {
   std::vector<Named> numbers, codes, bits;
   for (uint8_t i = 0; i < operands::kAllTypes; ++i) {
@@ -76,7 +76,7 @@ int AddNumbers(PyObject* module) {
         {"FLOAT8", TypeClass::kFloat8}}},
       {"DLDeviceType",
        {{"CPU", culaunch::kDLCPU},
-        {"EXT_DEV", 12},  // kDLExtDev: memory that no framework takes
+        {"EXT_DEV", 12},  // kDLExtDev: memory that no framework accepts
         {"CUDA", culaunch::kDLCUDA},
         {"CUDA_HOST", culaunch::kDLCUDAHost},
         {"ROCM", culaunch::kDLROCM},

@@ -1,4 +1,4 @@
-// The numbers by which the extension and its Python modules know things.
+// The numbers that the extension and its Python modules share.
 #pragma once
 
 #include "python/python.h"

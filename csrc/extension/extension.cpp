@@ -28,7 +28,10 @@
 #include "launch/kernel_type.h"
 #include "launch/launcher.h"
 #include "launch/module_object.h"
+#include "profile/profile_calls.h"
+#include "python/answers.h"
 #include "python/dict_watch.h"
+#include "python/followed_calls.h"
 #include "python/function_parts.h"
 #include "python/numbers.h"
 #include "python/python.h"
@@ -38,12 +41,12 @@
 #include "torch/operator.h"
 #include "torch/operator_object.h"
 #include "torch/plain_calls.h"
-#include "triton/dispatcher.h"
-#include "triton/form.h"
-#include "triton/launcher.h"
-#include "triton/subscript.h"
-#include "triton/tritons_way.h"
-#include "triton/variant.h"
+#include "triton/grids/fallback.h"
+#include "triton/objects/dispatcher.h"
+#include "triton/objects/launcher.h"
+#include "triton/objects/subscript.h"
+#include "triton/quick/form.h"
+#include "triton/variants/variant.h"
 #include "xla/array.h"
 #include "xla/handler.h"
 
@@ -55,9 +58,9 @@ namespace {
 constexpr char kVersion[] = CULAUNCH_TEXT(CULAUNCH_VERSION_MAJOR) "." CULAUNCH_TEXT(
     CULAUNCH_VERSION_MINOR) "." CULAUNCH_TEXT(CULAUNCH_VERSION_PATCH);
 
-// use_shortcut(name, use): turn a shortcut on or off that relies on more than the stable ABI
-// promises. Benchmarks measure the saving of each, and tests compare the results with and without
-// it. Do not use it while other threads call.
+// use_shortcut(name, use): turn on or off a shortcut that relies on more than the stable ABI
+// promises. Benchmarks measure what each saves, and tests compare the results with and without it.
+// Do not use it while other threads call.
 PyObject* UseShortcut(PyObject*, PyObject* args) {
   const char* name = nullptr;
   int use = 0;
@@ -82,8 +85,9 @@ PyObject* UseShortcut(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-// try_numbers(version) -> whether ints and floats are read in place from now on, where the trial is
-// made as on an interpreter of that version (0: on this one). For tests: newer ones are not here.
+// try_numbers(version) -> whether ints and floats are read in place from now on. The test runs as
+// on an interpreter of that version (0: this one). Tests use it for versions that are not
+// installed.
 PyObject* TryNumbersAgain(PyObject*, PyObject* args) {
   unsigned long version = 0;
   if (!PyArg_ParseTuple(args, "k:try_numbers", &version)) return nullptr;
@@ -103,7 +107,7 @@ int Execute(PyObject* module) {
                  AddDeviceArrayType(module) == 0 && AddDeviceArrayExchange() == 0 &&
                  AddElementwiseType(module) == 0 && triton::AddVariantType(module) == 0 &&
                  triton::AddDispatcherType(module) == 0 && triton::AddLauncherType(module) == 0 &&
-                 triton::AddSubscriptType(module) == 0 && triton::AddTritonsWay(module) == 0 &&
+                 triton::AddSubscriptType(module) == 0 && triton::AddTritonFallback(module) == 0 &&
                  function::AddProgramType(module) == 0 && function::AddFunctionType(module) == 0 &&
                  torch_operators::AddOperatorType(module) == 0 &&
                  xla_calls::AddArrayType(module) == 0
@@ -154,12 +158,19 @@ PyMethodDef functions[] = {
     {"includes_key", SourceIncludesKey, METH_VARARGS, nullptr},
     {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},
     {"count_bodies", CountBodies, METH_VARARGS, nullptr},
+    {"open_frames", OpenFrames, METH_VARARGS, nullptr},
+    {"follow_calls", FollowCalls, METH_O, nullptr},
+    {"asking", MakeAsking, METH_VARARGS, nullptr},
+    {"asking_import", MakeAskingImport, METH_VARARGS, nullptr},
+    {"around_collection", AroundCollection, METH_VARARGS, nullptr},
     {"begin_capture", graph::BeginCapture, METH_VARARGS, nullptr},
     {"end_capture", graph::EndCapture, METH_VARARGS, nullptr},
     {"take_copy", graph::TakeCopy, METH_VARARGS, nullptr},
     {"take_host", graph::TakeHost, METH_VARARGS, nullptr},
     {"take_child", graph::TakeChild, METH_VARARGS, nullptr},
     {"take_empty", graph::TakeEmpty, METH_VARARGS, nullptr},
+    {"start_profile", profile::StartProfile, METH_VARARGS, nullptr},
+    {"stop_profile", profile::StopProfile, METH_VARARGS, nullptr},
     {"open_torch", torch_operators::OpenTorch, METH_VARARGS, nullptr},
     {"open_versions", OpenVersions, METH_VARARGS, nullptr},
     {"open_plain_calls", torch_operators::OpenPlainCalls, METH_VARARGS, nullptr},

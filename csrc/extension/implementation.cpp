@@ -1,2 +1,2 @@
-// What the C++ header declares, compiled once for the extension.
+// The functions that the C++ header declares, compiled once for the extension.
 #include <culaunch/implementation.h>

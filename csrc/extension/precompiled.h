@@ -1,6 +1,6 @@
 // The headers that nearly every file of the extension includes. CMake precompiles this file. No
-// file includes it: each names what it uses. `make sanitize` builds without it, which fails if a
-// room lacks an include.
+// file includes it: each file names the headers that it uses. `make sanitize` builds without it,
+// which fails if a room lacks an include.
 #pragma once
 
 #include <algorithm>

@@ -14,7 +14,7 @@ enum DLDeviceType : int32_t {
   kDLCUDA = 2,
 };
 
-// The small floats that a framework has.
+// The small floats that frameworks have.
 enum DLDataTypeCode : uint8_t {
   kDLInt = 0,
   kDLUInt = 1,

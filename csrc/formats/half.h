@@ -1,4 +1,4 @@
-// Half precision, as the headers have it.
+// Half precision, as in the public headers.
 #pragma once
 
 #include <culaunch/half.h>

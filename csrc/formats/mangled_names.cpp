@@ -6,7 +6,8 @@
 
 namespace {
 
-// A string as bytes. Names of images are UTF-8; one that cannot be written so is no mangled name.
+// A string as bytes. Names in images are UTF-8, so a string that cannot be encoded is not a mangled
+// name.
 bool ReadText(PyObject* object, std::string_view* text) {
   if (PyUnicode_Check(object) == 0) {
     PyErr_Format(PyExc_TypeError, "a name must be a str (got %R)",
@@ -34,8 +35,8 @@ Ref MakeTexts(const std::vector<std::string>& texts) {
   return tuple;
 }
 
-// The result, or the fallback if the text is not UTF-8: a damaged name may end in the middle of a
-// letter.
+// The result, or the fallback if the text is not UTF-8. A damaged name may end in the middle of a
+// character.
 PyObject* ResultOr(Ref result, PyObject* none) {
   if (!result && PyErr_ExceptionMatches(PyExc_UnicodeError)) {
     PyErr_Clear();

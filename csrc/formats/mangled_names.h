@@ -3,7 +3,7 @@
 
 #include "python/python.h"
 
-// demangle(name) -> str: what a mangled name says, or the name itself.
+// demangle(name) -> str: the C++ spelling of a mangled name, or the name itself.
 PyObject* DemangleName(PyObject* module, PyObject* name);
 extern const char kDemangleDoc[];
 

@@ -66,7 +66,7 @@ bool Bind(const State& state, PyObject* const* args, size_t count, PyObject* key
   for (Py_ssize_t k = 0; k < named; ++k) {
     PyObject* name = PyTuple_GetItem(keyword_names, k);
     size_t found = size;
-    // Names are mostly the very same objects.
+    // Keyword names are usually identical objects.
     for (size_t i = 0; i < size && found == size; ++i) {
       if (state.parameters[i].name.get() == name) found = i;
     }

@@ -15,7 +15,7 @@ std::string FunctionCall::What(size_t parameter) const {
          TextOf(state_.parameters[parameter].name.get());
 }
 
-// ---- reading as the calls before
+// ---- reading arguments of a known kind
 
 inline FunctionCall::Reading FunctionCall::ReadTensorAs(const Step& step, const Program& program,
                                                         size_t array, PyObject* object) {
@@ -33,7 +33,7 @@ inline FunctionCall::Reading FunctionCall::ReadTensorAs(const Step& step, const 
     place_.entry = entry;
     place_.device = tensor.device;
   }
-  // One comparison: several branches may each be mistaken.
+  // One comparison instead of several branches, because each could be mispredicted.
   const auto differs =
       (PackType(tensor.dtype) ^ step.type) | static_cast<uint32_t>(tensor.ndim ^ step.rank) |
       static_cast<uint32_t>(tensor.device.device_type ^ place_.device.device_type) |
@@ -65,7 +65,7 @@ CULAUNCH_APART FunctionCall::Reading FunctionCall::ReadItemsAs(const Step& seque
     if (!PyTuple_Check(object)) return Reading::kOther;
   } else {
     if (!PyList_Check(object)) return Reading::kOther;
-    // Another thread may change the list: the items that are read are kept.
+    // Another thread may change the list, so keep the items that are read.
     owners_.emplace_back(PyList_AsTuple(object));
     items = owners_.back().get();
     if (items == nullptr) return Reading::kFailed;
@@ -91,7 +91,7 @@ FunctionCall::Reading FunctionCall::ReadAs(Kind& kind) {
   const Step* const end = kind.steps.data() + kind.steps.size();
   for (const Step* step = kind.steps.data(); step != end; ++step, ++input) {
     PyObject* object = *argument++;
-    // No switch: its indirect jump is rarely predicted after a launch.
+    // No switch, because its indirect jump is rarely predicted after a launch.
     if (step->code == Step::kArray) {
       const Reading reading = ReadTensorAs(*step, program, array++, object);
       if (CULAUNCH_UNLIKELY(reading != Reading::kSame)) return reading;
@@ -170,7 +170,8 @@ FunctionCall::Found FunctionCall::Find() {
     const Reading reading = ReadAs(*last);
     if (!CULAUNCH_UNLIKELY(reading != Reading::kSame)) return Found::kFound;
     if (reading == Reading::kFailed) return Found::kFailed;
-    // Each kind that is tried reads the arguments again. After a few, find out what they are first.
+    // Each kind that is tried reads the arguments again. After a few tries, determine their kind
+    // first.
     int tries = 4;
     for (Kind* it = state_.kinds.load(std::memory_order_acquire); it != nullptr; it = it->next) {
       if (it == last) continue;

@@ -1,4 +1,4 @@
-// One call of a function: its arguments are read, its program is found and run.
+// One call of a function: reads its arguments, then finds and runs its program.
 #pragma once
 
 #include <culaunch/driver.h>
@@ -15,24 +15,25 @@
 
 namespace function {
 
-// An array while a program runs. Set before it is used: a call does not pay for more than it needs.
+// An array while a program runs. Members stay uninitialized until needed: a call pays only for
+// those.
 struct ArrayValue {
   char* data;
   PyObject* object;      // null: none has been made yet
-  const Effect* effect;  // what made it; null: an argument
+  const Effect* effect;  // the effect that made it; null: an argument
   Allocated allocated;   // owned, until there is an object
   const char* begin;     // the range of its memory, if it is needed
   size_t bytes;
   int32_t base;    // the array that owns its memory: itself, unless it is a view
   uint8_t number;  // the element type, of arrays that the program makes
-  bool is_owned;   // the object is the call's
+  bool is_owned;   // the call owns the object
 };
 
-// Where a call runs: its first array says it.
+// The driver, device and stream of a call, which its first array determines.
 struct CallPlace {
   culaunch::Driver* driver = nullptr;
   DLDevice device = {0, 0};
-  PyObject* first = nullptr;  // the first array, borrowed; null: there is none
+  PyObject* first = nullptr;  // the first array, borrowed; null if there is none
   const TypeEntry* entry = nullptr;
   CUstream stream = nullptr;
 };
@@ -53,8 +54,8 @@ class FunctionCall {
   // Have Python trace the body for these arguments; false with a Python error set.
   bool Trace();
 
-  // The result of a call with a tensor without memory: from the framework's own way to call the
-  // function, if there is one. Otherwise the error that is set stays.
+  // The result of a call with a tensor that has no memory. The framework's own entry point for the
+  // function provides it, if there is one. Otherwise the current error stays.
   PyObject* Refused() const;
 
   // The same while a mode of torch intercepts each operation of this thread. NotImplemented if
@@ -64,7 +65,7 @@ class FunctionCall {
   }
   PyObject* Seen() const;
 
-  // Drop all programs where what their bodies read has changed; false with a Python error set.
+  // Drop all programs if what their bodies read has changed; false with a Python error set.
   bool CheckWatch();
   bool CheckGradients() const;
 
@@ -82,7 +83,7 @@ class FunctionCall {
   Reading ReadAs(Kind& kind);
   Reading ReadItemsAs(const Step& sequence, const Program& program, size_t array, PyObject* object);
   Reading ReadTensorAs(const Step& step, const Program& program, size_t array, PyObject* object);
-  // The same for whatever comes, with errors that name the argument.
+  // The same for arguments of any kind, with errors that name the argument.
   bool ReadGenerally(Kind* kind);
   bool ReadArgument(size_t index, Kind* kind);
   bool ReadSequence(size_t index, PyObject* object, Kind* kind);
@@ -97,7 +98,7 @@ class FunctionCall {
     return program.of_arrays[array].needs_extent || place_.driver->note_array != nullptr;
   }
   std::string What(size_t parameter) const;
-  // The parameter that an array of the arguments came for.
+  // The parameter whose argument is this array, or contains it.
   size_t ParameterOf(PyObject* array) const;
 
   State& state_;
@@ -108,7 +109,7 @@ class FunctionCall {
   SmallBuffer<ArrayValue, 16> arrays_;
   SmallBuffer<Word, 64> inputs_;
   std::vector<Ref> owners_;
-  // For the general way: the numbers that NumPy's are read as, and the arrays.
+  // For the general path: the Python numbers of NumPy scalars, and the arrays.
   std::vector<PyObject*> numbers_;
   std::vector<std::unique_ptr<operands::Operand>> operands_;
   operands::Place general_;

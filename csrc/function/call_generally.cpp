@@ -1,5 +1,5 @@
-// Reading whatever arguments come: slower than as those of the calls before, and with errors that
-// name the argument.
+// Reading arguments of any kind: slower than those of a known kind, with errors that name the
+// argument.
 #include "driver/driver_in_use.h"
 #include "driver/errors.h"
 #include "function/call.h"
@@ -26,7 +26,7 @@ bool FunctionCall::ReadScalar(size_t index, const operands::Operand& operand, Ki
     if (truth < 0) return false;
     kind->Add(Step::kStatic).value = Ref::Borrow(owners_.back().get());
   } else {
-    PyErr_Format(PyExc_TypeError, "%s is a %R: pass a Python number, or one of NumPy",
+    PyErr_Format(PyExc_TypeError, "%s must be a Python number or a NumPy number (got a %R)",
                  What(index).c_str(), reinterpret_cast<PyObject*>(Py_TYPE(object)));
     return false;
   }
@@ -73,10 +73,11 @@ bool FunctionCall::ReadSequence(size_t index, PyObject* object, Kind* kind) {
     const bool is_array = result == operands::ReadResult::kDone && operand->is_array;
     if (i == 0 && !is_array) return false;
     if (!is_array) {
-      PyErr_Format(PyExc_TypeError,
-                   "%s[%zd] must be an array, as its first item is (got %S): a list or tuple is of "
-                   "arrays, or of none",
-                   What(index).c_str(), i, Spelled(item).get());
+      PyErr_Format(
+          PyExc_TypeError,
+          "%s[%zd] must be an array, because the first item is one (got %S): a list or tuple is of "
+          "arrays, or of none",
+          What(index).c_str(), i, Spelled(item).get());
       return false;
     }
     if (i == 0) kind->Add(is_list ? Step::kList : Step::kTuple).items = static_cast<int32_t>(size);
@@ -86,7 +87,7 @@ bool FunctionCall::ReadSequence(size_t index, PyObject* object, Kind* kind) {
   return size > 0 || (is_list && items != nullptr);
 }
 
-// Whether an argument is JAX's, and may be one that it traces.
+// Whether an argument is a JAX object, which may be a tracer.
 bool FunctionCall::IsOfJax() const {
   const auto is_of_jax = [](PyObject* object) {
     const std::string root = operands::ModuleRoot(Py_TYPE(object));
@@ -103,7 +104,7 @@ bool FunctionCall::IsOfJax() const {
   return false;
 }
 
-// Whether programs can be told apart by a value.
+// Whether a value can select a program.
 bool FunctionCall::IsHashable(size_t index, PyObject* object) const {
   if (!PyComplex_Check(object) && PyObject_Hash(object) != -1) return true;
   PyErr_Clear();
@@ -129,7 +130,7 @@ bool FunctionCall::ReadArgument(size_t index, Kind* kind) {
     return true;
   }
   auto operand = std::make_unique<operands::Operand>();
-  // Names are spelled out only where something is wrong.
+  // Names are spelled out only for errors.
   static const std::string none;
   const bool is_value = PyComplex_Check(object) || PyUnicode_Check(object) || PyBool_Check(object);
   const operands::ReadResult result =
@@ -191,15 +192,15 @@ bool FunctionCall::GatherOperands(Kind& kind) {
     place_.entry = general_.first->entry;
     place_.stream = general_.stream;
     if (program.driver != nullptr && program.driver != place_.driver) {
-      // Drivers may be of the same kinds of memory: the one in use counts.
+      // Two drivers may use the same kinds of memory. The one in use then decides.
       place_.driver = CurrentDriver();
       if (place_.driver == nullptr) return false;
       if (program.driver != place_.driver ||
           !place_.driver->IsDeviceMemory(place_.device.device_type)) {
         PyErr_Format(
             PyExc_RuntimeError,
-            "%U: its kernels are loaded with the driver %s, and the arrays are in memory "
-            "of the driver %s: choose that with culaunch.driver.set_driver, and load them there",
+            "%U: its kernels are loaded with the driver %s, but the arrays are in memory of the "
+            "driver %s: choose that driver with culaunch.driver.set_driver, and load them there",
             state_.name.get(), program.driver->name().c_str(), place_.driver->name().c_str());
         return false;
       }
@@ -237,7 +238,7 @@ bool FunctionCall::GatherOperands(Kind& kind) {
       if (is_kept && operand.entry->kind == ArgumentKind::kExchange) {
         step.entry.store(operand.entry, std::memory_order_release);
       }
-      // The items of a list or tuple are one parameter's.
+      // All items of a list or tuple belong to one parameter.
       if (items_left > 0) {
         if (--items_left == 0) ++parameter;
         continue;

@@ -1,4 +1,4 @@
-// The blocks of a program, and the way through it.
+// The blocks of a program, and the paths through them.
 #include "function/decoder.h"
 
 namespace function {
@@ -18,7 +18,7 @@ void Decoder::Decode() {
     throw Wrong("its version is " + std::to_string(version) + ", and this culaunch reads " +
                 std::to_string(kOldest) + " to " + std::to_string(kVersion));
   }
-  // Before version 2, launches alone said where they stand in the body.
+  // Before version 2, only launches recorded their place in the body.
   all_effects_have_texts_ = version >= 2;
   program_.registers = static_cast<size_t>(reader_.NextBelow(kMostRegisters + 1, "registers"));
   program_.argument_arrays =
@@ -57,14 +57,14 @@ int32_t Decoder::Text(WordReader& reader) {
 int32_t Decoder::Register(WordReader& reader, RegisterType type) {
   const int64_t index = reader.NextBelow(static_cast<int64_t>(program_.registers), "register");
   if ((*types_)[static_cast<size_t>(index)] != type) {
-    throw Wrong("register " + std::to_string(index) + " is not of the type that is read");
+    throw Wrong("register " + std::to_string(index) + " does not have the type that is read");
   }
   return static_cast<int32_t>(index);
 }
 
 int32_t Decoder::IntOrNone(WordReader& reader, bool is_there) {
   if (is_there) return Int(reader);
-  if (reader.Next() != -1) throw Wrong("a register is given that no flag asks for");
+  if (reader.Next() != -1) throw Wrong("a register is given that no flag uses");
   return -1;
 }
 
@@ -103,13 +103,13 @@ void Decoder::DecodeBlock(size_t number, WordReader& reader) {
       DecodeGuard(number, part);
     } else if (opcode == Opcode::kEFFECTS) {
       const int64_t count = part.Next();
-      if (!part.is_done()) throw Wrong("EFFECTS has another number of words");
+      if (!part.is_done()) throw Wrong("EFFECTS has the wrong number of words");
       DecodeEffects(block, count, reader);
     } else {
       DecodeInstruction(opcode, operands, part);
     }
     if (!part.is_done()) {
-      throw Wrong(std::string(NameOfOpcode(opcode)) + " has another number of words");
+      throw Wrong(std::string(NameOfOpcode(opcode)) + " has the wrong number of words");
     }
     if (opcode == Opcode::kGUARD || opcode == Opcode::kEFFECTS) break;
   }
@@ -122,13 +122,13 @@ void Decoder::DecodeGuard(size_t number, WordReader& reader) {
   for (int32_t* next : {&block.if_true, &block.if_false}) {
     const int64_t target = reader.Next();
     if (target == -1) continue;
-    // A tree whose blocks come after the guard that leads to them: it ends.
+    // Each block comes after the guard that leads to it, so every path ends.
     if (target <= static_cast<int64_t>(number) ||
         target >= static_cast<int64_t>(program_.blocks.size())) {
       throw Wrong("a guard leads to block " + std::to_string(target));
     }
     const auto index = static_cast<size_t>(target);
-    if (parents_[index] >= 0) throw Wrong("two guards lead to one block");
+    if (parents_[index] >= 0) throw Wrong("two guards lead to the same block");
     parents_[index] = static_cast<int64_t>(number);
     states_[index] = states_[number];
     *next = static_cast<int32_t>(target);
@@ -145,7 +145,7 @@ std::unique_ptr<Program> Program::Decode(const char* words, size_t bytes, PyObje
     for (Py_ssize_t i = 0; i < PyTuple_Size(texts); ++i) {
       if (!PyUnicode_Check(PyTuple_GetItem(texts, i))) throw Wrong("a text is not a str");
     }
-    if (bytes % sizeof(Word) != 0) throw Wrong("it is not of whole words");
+    if (bytes % sizeof(Word) != 0) throw Wrong("its size is not a multiple of the word size");
     Decoder(*program, WordReader(words, bytes / sizeof(Word))).Decode();
   } catch (const Wrong& wrong) {
     PyErr_Format(PyExc_ValueError, "program: %s", wrong.what());

@@ -41,7 +41,7 @@ void Decoder::DecodeEffects(Block& block, int64_t count, WordReader& reader) {
     const bool has_own = effect.code == EffectCode::kLaunch || effect.code == EffectCode::kReturn;
     if (all_effects_have_texts_ && !has_own) effect.text = Text(part);
     if (!part.is_done()) {
-      throw Wrong(std::string(NameOfEffect(effect.code)) + " has another number of words");
+      throw Wrong(std::string(NameOfEffect(effect.code)) + " has the wrong number of words");
     }
     block.effects.push_back(std::move(effect));
   }
@@ -49,7 +49,7 @@ void Decoder::DecodeEffects(Block& block, int64_t count, WordReader& reader) {
     effect.is_scratch =
         effect.code == EffectCode::kAllocate && is_shown_[static_cast<size_t>(effect.array)] == 0;
   }
-  // Arrays of the program's own are read before anything is done.
+  // The program's constant arrays are read before any effect.
   std::vector<Effect> all;
   for (const auto& [constant, array] : objects_) {
     Effect effect;

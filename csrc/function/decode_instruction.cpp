@@ -1,4 +1,4 @@
-// The instructions of a program's plan, and the inputs that they ask for.
+// The instructions of a program's plan, and the inputs that they need.
 #include <algorithm>
 
 #include "arguments/operands.h"
@@ -48,7 +48,7 @@ void Decoder::DecodeInstruction(Opcode opcode, const char* operands, WordReader&
       case 'I':
       case 'F':
       case 'B':
-        // Defined last: an instruction does not read its own result.
+        // The result is defined last, because an instruction does not read its own result.
         result = *operand;
         at_result = reader;
         reader.Next();
@@ -73,13 +73,13 @@ void Decoder::DecodeInstruction(Opcode opcode, const char* operands, WordReader&
       }
       case 'n':
         if (opcode == Opcode::kRAISES) {
-          // The operation, and what it raises.
+          // The number of the operation, then its exceptions.
           const int64_t number = reader.NextBelow(256, "operand");
           made.z = made.z < 0 ? static_cast<int32_t>(number)
                               : made.z | static_cast<int32_t>(number << 8);
           break;
         }
-        // Of two, the first one is small.
+        // RANGE and FLOAT_RANGE have two numbers. The first is below 256.
         if ((opcode == Opcode::kRANGE || opcode == Opcode::kFLOAT_RANGE) && used == 1) {
           *places[used++] = static_cast<int32_t>(reader.NextBelow(256, "operand"));
         } else {

@@ -36,7 +36,7 @@ void Decoder::DecodeLaunch(Effect* effect, WordReader& reader) {
   effect->text = Text(reader);
   const int64_t count = reader.NextBelow(static_cast<int64_t>(reader.left()) + 1, "parameters");
   if (static_cast<size_t>(count) != launch.kernel->count) {
-    throw Wrong("a LAUNCH has " + std::to_string(count) + " parameters, and its kernel " +
+    throw Wrong("a LAUNCH has " + std::to_string(count) + " parameters, but its kernel " +
                 std::to_string(launch.kernel->count));
   }
   for (size_t i = 0; i < launch.kernel->count; ++i) {
@@ -49,7 +49,7 @@ void Decoder::DecodeLaunch(Effect* effect, WordReader& reader) {
   }
   culaunch::Driver* driver = &launch.kernel->state->driver();
   if (program_.driver != nullptr && program_.driver != driver) {
-    throw Wrong("its kernels are of two drivers");
+    throw Wrong("its kernels belong to two drivers");
   }
   program_.driver = driver;
 }
@@ -99,7 +99,8 @@ Part Decoder::DecodePart(WordReader& reader, int64_t limit, int depth) {
       is_good = size == 8;
       break;
   }
-  if (!is_good) throw Wrong("a parameter of " + std::to_string(size) + " bytes has no such value");
+  if (!is_good)
+    throw Wrong("a parameter of " + std::to_string(size) + " bytes cannot have this value");
   return part;
 }
 

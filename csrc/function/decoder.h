@@ -1,4 +1,4 @@
-// From words to a program. Programs come from files, too, so the words may be anything. A decoded
+// From words to a program. Programs may come from files, so the words can be arbitrary. A decoded
 // program reads and writes only its own memory. Each part of the decoder has its own file.
 #pragma once
 
@@ -49,16 +49,16 @@ class Decoder {
   static bool IsFloatType(int64_t code, int64_t bits);
   int64_t NextParameter(WordReader& reader);
   void SetInput(Instruction* made);
-  // b, text, exception, n, registers...: b and the text are read already.
+  // b, text, exception, n, registers...: b and the text have been read.
   void DecodeCheck(Instruction* made, WordReader& reader);
 
   // Effects.
   void DecodeEffects(Block& block, int64_t count, WordReader& reader);
   int32_t Array(WordReader& reader);
   int32_t NewArray(WordReader& reader, ArrayState state, int32_t source = -1);
-  // An array that Python gets to see.
+  // An array that Python code receives.
   int32_t ShownArray(WordReader& reader);
-  // The bounds of the memory behind an array are looked at.
+  // Require the bounds of the memory behind an array.
   void NeedExtent(int32_t array);
   PyObject* Constant(WordReader& reader);
   void DecodeEffect(Effect* effect, WordReader& reader);
@@ -67,7 +67,7 @@ class Decoder {
   // A parameter, or a field of a structure of `limit` bytes.
   Part DecodePart(WordReader& reader, int64_t limit, int depth);
   void DecodeMap(Part* part, WordReader& reader);
-  // The number of an array that is a constant: behind those of the program.
+  // The number of a constant array. These follow the numbers of the program's own arrays.
   int32_t ObjectArray(WordReader& reader);
   void DecodeBytes(Part* part, WordReader& reader, int depth);
   void DecodeCall(Effect* effect, WordReader& reader);
@@ -75,7 +75,7 @@ class Decoder {
   int32_t DecodeValue(Value kind, WordReader& reader);
   void DecodeResult(WordReader& reader, int depth);
 
-  // Inputs lie in the order in which a call comes to them: those of an array together.
+  // Sort the inputs in the order in which a call reads them. An array's inputs are adjacent.
   void OrderInputs();
 
   Program& program_;
@@ -84,14 +84,14 @@ class Decoder {
   int64_t texts_;
   bool all_effects_have_texts_ = true;
   std::vector<int64_t> parents_;
-  // The types of the registers on the way to each block that is still to come.
+  // The types of the registers at each block that is not yet decoded.
   std::vector<std::vector<RegisterType>> states_;
   std::vector<RegisterType>* types_ = nullptr;
   std::vector<ArrayState> array_states_;
   std::vector<int32_t> base_;  // of a view, the array whose memory it is in
   std::vector<uint8_t> is_shown_;
   std::map<std::tuple<int, int64_t, int64_t>, int32_t> inputs_;
-  // The constants of a leaf that are arrays, and the numbers that those have.
+  // The constants of a leaf that are arrays, with their array numbers.
   std::vector<std::pair<int64_t, int32_t>> objects_;
   size_t most_objects_ = 0;
 };

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "driver/errors.h"
-#include "function/parts.h"
+#include "function/parameter_parts.h"
 #include "function/problems.h"
 #include "launch/launch_failure.h"
 #include "python/free_threaded_lock.h"
@@ -35,13 +35,26 @@ Execution::~Execution() {
 
 // ---- the plan
 
+// Whether the replay has the inputs of this call, or can be updated to the numbers that changed.
+inline bool Execution::LetFollow(Replay& replay) const {
+  constexpr size_t kMostChanges = 32;
+  NumberChange changes[kMostChanges];
+  size_t count = 0;
+  const Word* const before = replay.inputs();
+  for (size_t i = 0; i < program_.inputs.size(); ++i) {
+    const Word value = call_.inputs_.data()[i];
+    if (value == before[i]) continue;
+    const Input::Kind kind = program_.inputs[i].kind;
+    if ((kind != Input::kInt && kind != Input::kFloat) || count == kMostChanges) return false;
+    changes[count++] = {static_cast<int32_t>(i), value};
+  }
+  return count == 0 || replay.Follow(program_, changes, count);
+}
+
 inline bool Execution::Recall() {
   const FreeThreadedLock lock(const_cast<Program&>(program_).mutex);
   Replay* replay = program_.replay;
-  if (replay == nullptr || !std::equal(replay->inputs(), replay->inputs() + program_.inputs.size(),
-                                       call_.inputs_.data())) {
-    return false;
-  }
+  if (replay == nullptr || !replay->is_current() || !LetFollow(*replay)) return false;
   replay->Take();
   replay_ = replay;
   registers_ = replay->registers();
@@ -80,7 +93,7 @@ void Execution::MakeView(const Effect& effect, int64_t offset) {
   value.effect = &effect;
 }
 
-// An array as Python has it, borrowed. Null with a Python error set.
+// The Python object of an array, borrowed. Null with a Python error set.
 PyObject* Execution::ObjectOf(int32_t array) {
   ArrayValue& value = call_.arrays_[static_cast<size_t>(array)];
   if (value.object != nullptr) return value.object;
@@ -101,7 +114,7 @@ CUresult Execution::EncodeMap(const Part& part, unsigned char* target) {
   cuuint32_t steps[5] = {};
   const auto rank = static_cast<size_t>(part.rank);
   const int32_t* next = part.registers.data();
-  // The driver has the fastest dimension first.
+  // The driver's order starts with the fastest dimension.
   for (size_t i = rank; i-- > 0;) sizes[i] = static_cast<cuuint64_t>(Int(*next++));
   for (size_t i = rank - 1; i-- > 0;) strides[i] = static_cast<cuuint64_t>(Int(*next++));
   for (cuuint32_t* numbers : {box, steps}) {
@@ -111,7 +124,7 @@ CUresult Execution::EncodeMap(const Part& part, unsigned char* target) {
       numbers[i] = static_cast<cuuint32_t>(value);
     }
   }
-  CUtensorMap map;  // cuda.h says how it is aligned
+  CUtensorMap map;  // cuda.h declares its alignment
   const CUresult code = driver.cuTensorMapEncodeTiled(
       &map, static_cast<CUtensorMapDataType>(part.map[0]), static_cast<cuuint32_t>(rank),
       call_.arrays_[static_cast<size_t>(part.index)].data, sizes, strides, box, steps,

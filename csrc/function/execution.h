@@ -1,4 +1,4 @@
-// Running a program for one call: its plan, and then the effects of the leaf that it ends in.
+// Running a program for one call: its plan, then the effects of the leaf that the plan ends in.
 #pragma once
 
 #include "arguments/storage.h"
@@ -17,17 +17,17 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
   ~Execution();
 
-  // Fill in the registers: those of the last call where all is as before.
+  // Fill in the registers. If nothing changed, reuse the last call's.
   PlanEnd Plan();
 
-  // Do the effects: what the function gives, or null with a Python error set.
+  // Perform the effects: return the function's result, or null with a Python error set.
   PyObject* Run();
 
  private:
   static constexpr size_t kUsualRegisters = 96;
   static constexpr const char* kEncoding = "encoding a tensor map for";
 
-  // Why effects stopped, where no Python error could be set yet.
+  // Why effects stopped, if no Python error could be set yet.
   struct Failure {
     const Effect* effect = nullptr;
     CUlaunchConfig config = {};
@@ -36,11 +36,12 @@ class Execution {
   };
 
   bool Recall();
+  bool LetFollow(Replay& replay) const;
   void Remember();
-  // All but the launches, and then all of those: false with a Python error set.
+  // Run everything except the launches, then all launches. False with a Python error set.
   bool RunChain();
   bool Do(const ReplayStep& step);
-  // Whether the effects of the leaf can be done, as far as that can be known before.
+  // Whether the effects of the leaf can be executed, as far as this is known before the first one.
   bool CheckEffects();
   bool CheckAllocation(const Effect& effect);
   bool CheckRanges(const Effect& effect);
@@ -51,14 +52,14 @@ class Execution {
 
   bool ReadConstantArray(const Effect& effect);
   bool Allocate(const ReplayStep& step);
-  // As an array of `number` elements.
+  // Allocate an array whose element type is `number`.
   bool AllocateMemory(ArrayValue* value, uint8_t number, int rank, const int64_t* shape);
   bool AllocateAsFramework(ArrayValue* value, uint8_t number, int rank, const int64_t* shape);
   bool PlaceScratch(const ReplayStep& step);
   void MakeView(const Effect& effect, int64_t offset);
   bool CheckFill(const Effect& effect);
   bool Call(const Effect& effect);
-  // Launches and fills, as many as follow each other, without the GIL.
+  // Enqueue consecutive launches and fills, without the GIL.
   const ReplayStep* Enqueue(const ReplayStep* step, const ReplayStep* end, Failure* failure);
   CUresult Launch(const Effect& effect, Failure* failure);
   bool Zero(const Effect& effect, char* begin, Word value, size_t bytes);
@@ -86,11 +87,11 @@ class Execution {
 
   FunctionCall& call_;
   const Program& program_;
-  const Word* registers_ = nullptr;  // the replay's, or at first those of the plan
+  const Word* registers_ = nullptr;  // the plan's, later the replay's
   Replay* replay_ = nullptr;
-  char* scratch_ = nullptr;  // the block of the scratch arrays, once it is there
+  char* scratch_ = nullptr;  // the block of the scratch arrays, once allocated
   int32_t leaf_ = -1;
-  std::vector<Storage> storages_;  // of the arrays that came, where the driver wants to know
+  std::vector<Storage> storages_;  // of the call's arrays, if the driver asks for them
   SmallBuffer<Word, kUsualRegisters> planned_;
 };
 

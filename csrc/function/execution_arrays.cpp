@@ -64,7 +64,7 @@ bool Execution::ReadConstantArray(const Effect& effect) {
   } else if (operand.device.device_id != place.device.device_id ||
              operand.device.device_type != place.device.device_type) {
     PyErr_Format(PyExc_ValueError,
-                 "an array that the function closes over is on device %d of DLPack type %d, and "
+                 "an array that the function closes over is on device %d of DLPack type %d, but "
                  "its arguments are on device %d of type %d",
                  operand.device.device_id, operand.device.device_type, place.device.device_id,
                  place.device.device_type);
@@ -131,8 +131,8 @@ bool Execution::AllocateMemory(ArrayValue* value, uint8_t number, int rank, cons
   return AllocateAsFramework(value, number, rank, shape) && IsAligned(value->data);
 }
 
-// One allocation for all arrays that Python never sees: each costs about half of a launch. A driver
-// that checks arrays gets separate ones, and detects an access past an end.
+// Allocate all arrays that Python never sees at once, because each allocation costs about half a
+// launch. A driver that checks arrays gets separate allocations, to detect an access past an end.
 bool Execution::PlaceScratch(const ReplayStep& step) {
   ArrayValue& value = call_.arrays_[static_cast<size_t>(step.array)];
   if (scratch_ == nullptr) {
@@ -162,7 +162,7 @@ bool Execution::Allocate(const ReplayStep& step) {
   return true;
 }
 
-// Whether all elements of a view lie in the memory of what it is a view of.
+// Whether all elements of a view lie in the memory of its base.
 bool Execution::IsInside(const ArrayValue& base, const DLTensor& view) const {
   const int64_t item = int64_t{view.dtype.bits} * view.dtype.lanes / 8;
   int64_t low = 0;
@@ -183,7 +183,7 @@ bool Execution::IsInside(const ArrayValue& base, const DLTensor& view) const {
          high - begin <= static_cast<int64_t>(base.bytes);
 }
 
-// A view as an array of the framework that owns what it is a view of.
+// A view as an array of the framework that owns its base.
 PyObject* Execution::ObjectOfView(int32_t array) {
   ArrayValue& value = call_.arrays_[static_cast<size_t>(array)];
   const Effect& effect = *value.effect;
@@ -246,7 +246,7 @@ void Execution::ReadStorage(PyObject* object, const ArrayValue& value) {
   if (storage.extent.bytes != 0) storages_.push_back(storage);
 }
 
-// Tell the driver of the arrays that the next launch may touch.
+// Report the arrays that the next launch may touch to the driver.
 CULAUNCH_APART void Execution::TellDriver() const {
   const culaunch::Driver& driver = *call_.place_.driver;
   driver.note_array(nullptr, 0, culaunch::kNoteLaunch);

@@ -6,7 +6,7 @@
 
 #include "driver/errors.h"
 #include "function/execution.h"
-#include "function/parts.h"
+#include "function/parameter_parts.h"
 #include "function/problems.h"
 #include "launch/launch_failure.h"
 
@@ -55,7 +55,7 @@ culaunch::LaunchConfig Execution::ConfigOf(const Effect& effect) const {
   return config;
 }
 
-// Whether a kernel can run with blocks of this size: that may depend on its registers.
+// Whether a kernel can run with blocks of this size, which may depend on its registers.
 bool Execution::TakesBlock(culaunch::KernelState& kernel,
                            const culaunch::LaunchConfig& config) const {
   constexpr uint64_t kAlways = 128;
@@ -65,7 +65,7 @@ bool Execution::TakesBlock(culaunch::KernelState& kernel,
   return most == 0 || threads <= static_cast<uint64_t>(most);
 }
 
-// Whether the numbers of a launch fit their fields; else an error that names the option.
+// Whether the numbers of a launch fit their fields. If not, the error names the option.
 bool Execution::CheckRanges(const Effect& effect) {
   const function::Launch& launch = *effect.launch;
   const auto fail = [&](const char* name, const char* rule, Word value) {
@@ -114,7 +114,8 @@ bool Execution::CheckLaunch(const Effect& effect) {
     PrefixError(Text(effect));
     return false;
   }
-  // Something that no device can do would otherwise be refused after the launches before it.
+  // Without this check, the driver would refuse an impossible launch only after the launches before
+  // it.
   const bool is_usual = config.grid.y <= 65535 && config.grid.z <= 65535 &&
                         config.grid.x <= INT32_MAX && config.block.Volume() <= 1024 &&
                         config.block.z <= 64 && config.shared_memory <= (228u << 10);
@@ -136,8 +137,8 @@ bool Execution::CheckLaunch(const Effect& effect) {
   return false;
 }
 
-// Whether the driver takes the sizes of a launch's tensor maps: those of arrays that are not
-// allocated yet are encoded for an address that is as good as any.
+// Whether the driver accepts the sizes of a launch's tensor maps. Maps over arrays that are not
+// allocated yet are encoded with a placeholder address.
 bool Execution::CheckMaps(const Effect& effect) {
   const auto encoded = [&](const Part& part, const auto& self) -> CUresult {
     alignas(64) unsigned char room[sizeof(CUtensorMap)];
@@ -160,7 +161,7 @@ bool Execution::CheckMaps(const Effect& effect) {
   return true;
 }
 
-// Give an array that is still to come an address, from which maps are encoded to be checked.
+// Give an array that is not allocated yet a placeholder address, to check its tensor maps.
 void Execution::PretendArray(const Effect& effect) {
   ArrayValue& value = call_.arrays_[static_cast<size_t>(effect.array)];
   if (effect.code == EffectCode::kView) return MakeView(effect, Int(effect.value));

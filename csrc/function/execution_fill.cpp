@@ -15,7 +15,7 @@ bool Execution::CheckFill(const Effect& effect) {
   if (bytes == 0 || (bytes > 0 && before >= 0 && before <= room && bytes <= room - before)) {
     return true;
   }
-  PyErr_Format(PyExc_ValueError, "%lld bytes to fill are not inside of the array",
+  PyErr_Format(PyExc_ValueError, "%lld bytes to fill are not inside the array",
                static_cast<long long>(bytes));
   PrefixError(Text(effect));
   return false;

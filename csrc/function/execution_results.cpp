@@ -45,7 +45,7 @@ bool Execution::Call(const Effect& effect) {
   return false;
 }
 
-// JAX gets its array once it has been computed: its stream is its own.
+// JAX has its own stream, so it gets its array only after the array has been computed.
 Ref Execution::Finish(PyObject* object) {
   const CallPlace& place = call_.place_;
   if (place.first == nullptr || !IsDeviceArray(object) || IsDeviceArray(place.first)) {
@@ -55,7 +55,7 @@ Ref Execution::Finish(PyObject* object) {
                 reinterpret_cast<unsigned long long>(place.stream));
 }
 
-// A value that is no array, borrowed; `made` keeps it where it is new.
+// A value that is not an array, borrowed; `made` keeps it if it is new.
 PyObject* Execution::Simple(Value kind, int32_t index, Ref* made) const {
   switch (kind) {
     case Value::kInt:

@@ -3,7 +3,7 @@
 namespace function {
 
 bool IsAligned(const char* data) {
-  constexpr uintptr_t kAlignment = 16;  // of what a program allocates
+  constexpr uintptr_t kAlignment = 16;  // of a program's allocations
   if (!CULAUNCH_UNLIKELY(reinterpret_cast<uintptr_t>(data) % kAlignment != 0)) return true;
   PyErr_Format(PyExc_RuntimeError,
                "the framework allocated an array at %p, which is not a multiple of 16", data);

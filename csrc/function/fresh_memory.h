@@ -5,7 +5,7 @@
 
 namespace function {
 
-// Whether an array may lie there; false with a Python error set. Null is an empty one.
+// Whether the address is aligned for an array; false with a Python error set. Null: an empty array.
 bool IsAligned(const char* data);
 
 // Allocate a dense array as the framework with the exchange API `api` does. False with a Python

@@ -53,7 +53,7 @@ PyObject* CallFunction(PyObject* callable, PyObject* const* args, size_t nargsf,
   });
 }
 
-// Stands for a default that is not there.
+// Stands for a missing default.
 PyObject* g_missing = nullptr;
 
 bool ReadParameters(State* state, PyObject* parameters, PyObject* defaults) {
@@ -124,7 +124,7 @@ int TraverseFunction(PyObject* object, visitproc visit, void* arg) {
   return 0;
 }
 
-// A call may come until the object is freed: its inputs stay until then. Only the programs'
+// A call may arrive until the object is freed, so its inputs stay until then. Only the programs'
 // constants and the watched objects can close a cycle.
 int ClearFunction(PyObject* object) {
   State* state = FunctionOf(object)->state;
@@ -148,7 +148,8 @@ PyObject* Add(PyObject* self, PyObject* args) {
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
     State& state = *FunctionOf(self)->state;
     if (static_cast<size_t>(PyTuple_Size(description)) != state.parameters.size()) {
-      PyErr_Format(PyExc_ValueError, "%U has %zu parameters, and the kind %zd entries",
+      PyErr_Format(PyExc_ValueError,
+                   "the kind of %U must have one entry per parameter, %zu in all (got %zd)",
                    state.name.get(), state.parameters.size(), PyTuple_Size(description));
       return nullptr;
     }
@@ -169,8 +170,8 @@ PyObject* KindOf(PyObject* self, PyObject* args) {
     State& state = *FunctionOf(self)->state;
     const auto count = static_cast<size_t>(PyTuple_Size(arguments));
     if (count != state.parameters.size()) {
-      PyErr_Format(PyExc_ValueError, "%U has %zu parameters (got %zu arguments)", state.name.get(),
-                   state.parameters.size(), count);
+      PyErr_Format(PyExc_ValueError, "%U needs one argument per parameter, %zu in all (got %zu)",
+                   state.name.get(), state.parameters.size(), count);
       return nullptr;
     }
     std::vector<PyObject*> items;
@@ -218,7 +219,7 @@ PyObject* BindArguments(PyObject* self, PyObject* args) {
   });
 }
 
-// _programs(): ((kind, program), ...), the kinds that came last first.
+// _programs(): ((kind, program), ...), the most recent kinds last.
 PyObject* Programs(PyObject* self, PyObject*) {
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
     State& state = *FunctionOf(self)->state;
@@ -237,7 +238,7 @@ PyObject* Programs(PyObject* self, PyObject*) {
   });
 }
 
-// _clear(): drop all programs, and what is watched.
+// _clear(): drop all programs, and stop watching.
 PyObject* ClearPrograms(PyObject* self, PyObject*) {
   FunctionOf(self)->state->Forget();
   Py_RETURN_NONE;

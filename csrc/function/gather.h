@@ -6,7 +6,7 @@
 
 namespace function {
 
-// ADDRESS is modulo this: what an allocator promises at most.
+// ADDRESS is taken modulo this, the largest alignment that an allocator guarantees.
 inline constexpr Word kAddresses = 256;
 
 inline int64_t StrideOf(const int64_t* shape, const int64_t* strides, int ndim, int axis) {
@@ -25,7 +25,7 @@ inline Word InputOf(const Input& input, const void* data, const int64_t* shape,
   return static_cast<Word>(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(kAddresses));
 }
 
-// Put the inputs that are of an array where they belong.
+// Put the inputs that come from an array in their places.
 inline void GatherArray(const Program& program, size_t array, const char* data,
                         const int64_t* shape, const int64_t* strides, int ndim, Word* inputs) {
   const ArgumentArray& one = program.of_arrays[array];

@@ -47,11 +47,12 @@ Ref DescribeStep(const std::vector<Step>& steps, size_t* at) {
 
 bool Refuse(PyObject* entry) {
   PyErr_Clear();
-  PyErr_Format(PyExc_ValueError,
-               "a kind has no entry %R: None, int, float, True, False, (\"array\", dtype number, "
-               "rank, is read-only), (\"value\", object), (\"list\", arrays) and (\"tuple\", "
-               "arrays) are",
-               entry);
+  PyErr_Format(
+      PyExc_ValueError,
+      "an entry of a kind must be None, int, float, True, False, (\"array\", dtype number, "
+      "rank, is read-only), (\"value\", object), (\"list\", arrays) or (\"tuple\", "
+      "arrays) (got %R)",
+      entry);
   return false;
 }
 
@@ -115,7 +116,7 @@ bool ReadEntry(PyObject* entry, Kind* kind) {
 
 int IsSameStatic(PyObject* known, PyObject* object) {
   if (known == object) return 1;
-  // 1, 1.0 and True are equal, and a body may do something else with each.
+  // 1, 1.0 and True are equal, but a body may treat each differently.
   if (Py_TYPE(known) != Py_TYPE(object)) return 0;
   if (PyTuple_CheckExact(known)) {
     const Py_ssize_t size = PyTuple_Size(known);
@@ -172,11 +173,12 @@ std::unique_ptr<Kind> Kind::FromDescription(PyObject* description) {
   return kind;
 }
 
-// A program and its kind may come from a file: the kind must have all that the program reads.
+// A program and its kind may come from a file, so check that the kind has all that the program
+// reads.
 bool Kind::Takes(const Program& program) const {
   std::string wrong;
   if (static_cast<size_t>(program.parameters) > parameters) wrong = "has more parameters";
-  if (program.argument_arrays != arrays) wrong = "has another number of arrays";
+  if (program.argument_arrays != arrays) wrong = "has a different number of arrays";
   std::vector<const Step*> of_parameter;
   std::vector<const Step*> of_array;
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -189,7 +191,7 @@ bool Kind::Takes(const Program& program) const {
   for (const auto& [parameter, element] : program.elements) {
     if (!wrong.empty()) break;
     const Step& step = *of_parameter[static_cast<size_t>(parameter)];
-    if (step.code < Step::kTuple || element >= step.items) wrong = "gives back more elements";
+    if (step.code < Step::kTuple || element >= step.items) wrong = "returns more elements";
   }
   for (size_t i = 0; wrong.empty() && i < program.inputs.size(); ++i) {
     const Input& input = program.inputs[i];

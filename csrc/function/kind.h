@@ -1,4 +1,4 @@
-// The kind of a call: what of its arguments chooses the program.
+// The kind of a call: the properties of its arguments that select the program.
 #pragma once
 
 #include <atomic>
@@ -12,17 +12,18 @@
 
 namespace function {
 
-// The kind of one argument, or of one array in a list or tuple. Those follow their sequence.
+// The kind of one argument, or of one array in a list or tuple. The steps of its arrays follow the
+// step of a sequence.
 struct Step {
   enum Code : uint8_t { kArray, kInt, kFloat, kNone, kStatic, kTuple, kList };
   Code code = kNone;
   uint8_t number = 0;         // of the element type
   bool is_read_only = false;  // an array
   int32_t rank = 0;           // of an array
-  int32_t items = 0;          // of a sequence: its arrays
+  int32_t items = 0;          // of a sequence: the number of its arrays
   uint32_t type = 0;          // an array's DLPack element type, packed
   Ref value;                  // of kStatic
-  // The entry of the type of array that came last: most calls bring the same one again.
+  // The entry of the last array's type: most calls pass the same one again.
   std::atomic<const TypeEntry*> entry{nullptr};
 
   Step() = default;
@@ -38,11 +39,11 @@ struct Step {
 
 using operands::PackType;
 
-// Whether a value is equal to another: of the same type, and ==; of tuples, so are their items. -1
+// Whether two values have the same type and are ==. For tuples, their items must match, too. -1
 // with a Python error set.
 int IsSameStatic(PyObject* known, PyObject* object);
 
-// A kind that came, and its program. Kinds are never removed before their function goes.
+// The kind of a call, and its program. Kinds are never removed before their function is freed.
 struct Kind {
   std::vector<Step> steps;
   size_t parameters = 0;
@@ -56,7 +57,7 @@ struct Kind {
   // Whether two kinds are the same; -1 with a Python error set.
   int Equals(const Kind& other) const;
 
-  // As Python has it: a tuple with an entry for each parameter.
+  // The Python form: a tuple with an entry for each parameter.
   Ref Describe() const;
 
   // From the result of Describe. Null with a Python error set.

@@ -107,7 +107,7 @@ enum class Opcode : uint8_t {
 #undef CULAUNCH_OPCODE
 };
 
-// The functions of MATH, by their number: Python's math has them.
+// The functions of MATH, from Python's math module, by number.
 #define CULAUNCH_MATH_FUNCTIONS(MATH) \
   MATH(sqrt, 0)                       \
   MATH(exp, 1)                        \
@@ -146,7 +146,7 @@ enum class Opcode : uint8_t {
   MATH(radians, 34)                   \
   MATH(ldexp, 35)
 
-// What CHECK raises, by its number.
+// The exceptions of CHECK, by number.
 #define CULAUNCH_CHECK_EXCEPTIONS(EXCEPTION) \
   EXCEPTION(ValueError, 0)                   \
   EXCEPTION(TypeError, 1)                    \
@@ -168,10 +168,10 @@ constexpr int64_t kVersion = 2;
   EFFECT(kCall, call, 5)         \
   EFFECT(kReturn, return, 6)
 
-// The source of a kernel's parameter, or of a field of a structure. An array is the address of its
-// first element. An int is the low bytes of a register. A float is a register, as a type of DLPack,
-// and a bool one byte of a register. Bytes come from a constant, and fields are filled in. Null is
-// zeros. A tensor map lies over an array. An object is a constant, an array.
+// The sources of a kernel's parameter, or of a structure's field. An array passes the address of
+// its first element. An int passes the low bytes of a register, and a bool one byte. A float
+// register is converted to a DLPack type. Bytes come from a constant, with fields filled in. Null
+// is zeros. A tensor map describes an array. An object is a constant that is an array.
 #define CULAUNCH_SOURCES(SOURCE)    \
   SOURCE(kArray, array, 0)          \
   SOURCE(kInt, int, 1)              \
@@ -224,14 +224,14 @@ static_assert(kAllFlags == CULAUNCH_LAUNCH_FIELDS(CULAUNCH_FIELD)
               "each option has a flag of its own, the bit after the last one");
 #undef CULAUNCH_FIELD
 #undef CULAUNCH_ATTRIBUTE
-// The options of the first version: each launch has their registers, -1 without the flag. Later
+// The options of the first version. Each launch stores their registers, -1 without the flag. Later
 // options have registers only with their flag.
 constexpr int64_t kFirstFlags = 63;
 
 #define CULAUNCH_ENUMERATOR(enumerator, name, number) enumerator = number,
 enum class EffectCode : uint8_t {
   CULAUNCH_EFFECTS(CULAUNCH_ENUMERATOR) kConstantArray =
-      7,  // not of the encoding: an array that a launch gets, read before all effects
+      7,  // not in the encoding: a constant array of a launch, read before all effects
 };
 
 enum class Source : uint8_t { CULAUNCH_SOURCES(CULAUNCH_ENUMERATOR) };

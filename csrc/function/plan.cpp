@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "function/number_slice.h"
 #include "function/problems.h"
 #include "function/python_math.h"
 
@@ -39,11 +40,57 @@ Problem Raises(const Instruction& one, Word* r) {
   return Problem::kNone;
 }
 
-// Compute one instruction. kNone where it is done.
+// A case of an instruction that always has a result.
+#define CULAUNCH_COMPUTES(name, value) \
+  case Opcode::k##name:                \
+    *result = (value);                 \
+    return Problem::kNone
+
+// Compute one instruction. kNone if it is done.
 inline Problem Compute(const Instruction& one, const Word* inputs, culaunch::Driver* driver,
                        int ordinal, Word* r) {
   Word* const result = r + one.result;
   switch (one.opcode) {
+    CULAUNCH_COMPUTES(MIN, r[one.y] < r[one.x] ? r[one.y] : r[one.x]);
+    CULAUNCH_COMPUTES(MAX, r[one.y] > r[one.x] ? r[one.y] : r[one.x]);
+    CULAUNCH_COMPUTES(AND, r[one.x] & r[one.y]);
+    CULAUNCH_COMPUTES(OR, r[one.x] | r[one.y]);
+    CULAUNCH_COMPUTES(XOR, r[one.x] ^ r[one.y]);
+    CULAUNCH_COMPUTES(INVERT, ~r[one.x]);
+    CULAUNCH_COMPUTES(BIT_LENGTH, BitLength(r[one.x]));
+    CULAUNCH_COMPUTES(EQ, r[one.x] == r[one.y]);
+    CULAUNCH_COMPUTES(NE, r[one.x] != r[one.y]);
+    CULAUNCH_COMPUTES(LT, r[one.x] < r[one.y]);
+    CULAUNCH_COMPUTES(LE, r[one.x] <= r[one.y]);
+    CULAUNCH_COMPUTES(GT, r[one.x] > r[one.y]);
+    CULAUNCH_COMPUTES(GE, r[one.x] >= r[one.y]);
+    CULAUNCH_COMPUTES(FEQ, AsFloat(r[one.x]) == AsFloat(r[one.y]));
+    CULAUNCH_COMPUTES(FNE, AsFloat(r[one.x]) != AsFloat(r[one.y]));
+    CULAUNCH_COMPUTES(FLT, AsFloat(r[one.x]) < AsFloat(r[one.y]));
+    CULAUNCH_COMPUTES(FLE, AsFloat(r[one.x]) <= AsFloat(r[one.y]));
+    CULAUNCH_COMPUTES(FGT, AsFloat(r[one.x]) > AsFloat(r[one.y]));
+    CULAUNCH_COMPUTES(FGE, AsFloat(r[one.x]) >= AsFloat(r[one.y]));
+    CULAUNCH_COMPUTES(IFEQ, Compare(r[one.x], AsFloat(r[one.y])) == 0);
+    CULAUNCH_COMPUTES(IFNE, Compare(r[one.x], AsFloat(r[one.y])) != 0);
+    CULAUNCH_COMPUTES(IFLT, Compare(r[one.x], AsFloat(r[one.y])) == -1);
+    CULAUNCH_COMPUTES(IFLE, Compare(r[one.x], AsFloat(r[one.y])) <= 0);
+    CULAUNCH_COMPUTES(IFGT, Compare(r[one.x], AsFloat(r[one.y])) == 1);
+    CULAUNCH_COMPUTES(NOT, r[one.x] == 0);
+    CULAUNCH_COMPUTES(AND_B, r[one.x] & r[one.y]);
+    CULAUNCH_COMPUTES(OR_B, r[one.x] | r[one.y]);
+    CULAUNCH_COMPUTES(XOR_B, r[one.x] ^ r[one.y]);
+    CULAUNCH_COMPUTES(FADD, FromFloat(AsFloat(r[one.x]) + AsFloat(r[one.y])));
+    CULAUNCH_COMPUTES(FSUB, FromFloat(AsFloat(r[one.x]) - AsFloat(r[one.y])));
+    CULAUNCH_COMPUTES(FMUL, FromFloat(AsFloat(r[one.x]) * AsFloat(r[one.y])));
+    CULAUNCH_COMPUTES(FNEG, FromFloat(-AsFloat(r[one.x])));
+    CULAUNCH_COMPUTES(FABS, FromFloat(std::fabs(AsFloat(r[one.x]))));
+    CULAUNCH_COMPUTES(FMIN, AsFloat(r[one.y]) < AsFloat(r[one.x]) ? r[one.y] : r[one.x]);
+    CULAUNCH_COMPUTES(FMAX, AsFloat(r[one.y]) > AsFloat(r[one.x]) ? r[one.y] : r[one.x]);
+    CULAUNCH_COMPUTES(ISNAN, std::isnan(AsFloat(r[one.x])));
+    CULAUNCH_COMPUTES(ISINF, std::isinf(AsFloat(r[one.x])));
+    CULAUNCH_COMPUTES(ISFINITE, std::isfinite(AsFloat(r[one.x])));
+    CULAUNCH_COMPUTES(I2F, FromFloat(static_cast<double>(r[one.x])));
+    CULAUNCH_COMPUTES(B2I, r[one.x]);
     case Opcode::kCONST_I:
     case Opcode::kCONST_F:
     case Opcode::kCONST_B:
@@ -86,29 +133,11 @@ inline Problem Compute(const Instruction& one, const Word* inputs, culaunch::Dri
       }
       *result = r[one.x];
       return Problem::kNone;
-    case Opcode::kMIN:
-      *result = r[one.y] < r[one.x] ? r[one.y] : r[one.x];
-      return Problem::kNone;
-    case Opcode::kMAX:
-      *result = r[one.y] > r[one.x] ? r[one.y] : r[one.x];
-      return Problem::kNone;
     case Opcode::kSHL:
       return ShiftLeft(r[one.x], r[one.y], result);
     case Opcode::kSHR:
       if (r[one.y] < 0) return Problem::kNegativeShift;
       *result = r[one.x] >> (r[one.y] > 63 ? 63 : r[one.y]);
-      return Problem::kNone;
-    case Opcode::kAND:
-      *result = r[one.x] & r[one.y];
-      return Problem::kNone;
-    case Opcode::kOR:
-      *result = r[one.x] | r[one.y];
-      return Problem::kNone;
-    case Opcode::kXOR:
-      *result = r[one.x] ^ r[one.y];
-      return Problem::kNone;
-    case Opcode::kINVERT:
-      *result = ~r[one.x];
       return Problem::kNone;
     case Opcode::kCEILDIV:
       return CeilDivide(r[one.x], r[one.y], result);
@@ -116,90 +145,15 @@ inline Problem Compute(const Instruction& one, const Word* inputs, culaunch::Dri
       return NextPowerOf2(r[one.x], result);
     case Opcode::kTRUEDIV:
       return TrueDivide(r[one.x], r[one.y], result);
-    case Opcode::kBIT_LENGTH:
-      *result = BitLength(r[one.x]);
-      return Problem::kNone;
-    case Opcode::kEQ:
-      *result = r[one.x] == r[one.y];
-      return Problem::kNone;
-    case Opcode::kNE:
-      *result = r[one.x] != r[one.y];
-      return Problem::kNone;
-    case Opcode::kLT:
-      *result = r[one.x] < r[one.y];
-      return Problem::kNone;
-    case Opcode::kLE:
-      *result = r[one.x] <= r[one.y];
-      return Problem::kNone;
-    case Opcode::kGT:
-      *result = r[one.x] > r[one.y];
-      return Problem::kNone;
-    case Opcode::kGE:
-      *result = r[one.x] >= r[one.y];
-      return Problem::kNone;
-    case Opcode::kFEQ:
-      *result = AsFloat(r[one.x]) == AsFloat(r[one.y]);
-      return Problem::kNone;
-    case Opcode::kFNE:
-      *result = AsFloat(r[one.x]) != AsFloat(r[one.y]);
-      return Problem::kNone;
-    case Opcode::kFLT:
-      *result = AsFloat(r[one.x]) < AsFloat(r[one.y]);
-      return Problem::kNone;
-    case Opcode::kFLE:
-      *result = AsFloat(r[one.x]) <= AsFloat(r[one.y]);
-      return Problem::kNone;
-    case Opcode::kFGT:
-      *result = AsFloat(r[one.x]) > AsFloat(r[one.y]);
-      return Problem::kNone;
-    case Opcode::kFGE:
-      *result = AsFloat(r[one.x]) >= AsFloat(r[one.y]);
-      return Problem::kNone;
-    case Opcode::kIFEQ:
-      *result = Compare(r[one.x], AsFloat(r[one.y])) == 0;
-      return Problem::kNone;
-    case Opcode::kIFNE:
-      *result = Compare(r[one.x], AsFloat(r[one.y])) != 0;
-      return Problem::kNone;
-    case Opcode::kIFLT:
-      *result = Compare(r[one.x], AsFloat(r[one.y])) == -1;
-      return Problem::kNone;
-    case Opcode::kIFLE:
-      *result = Compare(r[one.x], AsFloat(r[one.y])) <= 0;
-      return Problem::kNone;
-    case Opcode::kIFGT:
-      *result = Compare(r[one.x], AsFloat(r[one.y])) == 1;
-      return Problem::kNone;
     case Opcode::kIFGE: {
       const int order = Compare(r[one.x], AsFloat(r[one.y]));
       *result = order == 0 || order == 1;
       return Problem::kNone;
     }
-    case Opcode::kNOT:
-      *result = r[one.x] == 0;
-      return Problem::kNone;
-    case Opcode::kAND_B:
-      *result = r[one.x] & r[one.y];
-      return Problem::kNone;
-    case Opcode::kOR_B:
-      *result = r[one.x] | r[one.y];
-      return Problem::kNone;
-    case Opcode::kXOR_B:
-      *result = r[one.x] ^ r[one.y];
-      return Problem::kNone;
     case Opcode::kSELECT_I:
     case Opcode::kSELECT_F:
     case Opcode::kSELECT_B:
       *result = r[one.x] != 0 ? r[one.y] : r[one.z];
-      return Problem::kNone;
-    case Opcode::kFADD:
-      *result = FromFloat(AsFloat(r[one.x]) + AsFloat(r[one.y]));
-      return Problem::kNone;
-    case Opcode::kFSUB:
-      *result = FromFloat(AsFloat(r[one.x]) - AsFloat(r[one.y]));
-      return Problem::kNone;
-    case Opcode::kFMUL:
-      *result = FromFloat(AsFloat(r[one.x]) * AsFloat(r[one.y]));
       return Problem::kNone;
     case Opcode::kFDIV:
       if (AsFloat(r[one.y]) == 0) return Problem::kZeroDivision;
@@ -215,39 +169,12 @@ inline Problem Compute(const Instruction& one, const Word* inputs, culaunch::Dri
     }
     case Opcode::kFPOW:
       return FloatPower(AsFloat(r[one.x]), AsFloat(r[one.y]), result);
-    case Opcode::kFNEG:
-      *result = FromFloat(-AsFloat(r[one.x]));
-      return Problem::kNone;
-    case Opcode::kFABS:
-      *result = FromFloat(std::fabs(AsFloat(r[one.x])));
-      return Problem::kNone;
-    case Opcode::kFMIN:
-      *result = AsFloat(r[one.y]) < AsFloat(r[one.x]) ? r[one.y] : r[one.x];
-      return Problem::kNone;
-    case Opcode::kFMAX:
-      *result = AsFloat(r[one.y]) > AsFloat(r[one.x]) ? r[one.y] : r[one.x];
-      return Problem::kNone;
     case Opcode::kMATH: {
       const double y = one.y >= 0 ? AsFloat(r[one.y]) : 0;
       return CallMath(one.value, AsFloat(r[one.x]), one.y >= 0 ? &y : nullptr, result);
     }
     case Opcode::kRAISES:
       return Raises(one, r);
-    case Opcode::kISNAN:
-      *result = std::isnan(AsFloat(r[one.x]));
-      return Problem::kNone;
-    case Opcode::kISINF:
-      *result = std::isinf(AsFloat(r[one.x]));
-      return Problem::kNone;
-    case Opcode::kISFINITE:
-      *result = std::isfinite(AsFloat(r[one.x]));
-      return Problem::kNone;
-    case Opcode::kI2F:
-      *result = FromFloat(static_cast<double>(r[one.x]));
-      return Problem::kNone;
-    case Opcode::kB2I:
-      *result = r[one.x];
-      return Problem::kNone;
     case Opcode::kFLOOR:
       return WholeOf(std::floor(AsFloat(r[one.x])), result);
     case Opcode::kCEIL:
@@ -260,6 +187,8 @@ inline Problem Compute(const Instruction& one, const Word* inputs, culaunch::Dri
       return Problem::kNone;
   }
 }
+
+#undef CULAUNCH_COMPUTES
 
 }  // namespace
 
@@ -289,5 +218,20 @@ PlanEnd RunPlan(PyObject* self, const Program& program, const Word* inputs,
     number = registers[block.condition] != 0 ? block.if_true : block.if_false;
     if (number < 0) return PlanEnd::kUnknown;
   }
+}
+
+bool RunSlice(const Program& program, const NumberSlice& slice, const Word* inputs,
+              Word* registers) {
+  for (const uint32_t index : slice.instructions) {
+    const Instruction& one = program.instructions[index];
+    const bool is_good = HasCheck(one.opcode)
+                             ? Holds(one, registers)
+                             : Compute(one, inputs, nullptr, 0, registers) == Problem::kNone;
+    if (CULAUNCH_UNLIKELY(!is_good)) return false;
+  }
+  for (const NumberSlice::Guard& guard : slice.guards) {
+    if ((registers[guard.condition] != 0) != guard.is_true) return false;
+  }
+  return true;
 }
 }  // namespace function

@@ -7,7 +7,7 @@ namespace function {
 
 enum class PlanEnd : uint8_t {
   kLeaf,
-  kUnknown,  // a guard leads where the program does not go yet
+  kUnknown,  // a guard leads to a branch that is not recorded yet
   kFailed,   // with a Python error set
 };
 
@@ -15,5 +15,10 @@ enum class PlanEnd : uint8_t {
 // `registers` has room for the program's; *leaf is the block that it ends in.
 PlanEnd RunPlan(PyObject* self, const Program& program, const Word* inputs,
                 culaunch::Driver* driver, int ordinal, Word* registers, int32_t* leaf);
+
+// Recompute the registers that depend on numbers. False if a check or a guard no longer holds: no
+// Python error is set, and the registers must not be used.
+bool RunSlice(const Program& program, const NumberSlice& slice, const Word* inputs,
+              Word* registers);
 
 }  // namespace function

@@ -49,7 +49,7 @@ void RaiseCheck(const Program& program, const Instruction& one, const Word* regi
   PyErr_SetString(exceptions[check.exception], filled.c_str());
 }
 
-// Set an exception of Python's own kind, in few words: the subclass has more.
+// Set a built-in exception with a short message. The subclass writes a longer one.
 void RaisePlainly(const Program& program, const Instruction& one, Problem problem,
                   const Word* registers) {
   if (one.opcode == Opcode::kCHECK) return RaiseCheck(program, one, registers);
@@ -151,7 +151,7 @@ CULAUNCH_RARE void PrefixError(PyObject* text) {
   PyErr_NormalizeException(&type, &value, &trace);
   const Ref held_type(type), held_trace(trace);
   Ref held(value);
-  // The exception stays what it is, with its other attributes.
+  // The exception keeps its type and its other attributes.
   const Ref args(value != nullptr ? PyObject_GetAttrString(value, "args") : nullptr);
   const Py_ssize_t count = args && PyTuple_Check(args.get()) ? PyTuple_Size(args.get()) : 0;
   PyObject* first = count > 0 ? PyTuple_GetItem(args.get(), 0) : nullptr;

@@ -9,16 +9,16 @@ namespace function {
 
 using namespace culaunch::numbers;
 
-// Whether an instruction asks for something, and computes nothing.
+// Whether an instruction only checks a condition, and computes nothing.
 inline bool HasCheck(Opcode opcode) {
   return opcode >= Opcode::kCHECK && opcode <= Opcode::kDIMENSION;
 }
 
-// Raise what is wrong: the function's own Python has the words.
+// Raise the error of a problem, with the message of the function's Python half.
 void RaiseProblem(PyObject* self, const Program& program, const Instruction& one, Problem problem,
                   const Word* registers);
 
-// Put a text, where there is one, before the message of the error that is set.
+// Put a text, if there is one, before the message of the error that is set.
 void PrefixError(PyObject* text);
 
 }  // namespace function

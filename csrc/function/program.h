@@ -1,11 +1,11 @@
-// A program: the plan that a call runs first, which has no effects, and the effects of each of its
-// leaves.
+// A program: the plan that a call runs first, without effects, and the effects of each leaf.
 #pragma once
 
 #include <culaunch/graph_slots.h>
 
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -77,7 +77,7 @@ struct Part {
 struct Launch {
   KernelObject* kernel;  // borrowed from the constants
   int64_t flags;
-  // Registers; -1: it has none.
+  // Registers; -1: none.
   int32_t dims[6];  // grid, block
   int32_t shared_memory;
 #define CULAUNCH_DIMS(name, flag, attribute, value, text) int32_t name[3];
@@ -122,12 +122,13 @@ struct Block {
 };
 
 class Replay;
+struct NumberSlice;
 
 // The parts of an array argument that a call needs.
 struct ArgumentArray {
   uint32_t first_input = 0;
   uint32_t end_input = 0;
-  bool needs_extent = false;  // its memory is written or shown
+  bool needs_extent = false;  // its memory is written, or Python sees it
 };
 
 class Program {
@@ -137,24 +138,25 @@ class Program {
   Program& operator=(const Program&) = delete;
   ~Program();
 
-  // Decode and check; false with a ValueError set. The objects are the caller's to keep.
+  // Decode and check; false with a ValueError set. The caller keeps the objects alive.
   static std::unique_ptr<Program> Decode(const char* words, size_t bytes, PyObject* constants,
                                          PyObject* texts);
 
   // Members that every call reads come first, together.
   size_t argument_arrays = 0;
   size_t arrays = 0;
-  std::vector<Input> inputs;             // those of an array together, those of the device last
-  std::vector<ArgumentArray> of_arrays;  // of each argument array
-  culaunch::Driver* driver = nullptr;    // of the kernels; null: there are none
-  Replay* replay = nullptr;              // of the last call
+  std::vector<Input> inputs;                     // an array's are adjacent, the device's come last
+  std::vector<ArgumentArray> of_arrays;          // of each argument array
+  culaunch::Driver* driver = nullptr;            // of the kernels; null: none
+  Replay* replay = nullptr;                      // of the last call
   std::shared_ptr<culaunch::GraphSlots> graphs;  // of leaves that launch several kernels
+  std::map<int32_t, std::shared_ptr<const NumberSlice>> slices;  // of leaves, made at the first use
   int32_t device_input = -1;
-  bool computes = false;  // it launches, or returns arrays that are no arguments as they came
+  bool computes = false;  // it launches, or returns arrays other than its unchanged arguments
   static constexpr size_t kMostParameters = 255;
-  int32_t number_inputs[kMostParameters] = {};        // of each parameter: its input; -1: none
-  std::vector<std::pair<int32_t, int32_t>> elements;  // (parameter, element) that come back
-  int32_t parameters = 0;                             // one more than the greatest that is named
+  int32_t number_inputs[kMostParameters] = {};        // the input of each parameter; -1: none
+  std::vector<std::pair<int32_t, int32_t>> elements;  // returned (parameter, element) pairs
+  int32_t parameters = 0;                             // one more than the greatest number in use
   size_t registers = 0;
   std::vector<Instruction> instructions;
   std::vector<Check> checks;
@@ -167,10 +169,10 @@ class Program {
     return index < 0 ? nullptr : PyTuple_GetItem(texts, index);
   }
 
-  std::mutex mutex;  // of the replay, where there is no GIL
+  std::mutex mutex;  // of the replay, in builds without the GIL
 };
 
-// The letters of an opcode's operands; null where there is no such opcode.
+// The letters of an opcode's operands; null if the opcode does not exist.
 const char* OperandsOf(Opcode opcode);
 
 }  // namespace function

@@ -36,12 +36,12 @@ PyObject* NewProgram(PyTypeObject* type, PyObject* args, PyObject*) {
 int TraverseProgram(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(ProgramOf(object)->constants);
-  // The replay has them, too.
+  // The replay also holds the constants.
   if (ProgramOf(object)->program->replay != nullptr) Py_VISIT(ProgramOf(object)->constants);
   return 0;
 }
 
-// A call may run the program until it goes.
+// A call may run the program until it is freed, so nothing is cleared.
 int ClearProgram(PyObject*) { return 0; }
 
 void DeallocProgram(PyObject* object) {

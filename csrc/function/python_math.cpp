@@ -19,7 +19,8 @@ Problem Ask(const Ref& result, Word* word) {
   return Problem::kNone;
 }
 
-// What Python's module has from 3.11 on: a program that another Python made may ask for it.
+// Functions that Python's math module has only from 3.11 on. A program from another Python version
+// may use them.
 Problem CallNewer(bool is_exp2, double x, Word* word) {
   const double result = is_exp2 ? std::exp2(x) : std::cbrt(x);
   if (std::isinf(result) && !std::isinf(x)) {

@@ -1,5 +1,5 @@
-// Functions that Python itself computes. The rules of its math are many, and a plan runs only once
-// for numbers that come again and again.
+// Functions that Python itself computes, because its math has many rules. The cost is small: a plan
+// runs only once for numbers that repeat.
 #pragma once
 
 #include <culaunch/python_numbers.h>

@@ -27,18 +27,24 @@ class QuickCall {
     replay_->Drop();
   }
 
-  // Read the arguments, which are compared with those of the last call meanwhile. False: something
-  // is different.
+  // Read the arguments, and compare them with the last call's. False: something other than a number
+  // differs.
   bool Read(PyObject* const* args);
 
-  // Set the stream; -1 with a Python error set, 0 where the call is not for this device.
+  // Set the stream; -1 with a Python error set, 0 if the call is not for this device.
   int FindStream(int device_type);
 
-  // Do the effects, and give the result. The program may go meanwhile, the replay stays.
+  // Whether the changed numbers lead to the same effects with other values.
+  bool Follow() {
+    return changes_count_ == 0 || replay_->Follow(program_, changes_, changes_count_);
+  }
+
+  // Execute the effects, and return the result. The program may be freed meanwhile; the replay
+  // stays.
   PyObject* Run();
 
  private:
-  // An array that was allocated.
+  // An allocated array.
   struct Made {
     int32_t array;
     Allocated memory;
@@ -49,10 +55,17 @@ class QuickCall {
   bool HasInput(int32_t input, Word value) const {
     return input < 0 || replay_->inputs()[input] == value;
   }
-  // Up to a step that is another effect, without the GIL; null with a Python error set.
+  // The same for a number, which may have changed.
+  bool TakeNumber(int32_t input, Word value) {
+    if (HasInput(input, value)) return true;
+    if (changes_count_ == kMostChanges) return false;
+    changes_[changes_count_++] = {input, value};
+    return true;
+  }
+  // Launch, without the GIL, up to a step that is another effect. Null with a Python error set.
   const ReplayStep* Launch(const ReplayStep* step);
   bool Allocate(const ReplayStep& step);
-  // All arrays first, and then all launches: false with a Python error set.
+  // Make all arrays, then all launches. False with a Python error set.
   bool RunChain();
   PyObject* RaiseFailure(const ReplayStep& step, const CUlaunchConfig& config, CUresult code);
   PyObject* Result(int32_t array);
@@ -60,17 +73,20 @@ class QuickCall {
   const Kind& kind_;
   const Program& program_;
   Replay* const replay_;
-  culaunch::Driver* const driver_;  // the program may go
+  culaunch::Driver* const driver_;  // the program may be freed first
   bool is_kept_ = false;
   const TypeEntry* entry_ = nullptr;
   size_t arrays_ = 0;
   size_t made_count_ = 0;
+  size_t changes_count_ = 0;
   char* scratch_ = nullptr;
   DLDevice device_ = {0, 0};
   CUstream stream_ = nullptr;
   char* addresses_[Replay::kQuickArrays];
   PyObject* objects_[Replay::kQuickArrays];
   Made made_[Replay::kQuickArrays];
+  static constexpr size_t kMostChanges = 32;
+  NumberChange changes_[kMostChanges];
 };
 
 inline bool QuickCall::ReadTensor(const Step& step, PyObject* object) {
@@ -85,7 +101,7 @@ inline bool QuickCall::ReadTensor(const Step& step, PyObject* object) {
     entry_ = entry;
     device_ = tensor.device;
   }
-  // Tensors that may require grad are asked by the general way.
+  // The general path asks tensors whether they require grad.
   const int differs = static_cast<int>(PackType(tensor.dtype) != step.type) |
                       static_cast<int>(tensor.ndim != step.rank) |
                       static_cast<int>(step.is_read_only) |
@@ -127,9 +143,9 @@ inline bool QuickCall::Read(PyObject* const* args) {
     } else if (step.code == Step::kInt) {
       int64_t value;
       is_same =
-          PyLong_CheckExact(object) && ReadSmallInt(object, &value) && HasInput(*input, value);
+          PyLong_CheckExact(object) && ReadSmallInt(object, &value) && TakeNumber(*input, value);
     } else if (step.code == Step::kFloat) {
-      is_same = PyFloat_CheckExact(object) && HasInput(*input, FromFloat(ReadFloat(object)));
+      is_same = PyFloat_CheckExact(object) && TakeNumber(*input, FromFloat(ReadFloat(object)));
     } else if (step.code == Step::kNone) {
       is_same = object == Py_None;
     } else if (step.code == Step::kStatic) {
@@ -246,7 +262,7 @@ inline PyObject* QuickCall::Run() {
   }
   const ReplayStep* step = replay_->begin();
   while (step->code != EffectCode::kReturn) {
-    // Memory for all scratch arrays comes at the first of them: the others are placed by Launch.
+    // The first scratch array allocates memory for all of them. Launch places the others.
     if (step->code == EffectCode::kAllocate && (step->offset < 0 || scratch_ == nullptr)) {
       if (CULAUNCH_UNLIKELY(!Allocate(*step))) return nullptr;
       ++step;
@@ -262,7 +278,7 @@ inline PyObject* QuickCall::Run() {
 
 bool CallQuickly(State& state, PyObject* const* args, PyObject** result) {
 #ifdef Py_GIL_DISABLED
-  // The values read here may be replaced meanwhile: the general way takes the locks.
+  // Another thread may replace the values read here. The general path takes the locks.
   return false;
 #else
   const Kind* kind = state.last.load(std::memory_order_relaxed);
@@ -284,6 +300,7 @@ bool CallQuickly(State& state, PyObject* const* args, PyObject** result) {
   *result = nullptr;
   const int found = call.FindStream(state.device_type.load(std::memory_order_relaxed));
   if (CULAUNCH_UNLIKELY(found <= 0)) return found < 0;
+  if (CULAUNCH_UNLIKELY(!call.Follow())) return false;
   *result = call.Run();
   return true;
 #endif

@@ -3,11 +3,15 @@
 #include <culaunch/demangle.h>
 
 #include <algorithm>
+#include <atomic>
+#include <climits>
 #include <cstring>
 #include <new>
 
 #include "arguments/element_types.h"
-#include "function/parts.h"
+#include "function/number_slice.h"
+#include "function/parameter_parts.h"
+#include "function/plan.h"
 
 namespace function {
 
@@ -16,15 +20,6 @@ namespace {
 constexpr size_t kRound = 16;
 
 constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
-
-// Whether a launch's parameters are numbers and addresses, and its configuration needs no list of
-// attributes: the others are made at each call.
-bool CanBeReady(const Launch& launch) {
-  return (launch.flags & ~launch_flag::shared_memory) == 0 &&
-         std::all_of(launch.parts.begin(), launch.parts.end(), [](const Part& part) {
-           return part.source == Source::kArray || IsFixed(part);
-         });
-}
 
 CUlaunchConfig ConfigOf(const Launch& launch, const Word* registers) {
   const auto dim = [&](int i) { return static_cast<unsigned>(registers[launch.dims[i]]); };
@@ -41,7 +36,7 @@ CUlaunchConfig ConfigOf(const Launch& launch, const Word* registers) {
   return config;
 }
 
-// Gives away pieces of a room; without one it counts what they need.
+// Hands out pieces of a buffer. Without a buffer, it only adds up their sizes.
 class Pieces {
  public:
   explicit Pieces(char* room) : room_(room) {}
@@ -63,6 +58,7 @@ size_t BytesOfLaunch(const Launch& launch) {
   Pieces pieces(nullptr);
   pieces.Take<ReadyLaunch>(1);
   pieces.Take<int32_t>(launch.parts.size());
+  pieces.Take<void*>(launch.parts.size());
   pieces.Take<unsigned char>(launch.kernel->bytes);
   return pieces.used();
 }
@@ -71,12 +67,17 @@ ReadyLaunch* MakeLaunch(const Launch& launch, const Word* registers, char* room)
   Pieces pieces(room);
   auto* ready = new (pieces.Take<ReadyLaunch>(1)) ReadyLaunch;
   auto* sources = pieces.Take<int32_t>(launch.parts.size());
+  auto** pointers = pieces.Take<void*>(launch.parts.size());
   ready->kernel = launch.kernel->state;
   ready->config = ConfigOf(launch, registers);
   ready->count = launch.parts.size();
   ready->sources = sources;
-  ready->bytes = pieces.Take<unsigned char>(launch.kernel->bytes);
+  ready->pointers = pointers;
+  ready->size = launch.kernel->bytes;
+  ready->bytes = pieces.Take<unsigned char>(ready->size);
+  std::fill(ready->bytes, ready->bytes + ready->size, static_cast<unsigned char>(0));
   for (const Part& part : launch.parts) {
+    *pointers++ = ready->bytes + part.offset;
     if (part.source == Source::kArray) {
       *sources++ = part.index;
       continue;
@@ -136,6 +137,11 @@ Replay* Replay::Make(const Program& program, const Word* inputs, const Word* reg
     replay->texts_ = Ref::Borrow(program.texts);
   }
   Pieces pieces(reinterpret_cast<char*>(replay->room_.get()));
+  static std::atomic<uint64_t> next_id{1};
+  replay->id_ = next_id.fetch_add(1, std::memory_order_relaxed);
+  replay->is_current_ = true;
+  replay->changing_.clear();
+  replay->slice_ = nullptr;
   auto* own_inputs = pieces.Take<Word>(input_count);
   replay->steps_ = replay->steps_end_ = pieces.Take<ReplayStep>(leaf.effects.size());
   std::copy(inputs, inputs + input_count, own_inputs);
@@ -174,8 +180,81 @@ bool Replay::FindResult(const Program& program) {
          program.driver != nullptr && AreQuick(is_given ? kNothing : result_);
 }
 
+// Found once for a leaf of a program.
+static const NumberSlice& SliceOf(const Program& program, int32_t leaf) {
+  std::shared_ptr<const NumberSlice>& slice = const_cast<Program&>(program).slices[leaf];
+  if (slice == nullptr) slice = std::make_shared<NumberSlice>(NumberSlice::Of(program, leaf));
+  return *slice;
+}
+
+bool Replay::Follow(const Program& program, const NumberChange* changes, size_t count) {
+  if (users_ > 1) return false;  // a call uses it
+  if (slice_ == nullptr) slice_ = &SliceOf(program, leaf_);
+  const NumberSlice& slice = *slice_;
+  if (!slice.is_possible) return false;
+  for (size_t i = 0; i < count; ++i) inputs_[changes[i].input] = changes[i].value;
+  is_current_ = RunSlice(program, slice, inputs_, registers_) && TakeGrids(program, slice);
+  if (!is_current_) return false;
+  if (changing_.empty()) FindChanging(program, slice);
+  for (const Changing& one : changing_) {
+    unsigned char bytes[kWidest];
+    if (one.part->size > kWidest) {
+      FillFixed(*one.part, registers_, one.target);
+      ++one.launch->version;
+      continue;
+    }
+    FillFixed(*one.part, registers_, bytes);
+    if (std::memcmp(bytes, one.target, one.part->size) == 0) continue;
+    std::memcpy(one.target, bytes, one.part->size);
+    ++one.launch->version;
+  }
+  return true;
+}
+
+// The ready launch of one of the leaf's effects; null: the effect is skipped.
+ReadyLaunch* Replay::LaunchOf(const Effect& effect) const {
+  for (const ReplayStep* step = steps_; step != steps_end_; ++step) {
+    if (step->effect == &effect) return const_cast<ReadyLaunch*>(step->launch);
+  }
+  return nullptr;
+}
+
+void Replay::FindChanging(const Program& program, const NumberSlice& slice) {
+  const std::vector<Effect>& effects = program.blocks[static_cast<size_t>(leaf_)].effects;
+  for (const NumberSlice::LaunchPart& one : slice.parts) {
+    ReadyLaunch* const launch = LaunchOf(effects[one.effect]);
+    if (launch == nullptr) continue;
+    const Part& part = effects[one.effect].launch->parts[one.part];
+    changing_.push_back({launch, &part, launch->bytes + part.offset});
+  }
+}
+
+// False: not every device accepts a grid. The general path reports the error.
+bool Replay::TakeGrids(const Program& program, const NumberSlice& slice) {
+  const std::vector<Effect>& effects = program.blocks[static_cast<size_t>(leaf_)].effects;
+  for (const uint32_t index : slice.grids) {
+    ReadyLaunch* const launch = LaunchOf(effects[index]);
+    if (launch == nullptr) continue;
+    const int32_t* const dims = effects[index].launch->dims;
+    const Word x = registers_[dims[0]];
+    const Word y = registers_[dims[1]];
+    const Word z = registers_[dims[2]];
+    if (x < 1 || x > INT32_MAX || y < 1 || y > UINT16_MAX || z < 1 || z > UINT16_MAX) return false;
+    CUlaunchConfig& config = launch->config;
+    if (config.gridDimX == x && config.gridDimY == y && config.gridDimZ == z) continue;
+    config.gridDimX = static_cast<unsigned>(x);
+    config.gridDimY = static_cast<unsigned>(y);
+    config.gridDimZ = static_cast<unsigned>(z);
+    ++launch->version;
+  }
+  return true;
+}
+
 void Replay::FindChain(const Program& program) {
   graphs_.reset();
+  launches_.clear();
+  uses_.clear();
+  places_.assign(program.arrays, nullptr);
   if (program.driver == nullptr) return;
   size_t launches = 0;
   path_ = 0;
@@ -184,11 +263,19 @@ void Replay::FindChain(const Program& program) {
       if (step->launch == nullptr) return;
       path_ = (path_ ^ reinterpret_cast<uintptr_t>(step->launch->kernel)) * 0x9e3779b97f4a7c15;
       ++launches;
+      auto* launch = const_cast<ReadyLaunch*>(step->launch);
+      launches_.push_back(launch);
+      for (size_t i = 0; i < launch->count; ++i) {
+        if (launch->sources[i] < 0) continue;
+        uses_.push_back({launch->sources[i], launch, static_cast<char*>(launch->pointers[i])});
+      }
     } else if (step->code == EffectCode::kMemset || step->code == EffectCode::kCall) {
-      return;  // of what was launched before
+      return;  // it may depend on the previous launch
     }
   }
   if (launches < 2) return;
+  std::stable_sort(uses_.begin(), uses_.end(),
+                   [](const ArrayUse& a, const ArrayUse& b) { return a.array < b.array; });
   std::shared_ptr<culaunch::GraphSlots>& graphs = const_cast<Program&>(program).graphs;
   if (graphs == nullptr) graphs = std::make_shared<culaunch::GraphSlots>(*program.driver);
   graphs_ = graphs;
@@ -222,8 +309,8 @@ bool Replay::AreQuick(int32_t result) const {
   return is_made;
 }
 
-// Give each of the leaf's own arrays a place in one block. A single array is allocated as it is,
-// and an empty one, too.
+// Give each of the leaf's own arrays a place in one block. A single array, or an empty one, has its
+// own allocation.
 void Replay::PlaceScratch() {
   size_t end = 0;
   int count = 0;

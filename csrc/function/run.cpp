@@ -33,7 +33,7 @@ CULAUNCH_APART PyObject* RunGenerally(State& state, PyObject* const* args) {
   }
   const Ref type = ErrorClass("InternalError");
   if (type) {
-    PyErr_Format(type.get(), "%U: tracing it made no program that fits this call",
+    PyErr_Format(type.get(), "%U: tracing it produced no program that fits this call",
                  state.name.get());
   }
   return nullptr;

@@ -1,4 +1,4 @@
-// One call of a function, from its arguments to what it gives.
+// One call of a function, from its arguments to its result.
 #pragma once
 
 #include "function/state.h"

@@ -53,7 +53,7 @@ bool State::Add(std::unique_ptr<Kind> kind, ProgramObject* program, PyObject* en
   if (known == nullptr && PyErr_Occurred() != nullptr) return false;
   Py_INCREF(reinterpret_cast<PyObject*>(program));
   if (known == nullptr) {
-    // Another thread may add the same kind meanwhile: then the newer one is found.
+    // Another thread may add the same kind meanwhile. Then the newer one is found.
     known = kind.release();
     known->program = program;
     known->next = kinds.load(std::memory_order_relaxed);

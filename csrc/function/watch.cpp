@@ -14,7 +14,7 @@ bool IsOfType(PyObject* object, const char* type) {
          PyUnicode_CompareWithASCIIString(name.get(), type) == 0;
 }
 
-// The part of a function by its name. False if it has no part of this name.
+// A function's part by its name. False if the function has no such part.
 bool IsPart(PyObject* name, FunctionPart* part) {
   static constexpr const char* names[] = {"__code__", "__defaults__", "__kwdefaults__"};
   for (size_t i = 0; PyUnicode_Check(name) && i < 3; ++i) {

@@ -13,10 +13,10 @@
 
 namespace function {
 
-// One name that was read: an entry of a dict, a part of a function, or what a cell holds.
+// One name that was read: an entry of a dict, a part of a function, or the content of a cell.
 struct Read {
   Ref where;
-  Ref name;  // None: of a cell
+  Ref name;  // None for a cell
   Ref value;
 };
 
@@ -33,7 +33,7 @@ class Watch {
     return PartsHold() && guards_.Hold();
   }
 
-  // The same where that can be seen without a call of Python's; false: it is to be looked at.
+  // The same, if no Python call is needed to find out. False: call Holds().
   bool HoldsAtAGlance() const {
     for (const Cell& cell : cells_) {
       const bool is_seen = cell.is_read_in_place && InPlace(cell.cell.get()) == cell.value.get();
@@ -95,7 +95,7 @@ class Watch {
   std::vector<Part> parts_;
 };
 
-// Take (dict, function or cell, name or None, value) into the list: a name that is there already
+// Take (dict, function or cell, name or None, value) into the list. A name that is already in it
 // gets the newer value. False with a Python error set.
 bool AddReads(PyObject* entries, std::vector<Read>* reads);
 

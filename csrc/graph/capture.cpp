@@ -34,7 +34,7 @@ PyObject* BeginCapture(PyObject*, PyObject* args) {
   });
 }
 
-// end_capture(driver, stream) -> the graph, which is the caller's
+// end_capture(driver, stream) -> the graph, which the caller owns
 PyObject* EndCapture(PyObject*, PyObject* args) {
   culaunch::Driver* driver = nullptr;
   CUstream stream = nullptr;

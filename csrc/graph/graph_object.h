@@ -1,4 +1,4 @@
-// What a _core.Graph and a _core.GraphNode hold.
+// The state of a _core.Graph and a _core.GraphNode.
 #pragma once
 
 #include <culaunch/graph.h>
@@ -15,18 +15,18 @@ struct GraphObject {
   PyObject_HEAD PyObject* driver;  // owned
   culaunch::Graph* graph;          // owned
   PyObject* nodes;                 // owned: a list of _core.GraphNode, in their order
-  PyObject* like;                  // owned: an array whose framework says the stream; null: none
-  Recording* recording;            // owned: the recording of a `with` block, or null
+  PyObject* like;        // owned: an array whose framework provides the stream; null: none
+  Recording* recording;  // owned: the recording of a `with` block, or null
 };
 
-// One call, or a copy and the like: nodes of the driver's in a row, that are updated together.
+// One call, copy or other operation: consecutive driver nodes that are updated together.
 struct NodeObject {
   PyObject_HEAD GraphObject* graph;  // owned
   PyObject* callable;                // owned; null: the node is another library's
   PyObject* args;                    // owned: a tuple
   PyObject* names;                   // owned: of the last arguments, or null
   PyObject* name;                    // owned: the user's, or None
-  PyObject* kept;                    // owned: a list of what the nodes need, or null
+  PyObject* kept;                    // owned: a list of the objects that the nodes need, or null
   size_t first;
   size_t count;
 };
@@ -38,10 +38,11 @@ inline NodeObject* NodeOf(PyObject* object) { return reinterpret_cast<NodeObject
 NodeObject* AddNode(GraphObject* graph, size_t first, size_t count, PyObject* callable,
                     PyObject* args, PyObject* names, PyObject* name);
 
-// update_all(rows): make the calls of all nodes again, with a tuple of arguments for each.
+// update_all(rows): repeat the calls of all nodes, with a tuple of arguments for each.
 PyObject* UpdateAll(PyObject* graph, PyObject* rows);
 
-// Work that is not a launch: added to the graph that this thread records, or replacing a node.
+// Work that is not a launch. It is added to the graph that this thread records, or it replaces a
+// node.
 PyObject* TakeCopy(PyObject* self, PyObject* args);
 PyObject* TakeHost(PyObject* self, PyObject* args);
 PyObject* TakeChild(PyObject* self, PyObject* args);
@@ -52,6 +53,7 @@ PyObject* BeginCapture(PyObject* self, PyObject* args);
 PyObject* EndCapture(PyObject* self, PyObject* args);
 
 int AddNodeType(PyObject* module);
+PyTypeObject* GraphType();
 int AddGraphType(PyObject* module);
 
 }  // namespace graph

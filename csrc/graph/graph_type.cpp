@@ -1,4 +1,4 @@
-// _core.Graph: a culaunch::Graph, its nodes as calls, and its launches.
+// _core.Graph: a culaunch::Graph, its nodes by call, and its launches.
 #include <culaunch/guard.h>
 
 #include <string>
@@ -19,8 +19,8 @@ namespace {
 
 PyTypeObject* g_graph_type = nullptr;
 
-// Graph(driver, handle=0, is_own=False): an empty graph, a copy of another library's, or that graph
-// itself.
+// Graph(driver, handle=0, is_own=False): an empty graph, a copy of another library's graph, or this
+// graph itself.
 PyObject* NewGraph(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* driver = nullptr;
   unsigned long long handle = 0;
@@ -80,7 +80,7 @@ void DeallocGraph(PyObject* self) {
   });
 }
 
-// The nodes of the driver's that a tuple of numbers names. False with a Python error set.
+// The driver's nodes for a tuple of numbers. False with a Python error set.
 bool ReadAfter(GraphObject* self, PyObject* tuple, culaunch::Graph::Nodes* after) {
   for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); ++i) {
     const size_t index = PyLong_AsSize_t(PyTuple_GetItem(tuple, i));
@@ -112,7 +112,7 @@ PyObject* End(PyObject* object, PyObject*) {
   }
   const std::unique_ptr<Recording> recording(std::exchange(self->recording, nullptr));
   const Ref none(PyTuple_New(0));
-  // Nodes of calls that did not say what they are, such as those of Triton's kernels.
+  // Calls that provided no description, such as those of Triton kernels.
   const Ref nodes(PyList_GetSlice(self->nodes, 0, PY_SSIZE_T_MAX));
   const Py_ssize_t known = nodes ? PyList_Size(nodes.get()) : 0;
   std::vector<bool> has_node(self->graph->size());
@@ -132,7 +132,7 @@ PyObject* End(PyObject* object, PyObject*) {
   Py_RETURN_NONE;
 }
 
-// _call(callable, args, keywords, after, name) -> a node, and what the call returned. `after` is
+// _call(callable, args, keywords, after, name) -> a node, and the result of the call. `after` is
 // None or a tuple of numbers; `keywords` a dict.
 PyObject* Call(PyObject* object, PyObject* arguments) {
   GraphObject* self = GraphOf(object);
@@ -158,8 +158,8 @@ PyObject* Call(PyObject* object, PyObject* arguments) {
   const size_t count = self->graph->size() - first;
   if (count == 0) {
     PyErr_SetString(PyExc_ValueError,
-                    "the call launched nothing that a graph can have: it records launches, copies "
-                    "and fills of culaunch");
+                    "the call launched nothing that a graph can record: a graph records launches, "
+                    "copies and fills of culaunch");
     return nullptr;
   }
   const Ref tuple = PositionalTuple(flat.values.data(), flat.values.size());
@@ -178,11 +178,11 @@ PyObject* Raise(GraphObject* self, CUresult code, const char* what) {
   });
 }
 
-// The stream of a launch: the given one, or the current one of the framework of the first array.
+// The stream of a launch: the given one, or the current stream of the first array's framework.
 bool FindStream(GraphObject* self, PyObject* given, culaunch::Stream* stream) {
   if (given != nullptr && given != Py_None) {
     size_t handle = PyLong_CheckExact(given) ? PyLong_AsSize_t(given) : size_t(-1);
-    if (handle == size_t(-1)) {  // not an int, or one that is too large, which Python explains
+    if (handle == size_t(-1)) {  // not an int, or too large, which Python reports
       PyErr_Clear();
       const Ref found = CallUp(Upcall::kStreamHandle, "(O)", given);
       if (!found) return false;
@@ -296,6 +296,8 @@ PyCFunction Untyped(Function* function) {
 }
 
 }  // namespace
+
+PyTypeObject* GraphType() { return g_graph_type; }
 
 int AddGraphType(PyObject* module) {
   constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;

@@ -1,4 +1,4 @@
-// _core.GraphNode: what one call put into a graph.
+// _core.GraphNode: the nodes that one call added to a graph.
 #include "driver/errors.h"
 #include "graph/graph_object.h"
 #include "graph/method_docs.h"
@@ -38,14 +38,14 @@ CULAUNCH_RARE PyObject* RaiseNoCall() {
   return nullptr;
 }
 
-// Make the call of a node again. Null with a Python error set.
+// Repeat the call of a node. Null with a Python error set.
 Ref CallAgain(NodeObject* self, PyObject* const* args, size_t count, PyObject* names,
               Replacement* replacement) {
   if (CULAUNCH_UNLIKELY(self->callable == nullptr)) return Ref(RaiseNoCall());
   Ref result(PyObject_Vectorcall(self->callable, args, count, names));
   const bool kept_form = replacement->KeptForm(self->first + self->count);
   if (CULAUNCH_UNLIKELY(!result)) {
-    // A launch that is another one is refused by its own words: these say more.
+    // A launch of another kernel is refused with its own message. This message says more.
     if (kept_form || PyErr_ExceptionMatches(PyExc_TypeError) != 0) return result;
     return PyErr_ExceptionMatches(PyExc_ValueError) != 0 ? Ref() : Ref(RaiseOtherForm(self));
   }
@@ -58,7 +58,7 @@ void Take(NodeObject* self, Ref args, PyObject* names, Ref kept) {
   const Ref old_kept(std::exchange(self->kept, kept.release()));
 }
 
-// update(*args, **keywords): make the call again; its launches replace those of the node.
+// update(*args, **keywords): repeat the call. Its launches replace the node's.
 PyObject* Update(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   NodeObject* self = NodeOf(object);
   Ref result;
@@ -89,7 +89,7 @@ int TraverseNode(PyObject* object, visitproc visit, void* arg) {
   return 0;
 }
 
-// Its graph's list breaks the cycle: until the node goes its members are there.
+// The list of its graph breaks the cycle, so the members stay until the node is freed.
 int ClearNode(PyObject*) { return 0; }
 
 void DeallocNode(PyObject* object) {

@@ -18,7 +18,7 @@ std::unique_ptr<culaunch::GraphRecording> Start(GraphObject* graph,
   return std::make_unique<culaunch::GraphRecording>(*graph->graph, *after);
 }
 
-// The first array of all calls says which framework's stream is the current one.
+// The first array among all calls determines the framework whose stream is current.
 void FindLike(GraphObject* graph, PyObject* const* args, size_t count) {
   for (size_t i = 0; i < count && graph->like == nullptr; ++i) {
     TypeEntry scratch;
@@ -58,7 +58,7 @@ void Recording::NoteLaunch(PyObject* callable, PyObject* const* args, size_t cou
   if (depth_ == 0) Note(1, callable, args, count, nullptr);
 }
 
-// Without memory for it the nodes stay, as those of a call that nobody knows.
+// If there is no memory for the record, the nodes stay, like those of an unknown call.
 void Recording::Note(size_t made, PyObject* callable, PyObject* const* args, size_t count,
                      PyObject* names) {
   if (made == 0) return;
@@ -73,7 +73,7 @@ void Recording::Note(size_t made, PyObject* callable, PyObject* const* args, siz
 }
 
 Replacement::Replacement(GraphObject* graph, size_t first, size_t count)
-    : recording_(*graph->graph, first, count), before_(Enter(this)) {}
+    : recording_(std::in_place, *graph->graph, first, count), before_(Enter(this)) {}
 
 void Replacement::Keep(Ref object) { Append(&kept_, std::move(object)); }
 

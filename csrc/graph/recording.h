@@ -1,16 +1,18 @@
-// The calls of this thread, recorded in a graph.
+// Recording the calls of this thread in a graph.
 #pragma once
+
+#include <optional>
 
 #include "graph/graph_object.h"
 #include "python/call_keeper.h"
 
 namespace graph {
 
-// New nodes. Of one thread; the GIL is held.
+// New nodes, from one thread. The GIL is held.
 class Recording final : private CallKeeper {
  public:
-  // After some nodes of the driver's; null: after everything. With `is_one_call`, the calls inside
-  // are parts of one, and not nodes of their own.
+  // The nodes to follow; null: all earlier nodes. With `is_one_call`, inner calls are parts of one
+  // call, and not nodes of their own.
   Recording(GraphObject* graph, const culaunch::Graph::Nodes* after, bool is_one_call);
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -35,16 +37,24 @@ class Recording final : private CallKeeper {
   Ref kept_;
 };
 
-// Calls again that replace those of nodes in a row.
+// Repeated calls that replace consecutive nodes.
 class Replacement final : private CallKeeper {
  public:
   Replacement(GraphObject* graph, size_t first, size_t count);
   Replacement(const Replacement&) = delete;
   Replacement& operator=(const Replacement&) = delete;
-  ~Replacement() { Leave(before_); }
+  // Leaving the recording's context may call a driver that is written in Python, which must not see
+  // the call's error.
+  ~Replacement() {
+    Leave(before_);
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    recording_.reset();
+    PyErr_Restore(type, value, traceback);
+  }
 
-  // Whether the launches before this node of the driver's were the same ones.
-  bool KeptForm(size_t end) const { return recording_.KeptForm(end); }
+  // Whether the launches before this driver node were the same.
+  bool KeptForm(size_t end) const { return recording_->KeptForm(end); }
   Ref TakeKept() { return std::move(kept_); }
 
  private:
@@ -53,7 +63,7 @@ class Replacement final : private CallKeeper {
   void End(PyObject*, PyObject* const*, size_t, PyObject*) override {}
   void NoteLaunch(PyObject*, PyObject* const*, size_t) override {}
 
-  culaunch::GraphRecording recording_;
+  std::optional<culaunch::GraphRecording> recording_;
   CallKeeper* before_;
   Ref kept_;
 };

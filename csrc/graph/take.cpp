@@ -23,7 +23,7 @@ PyObject* Take(culaunch::Driver& driver, std::unique_ptr<culaunch::GraphNode> no
   });
 }
 
-// In a thread of the driver's.
+// Runs in one of the driver's threads.
 void CUDA_CB RunHost(void* data) {
   const HoldGil held;
   auto* callable = static_cast<PyObject*>(data);
@@ -55,7 +55,7 @@ PyObject* TakeCopy(PyObject*, PyObject* args) {
               "adding a copy");
 }
 
-// take_host(driver, callable): who has the graph keeps the callable.
+// take_host(driver, callable): the owner of the graph keeps the callable alive.
 PyObject* TakeHost(PyObject*, PyObject* args) {
   PyObject *driver_object, *callable;
   if (!PyArg_ParseTuple(args, "OO:take_host", &driver_object, &callable)) return nullptr;
@@ -66,16 +66,18 @@ PyObject* TakeHost(PyObject*, PyObject* args) {
   return Take(*driver, std::move(node), "adding a host function");
 }
 
-// take_child(driver, handle): a copy of the graph becomes the node.
+// take_child(driver, graph): a copy of the graph becomes the node.
 PyObject* TakeChild(PyObject*, PyObject* args) {
-  PyObject* driver_object = nullptr;
-  unsigned long long handle = 0;
-  if (!PyArg_ParseTuple(args, "OK:take_child", &driver_object, &handle)) return nullptr;
+  PyObject *driver_object, *child;
+  if (!PyArg_ParseTuple(args, "OO!:take_child", &driver_object, GraphType(), &child)) {
+    return nullptr;
+  }
   culaunch::Driver* driver = DriverOf(driver_object);
   if (driver == nullptr) return nullptr;
-  auto node = std::make_unique<culaunch::GraphNode>(CU_GRAPH_NODE_TYPE_GRAPH);
-  node->child = reinterpret_cast<CUgraph>(static_cast<uintptr_t>(handle));
-  return Take(*driver, std::move(node), "adding a graph");
+  auto node = Guarded<std::unique_ptr<culaunch::GraphNode>>(nullptr, nullptr, [&] {
+    return WithoutGil([&] { return culaunch::Graph::NodeOf(*GraphOf(child)->graph); });
+  });
+  return node != nullptr ? Take(*driver, std::move(node), "adding a graph") : nullptr;
 }
 
 // take_empty(driver)

@@ -79,7 +79,7 @@ bool ReadBytes(const char* name, PyObject* object, uint32_t* bytes) {
   bool is_too_large = false;
   if (!ReadNumber(object, bytes, &is_too_large)) {
     PyErr_Clear();
-    // Numba has the stream before the shared memory.
+    // Numba passes the stream before the shared memory.
     const bool is_stream = !is_too_large && object != Py_None && !PyNumber_Check(object) &&
                            CallUp(Upcall::kStreamHandle, "(O)", object);
     PyErr_Clear();
@@ -103,7 +103,7 @@ bool ReadStream(PyObject* object, CUstream* stream) {
   if (PyErr_Occurred() == nullptr) return true;
   if (PyErr_ExceptionMatches(PyExc_OverflowError) != 0) {
     PyErr_Clear();
-    PyErr_Format(PyExc_OverflowError, "stream must be a handle, of 64 bits (got %S)",
+    PyErr_Format(PyExc_OverflowError, "stream must be a handle of 64 bits (got %S)",
                  Spelled(handle.get()).get());
   }
   return false;

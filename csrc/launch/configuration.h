@@ -21,5 +21,5 @@ bool ReadDims(const char* name, PyObject* object, culaunch::Dim3* dims);
 // Read a byte count; false with an error that names it.
 bool ReadBytes(const char* name, PyObject* object, uint32_t* bytes);
 
-// Read a stream: None, a handle, or an object that Python knows as one.
+// Read a stream: None, a handle, or an object that Python accepts as a stream.
 bool ReadStream(PyObject* object, CUstream* stream);

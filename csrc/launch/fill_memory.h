@@ -5,7 +5,7 @@
 
 #include "formats/dlpack.h"
 
-// Set every byte to `value`. To be called without the GIL: it waits while the stream's queue is
+// Set every byte to `value`. Call it without the GIL, because it waits while the stream's queue is
 // full.
 CUresult FillMemory(culaunch::Driver& driver, DLDevice device, CUstream stream, const void* begin,
                     unsigned char value, size_t bytes);

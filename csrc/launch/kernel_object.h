@@ -1,4 +1,4 @@
-// What a _core.Kernel holds: its parameter slots, and the launchers made of it last.
+// The state of a _core.Kernel: its parameter slots, and its most recent launchers.
 #pragma once
 
 #include <culaunch/kernel.h>
@@ -12,7 +12,7 @@
 // A launcher made by kernel[grid, block], kept for the next time.
 struct CachedLauncher {
   static constexpr Py_ssize_t kItems = 3;
-  PyObject* items[kItems];  // of its key: the same objects again are found without reading them
+  PyObject* items[kItems];  // of its key: the same objects are found without reading them
   Py_ssize_t size;          // of its key
   PyObject* launcher;       // owned
   PyObject* key;            // owned
@@ -26,10 +26,10 @@ struct KernelObject {
   size_t count;
   size_t bytes;  // of the parameter block
   static constexpr int kCached = 8;
-  int cached;  // how many launchers are kept
-  int next;    // which one is replaced next
+  int cached;  // how many launchers are cached
+  int next;    // the one to replace next
   CachedLauncher cache[kCached];
-  std::atomic<bool> is_configured;  // a launcher was made of it: for `culaunch bundle`
+  std::atomic<bool> is_configured;  // it has had a launcher, for `culaunch bundle`
 };
 
 inline KernelObject* KernelOf(PyObject* self) { return reinterpret_cast<KernelObject*>(self); }

@@ -20,8 +20,8 @@ namespace {
 // For the caches of all kernels.
 std::mutex g_cache_mutex;
 
-// types: None, or for each parameter (class, DLPack code, bits, whether it points to what may be
-// written).
+// types: None, or for each parameter (class, DLPack code, bits, whether it points to writable
+// memory).
 bool FillSlots(KernelObject* self, PyObject* types) {
   const auto& parameters = self->state->parameters();
   self->count = parameters.size();
@@ -33,7 +33,7 @@ bool FillSlots(KernelObject* self, PyObject* types) {
   }
   if (types != Py_None &&
       (!PyTuple_Check(types) || static_cast<size_t>(PyTuple_Size(types)) != self->count)) {
-    PyErr_SetString(PyExc_ValueError, "types must be None or a tuple with one entry a parameter");
+    PyErr_SetString(PyExc_ValueError, "types must be None or a tuple with one entry per parameter");
     return false;
   }
   for (size_t i = 0; i < self->count; ++i) {
@@ -118,8 +118,8 @@ bool ReadSimpleKey(PyObject* key, uint32_t* numbers) {
          (size == 2 || QuickNumber(PyTuple_GetItem(key, 2), &numbers[6]));
 }
 
-// The same numbers without a look at them: keys that are kept are tuples of exact integers and of
-// tuples of these, which cannot change.
+// The same numbers, compared by identity. Cached keys are tuples of exact integers, and of tuples
+// of these, which cannot change.
 bool HasSameItems(const CachedLauncher& kept, PyObject* key) {
   if (!PyTuple_CheckExact(key) || Py_SIZE(key) != kept.size) return false;
   for (Py_ssize_t i = 0; i < kept.size; ++i) {
@@ -128,7 +128,7 @@ bool HasSameItems(const CachedLauncher& kept, PyObject* key) {
   return true;
 }
 
-// The launcher of a key, or of its numbers where they are given.
+// The launcher of a key, or of its numbers if they are given.
 PyObject* FindLauncher(KernelObject* self, PyObject* key, const uint32_t* numbers) {
   const FreeThreadedLock lock(g_cache_mutex);
   for (int i = 0; i < self->cached; ++i) {

@@ -1,4 +1,4 @@
-// _core.Kernel: kernel[grid, block] makes launchers, and keeps the last ones.
+// _core.Kernel: kernel[grid, block] makes launchers, and caches the most recent ones.
 #pragma once
 
 #include "launch/kernel_object.h"

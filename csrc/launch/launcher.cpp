@@ -32,7 +32,15 @@ struct LauncherObject {
 
 LauncherObject* LauncherOf(PyObject* self) { return reinterpret_cast<LauncherObject*>(self); }
 
-// Raise what is wrong with the arguments, in Python: messages are made there.
+// The error of an unreadable array says why, but lacks the name of the argument.
+CULAUNCH_RARE void NameArgument(size_t index) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  const Ref kind(type), error(value), trace(traceback);
+  PyErr_Format(kind.get(), "argument %zu: %S", index, error.get());
+}
+
+// Raise the error for wrong arguments through Python, which composes the message.
 CULAUNCH_RARE PyObject* RaiseMismatch(LauncherObject* self, Mismatch mismatch,
                                       PyObject* const* args, size_t index,
                                       const Conversion& conversion) {
@@ -40,6 +48,8 @@ CULAUNCH_RARE PyObject* RaiseMismatch(LauncherObject* self, Mismatch mismatch,
     if (PyErr_Occurred() == nullptr) {
       PyErr_Format(PyExc_BufferError, "reading argument %zu, a %R, failed without a reason", index,
                    reinterpret_cast<PyObject*>(Py_TYPE(args[index])));
+    } else if (PyErr_ExceptionMatches(PyExc_ValueError) != 0) {
+      NameArgument(index);
     }
     return nullptr;
   }
@@ -110,7 +120,7 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
   if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
     return RaiseLaunch(self, config, conversion.ordinal, code);
   }
-  if (CallKeeper* keeper = CallKeeper::Current()) keeper->NoteLaunch(callable, args, count);
+  if (CULAUNCH_UNLIKELY(CallKeeper::AreNoted())) CallKeeper::Note(callable, args, count);
   Py_RETURN_NONE;
 }
 
@@ -148,8 +158,8 @@ int TraverseLauncher(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 
-// The kernel stays until the launcher itself goes: a call may come until then. The kernel's own
-// clear breaks the cycle with its cache.
+// The kernel stays until the launcher is freed, because a call may arrive until then. The kernel's
+// own clear breaks the cycle with its cache.
 int ClearLauncher(PyObject*) { return 0; }
 
 void DeallocLauncher(PyObject* self) {
@@ -209,6 +219,8 @@ bool IsGiven(PyObject* object) { return object != nullptr && object != Py_None; 
 
 }  // namespace
 
+KernelObject* KernelOfLauncher(PyObject* launcher) { return LauncherOf(launcher)->kernel; }
+
 PyObject* LauncherFromKey(KernelObject* kernel, PyObject* key) {
   const Py_ssize_t size = PyTuple_Check(key) ? PyTuple_Size(key) : 0;
   if (size < 2 || size > 4) {
@@ -229,7 +241,7 @@ PyObject* LauncherFromKey(KernelObject* kernel, PyObject* key) {
   return Make(kernel, config, IsGiven(stream) ? stream : nullptr);
 }
 
-// A switch: text such as "no" would be true.
+// A switch must be a bool: text such as "no" would be true.
 static bool ReadSwitch(const char* name, PyObject* given, bool* is_on) {
   if (given == nullptr) return true;
   if (!PyBool_Check(given)) {
@@ -295,7 +307,7 @@ PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* k
 #undef CULAUNCH_SWITCH
 #undef CULAUNCH_INT
   if (PyTuple_Size(args) != 0 || count != PyDict_Size(keywords)) {
-    PyErr_SetString(PyExc_TypeError, "configure takes the options of a launch, by keyword alone");
+    PyErr_SetString(PyExc_TypeError, "configure takes the options of a launch, by keyword only");
     return nullptr;
   }
   return Make(kernel, config, IsGiven(stream) ? stream : nullptr);
@@ -320,8 +332,8 @@ int AddLauncherType(PyObject* module) {
               "((1, 1, 1), (256, 1, 1))")
           .Collected(TraverseLauncher, ClearLauncher)
           .Callable(offsetof(LauncherObject, vectorcall))
-          // What help() says of a call. Calls themselves go to the vectorcall: the type has no
-          // subclasses, to which Python would give another.
+          // The signature for help(). Calls go to the vectorcall. Python would give another one
+          // only to subclasses, and the type has none.
           .Method(
               "__call__",
               reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&PyVectorcall_Call)),

@@ -12,4 +12,7 @@ PyObject* LauncherFromKey(KernelObject* kernel, PyObject* key);
 // Make a launcher for kernel.configure(grid=, block=, ...).
 PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* keywords);
 
+// The kernel of a launcher, borrowed.
+KernelObject* KernelOfLauncher(PyObject* launcher);
+
 int AddLauncherType(PyObject* module);

@@ -40,7 +40,7 @@ void DeallocModule(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   Py_XDECREF(ModuleOf(self)->driver);
   delete ModuleOf(self)->module;  // released: the driver keeps the library
-  // A subclass made in Python is collected, and freed in another way.
+  // A subclass defined in Python is garbage-collected, and freed by another function.
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
@@ -57,7 +57,7 @@ PyObject* KernelNames(PyObject* self, PyObject*) {
   });
 }
 
-// layout(kernel) -> ((offset, size), ...), or None where the module has no such kernel.
+// layout(kernel) -> ((offset, size), ...), or None if the module has no such kernel.
 PyObject* Layout(PyObject* self, PyObject* args) {
   const char* name = nullptr;
   if (!PyArg_ParseTuple(args, "s:layout", &name)) return nullptr;

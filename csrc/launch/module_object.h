@@ -1,5 +1,5 @@
-// _core.Module: a culaunch::Module as a Python object. It is never unloaded by the garbage
-// collector or at exit: kernels of it may still run.
+// _core.Module: a culaunch::Module as a Python object. Neither the garbage collector nor the exit
+// unloads it, because its kernels may still run.
 #pragma once
 
 #include <culaunch/module.h>

@@ -33,7 +33,7 @@ bool FlatArguments::Take(PyObject* args, PyObject* keywords) {
   PyObject* value = nullptr;
   Py_ssize_t position = 0;
   for (Py_ssize_t i = 0; PyDict_Next(keywords, &position, &name, &value) != 0; ++i) {
-    if (PyUnicode_Check(name) == 0) {  // CPython looks at those of a vectorcall alone
+    if (PyUnicode_Check(name) == 0) {  // CPython checks the names only in vectorcalls
       PyErr_SetString(PyExc_TypeError, "keywords must be strings");
       return false;
     }

@@ -1,4 +1,4 @@
-// The keeper of the calls that a thread makes while a graph records them, and of their memory.
+// Keeps the calls that a thread makes while a graph records them, and their memory.
 #pragma once
 
 #include <atomic>
@@ -7,17 +7,31 @@
 
 class CallKeeper {
  public:
-  // Keep an object alive as long as the graph has the nodes that were recorded with it.
+  // Keep an object alive as long as the graph has the nodes recorded with it.
   virtual void Keep(Ref object) = 0;
-  // A call begins that may launch something, and ends; `callable` is null where it failed.
+  // The beginning and the end of a call that may launch something. `callable` is null if it failed.
   virtual void Begin() = 0;
   virtual void End(PyObject* callable, PyObject* const* args, size_t count, PyObject* names) = 0;
   // One launch was recorded.
   virtual void NoteLaunch(PyObject* callable, PyObject* const* args, size_t count) = 0;
 
   // The keeper of this thread, or null. It costs one load while no thread records.
-  static CallKeeper* Current() {
-    return CULAUNCH_UNLIKELY(Count().load(std::memory_order_relaxed) != 0) ? Place() : nullptr;
+  static CallKeeper* Current() { return CULAUNCH_UNLIKELY(AreNoted()) ? Place() : nullptr; }
+
+  // Whether some thread records, or all launches are watched.
+  static bool AreNoted() { return Count().load(std::memory_order_relaxed) != 0; }
+
+  // Receives the arguments of each launch that no keeper takes. There is one watcher at a time;
+  // null removes it.
+  using Watcher = void (*)(PyObject* callable, PyObject* const* args, size_t count);
+  static void Watch(Watcher watcher) {
+    const Watcher before = Watching().exchange(watcher);
+    Count().fetch_add(static_cast<int>(watcher != nullptr) - static_cast<int>(before != nullptr),
+                      std::memory_order_relaxed);
+  }
+  CULAUNCH_RARE static void Note(PyObject* callable, PyObject* const* args, size_t count) {
+    if (CallKeeper* keeper = Place()) return keeper->NoteLaunch(callable, args, count);
+    if (const Watcher watcher = Watching().load()) watcher(callable, args, count);
   }
 
  protected:
@@ -36,13 +50,17 @@ class CallKeeper {
     static std::atomic<int> count{0};
     return count;
   }
+  static std::atomic<Watcher>& Watching() {
+    static std::atomic<Watcher> watcher{nullptr};
+    return watcher;
+  }
   static CallKeeper*& Place() {
     static thread_local CallKeeper* current = nullptr;
     return current;
   }
 };
 
-// A call that may be recorded, as one.
+// A call that may be recorded as one unit.
 class KeptCall {
  public:
   KeptCall(PyObject* callable, PyObject* const* args, size_t count, PyObject* names)

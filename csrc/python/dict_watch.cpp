@@ -34,7 +34,8 @@ class Watcher {
   bool Watch(PyObject* dict) const { return is_good_ && watch_(number_, dict) == 0; }
 
  private:
-  // An object's attributes may live outside of its dict. CPython 3.13.0 keeps quiet about those.
+  // An object's attributes may be stored outside its dict. CPython 3.13.0 does not report their
+  // changes.
   bool NoticesAttributes() const {
     const Ref type(
         PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyType_Type), "s(){}", "Watched"));

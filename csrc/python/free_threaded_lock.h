@@ -1,12 +1,12 @@
-// A lock that free-threaded builds of Python alone need.
+// A lock that only free-threaded builds of Python need.
 #pragma once
 
 #include <mutex>
 
 #include "python/python.h"
 
-// For data that is read and changed without running Python code. With the GIL nothing else runs
-// meanwhile, so it locks nothing.
+// For data that is read and changed without running Python code. The GIL already protects such
+// data, so the lock is then empty.
 class FreeThreadedLock {
 #ifdef Py_GIL_DISABLED
  public:

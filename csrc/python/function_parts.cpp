@@ -8,7 +8,7 @@ namespace {
 
 using Getter = PyObject* (*)(PyObject*);
 
-// CPython's own, or null.
+// CPython's own functions, or null.
 struct Getters {
   Getters() {
 #ifndef Py_LIMITED_API
@@ -40,7 +40,7 @@ struct Getters {
   }
 #endif
 
-  PyTypeObject* function_type = nullptr;  // null: some of them are not there
+  PyTypeObject* function_type = nullptr;  // null: some functions are missing
   PyTypeObject* cell_type = nullptr;
   Getter code = nullptr;  // all but the last give borrowed references
   Getter globals = nullptr;
@@ -62,7 +62,7 @@ const Getters& Known() {
   return are_used ? known : none;
 }
 
-// Attributes by names that are made once.
+// Attributes, by names that are interned once.
 Ref Attribute(PyObject* object, PyObject** name, const char* text) {
   if (*name == nullptr) *name = PyUnicode_InternFromString(text);
   return Ref(*name != nullptr ? PyObject_GetAttr(object, *name) : nullptr);
@@ -106,7 +106,7 @@ PyObject* PartOf(PyObject* function, FunctionPart part) {
   static PyObject* names[] = {nullptr, nullptr, nullptr};
   static constexpr const char* texts[] = {"__code__", "__defaults__", "__kwdefaults__"};
   const auto index = static_cast<size_t>(part);
-  // The function holds it, as long as nobody replaces it.
+  // The function owns it until it is replaced.
   return Attribute(function, &names[index], texts[index]).get();
 }
 

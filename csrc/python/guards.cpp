@@ -7,7 +7,7 @@
 
 namespace {
 
-// Whether a dict has these names and no others, in this order: the same objects.
+// Whether a dict has exactly these names, as identical objects and in this order.
 bool HasNames(PyObject* dict, PyObject* names) {
   const Py_ssize_t size = PyTuple_Size(names);
   if (PyDict_Size(dict) != size) return false;
@@ -48,7 +48,7 @@ bool Guards::MoreHold() const {
 
 bool Guards::Look() {
   const uint64_t changes = g_dict_changes;
-  // Other keys of a dict may be objects whose comparison is Python, which may set other guards.
+  // Comparing a dict's other keys may run Python, which may set other guards.
   const std::shared_ptr<const Entries> entries = entries_;
 #if CULAUNCH_DICTS_HAVE_VERSIONS
   std::vector<Version> versions = versions_;
@@ -135,13 +135,13 @@ bool Guards::Set(PyObject* guards, PyObject* hooks, PyObject* lists, PyObject* c
   is_watched_ = true;
   for (const Entry& entry : *entries) is_watched_ = is_watched_ && WatchDict(entry.dict.get());
 #endif
-  held_at_ = g_dict_changes - 1;  // they have not been looked at
+  held_at_ = g_dict_changes - 1;  // not checked yet
   const std::shared_ptr<const Entries> before = std::exchange(entries_, std::move(entries));
   std::swap(items_, items);
   has_more_ = !items_.empty();
   hooks_ = size > hook_count ? hook_count : kLists;
   for (Py_ssize_t i = 0; i < kLists; ++i) {
-    // Places that are left have the last one again: a call touches no more memory than it must.
+    // Unused slots repeat the last list, so a call touches no more memory than it must.
     const Py_ssize_t from = std::min(i, size - 1);
     Ref list(size != 0 ? Ref::Borrow(given[from].list).release() : PyList_New(0));
     if (!list) return false;

@@ -24,10 +24,10 @@ class Guards {
     return AreUnchanged() || Look();
   }
 
-  // Whether no dict has changed since everything held; only for guards that are entries.
+  // Whether no dict has changed since all guards held. Only for guards that are entries.
   bool HasSeenAll() const { return !has_more_ && AreUnchanged(); }
 
-  // Likewise, whatever is in the lists that should be empty: hooks.
+  // The same, but ignore the lists that should be empty: hooks.
   bool AllButHooksHold() {
     for (Py_ssize_t i = hooks_; i < kLists; ++i) {
       if (Py_SIZE(lists_[i].list) != lists_[i].size) return false;
@@ -45,28 +45,28 @@ class Guards {
   int Traverse(visitproc visit, void* arg) const;
   void Clear();
 
-  // Whether a dict that changed is noticed without looking into it.
+  // Whether changes of the dicts are detected without looking into them.
   bool is_watched() const { return is_watched_; }
 
  private:
-  // An entry of a dict that must be an object (null: absent).
+  // An entry of a dict that must be this object (null: absent).
   struct Entry {
     Ref dict;
-    Ref name;      // null: the names that the dict has are guarded,
-    Ref expected;  // which are a tuple
+    Ref name;      // null: all names of the dict are guarded,
+    Ref expected;  // which are this tuple
   };
   struct List {
     PyObject* list;  // owned
     Py_ssize_t size;
   };
-  // Guards without a version: compared at every call, if there are any.
+  // Guards without a version, which are compared at every call.
   struct Item {
-    Ref holder;  // a list, whose first item it is, or a cell
+    Ref holder;  // a list, compared by its first item, or a cell
     Ref expected;
   };
   using Entries = std::vector<Entry>;
 
-  // Whether no dict has changed since the entries were looked at last.
+  // Whether no dict has changed since the entries were last checked.
   bool AreUnchanged() const {
 #if CULAUNCH_DICTS_HAVE_VERSIONS
     uint64_t difference = 0;
@@ -87,12 +87,12 @@ class Guards {
 #if CULAUNCH_DICTS_HAVE_VERSIONS
   struct Version {
     PyObject* dict;  // of an entry
-    uint64_t held;   // when the entries were looked at last; 0: they have not been
+    uint64_t held;   // when the entries were last checked; 0: never
   };
   std::vector<Version> versions_;
 #endif
-  uint64_t held_at_ = 0;     // g_dict_changes when the entries were looked at last
-  bool is_watched_ = false;  // all their dicts are
+  uint64_t held_at_ = 0;     // g_dict_changes when the entries were last checked
+  bool is_watched_ = false;  // whether all dicts are watched
   std::shared_ptr<const Entries> entries_ = std::make_shared<Entries>();
   std::vector<Item> items_;
 };

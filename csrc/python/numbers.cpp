@@ -8,7 +8,7 @@ namespace {
 
 bool are_as_believed = false;  // the result of the trial
 
-// Whether an int is read as the C API reads it, and as small just when it is.
+// Whether an int is read as the C API reads it, and as a small int exactly if it is one.
 bool IsReadRight(long long number) {
   const Ref object(PyLong_FromLongLong(number));
   if (!object) return false;
@@ -58,11 +58,11 @@ bool TryNumbers(unsigned long version) {
 #if PY_VERSION_HEX < 0x030b0000
     version = PY_VERSION_HEX;
 #else
-    version = Py_Version;  // of the interpreter, not of its headers
+    version = Py_Version;  // the interpreter's, not the headers'
 #endif
   }
-  // A layout that is not there would be read behind an object: of a version that nobody has seen
-  // the trial itself may be wrong, and is not made.
+  // A wrong layout would read past an object. With an unknown version, even the test could do this,
+  // so it is not run.
   const bool may_be = sizeof(void*) == 8 && sizeof(PyObject) + 8 <= 32 && version < 0x030f0000;
   are_as_believed = may_be && AreReadRight();
   PyErr_Clear();

@@ -13,15 +13,15 @@
 // this way and through the C API. If the results differ, every number is read through the C API.
 extern bool g_numbers_are_known;
 
-// Make the trial, as on an interpreter of a version such as 0x030e00f0; 0: of this one. Whether
-// numbers are read in place from now on.
+// Run the test for a Python version such as 0x030e00f0; 0: the running one. Returns whether numbers
+// are read in place from now on.
 bool TryNumbers(unsigned long version);
-// As if the trial had failed, or as it turned out: the switch of _core.use_shortcut.
+// False: as if the test had failed. True: as it turned out. The switch of _core.use_shortcut.
 void UseNumbers(bool use);
 
 namespace numbers {
 
-// Where an int's count of digits is, and a float's value.
+// The place of an int's count of digits, and of a float's value.
 struct Behind {
   PyObject head;
   union {
@@ -47,20 +47,20 @@ inline bool ReadSmall(PyObject* object, int64_t* value) {
 
 }  // namespace numbers
 
-// Read an int of one digit (30 bits). False where it has more, or where the layout is not
-// known; then the C API tells.
+// Read an int of one digit (30 bits). False if it has more digits, or if the layout is not known.
+// Use the C API then.
 inline bool ReadSmallInt(PyObject* object, int64_t* value) {
   return !CULAUNCH_UNLIKELY(!g_numbers_are_known) && numbers::ReadSmall(object, value);
 }
 
-// Where a number lies that does not fit an int64_t, and whether one does.
+// Whether a number fits an int64_t, and its range if it does not.
 enum class IntRange : uint8_t {
   kSigned,    // it fits
   kUnsigned,  // from 2^63 to 2^64 - 1: the value read has its bits
   kTooLarge,  // neither, below or above
 };
 
-// An int that ReadSmallInt does not read. By value: what ReadInt gives stays in registers.
+// An int that ReadSmallInt does not read. Passed by value, so ReadInt's result stays in registers.
 struct LargeInt {
   IntRange range;
   int64_t value;

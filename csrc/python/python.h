@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-// For functions that not every call comes to: their code is kept out of its way. Those that hardly
-// any comes to need not be fast, either.
+// CULAUNCH_APART keeps functions that few calls reach out of the hot path. CULAUNCH_RARE functions
+// are also not optimized for speed.
 #if defined(__GNUC__)
 #define CULAUNCH_APART __attribute__((noinline))
 #define CULAUNCH_RARE __attribute__((noinline, cold))
@@ -48,7 +48,7 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
-// Keep this thread where it is until the process ends.
+// Suspend this thread until the process ends.
 [[noreturn]] inline void WaitForExit() {
   for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
@@ -70,7 +70,7 @@ class Recursion {
   bool is_too_deep_;
 };
 
-// The interpreter, for a thread that may not hold it: other libraries call without.
+// Hold the GIL in a thread that may not have it, because other libraries call without it.
 class HoldGil {
  public:
   HoldGil() : state_(PyGILState_Ensure()) {}
@@ -104,8 +104,9 @@ class ReleaseGil {
   PyThreadState* state_;
 };
 
-// Run a call of a module with the GIL released. Every such call must be: PTX is compiled in them,
-// and a module's lock that is waited for with the GIL held would deadlock with a driver in Python.
+// Run a call of a module with the GIL released. Every call of a module must do this. PTX is
+// compiled in them, and waiting for a module's lock with the GIL held would deadlock with a driver
+// in Python.
 template <class Call>
 auto WithoutGil(Call&& call) {
   const ReleaseGil released;

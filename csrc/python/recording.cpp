@@ -27,3 +27,10 @@ PyObject* CountBodies(PyObject*, PyObject* args) {
   g_recordings.fetch_add(change, std::memory_order_relaxed);
   Py_RETURN_NONE;
 }
+
+PyObject* AroundCollection(PyObject*, PyObject* args) {
+  if (!IsRecording()) Py_RETURN_NONE;
+  PyObject *phase, *info;
+  if (!PyArg_ParseTuple(args, "OO:around_collection", &phase, &info)) return nullptr;
+  return CallUp(Upcall::kAroundCollection, "(O)", phase).release();
+}

@@ -1,4 +1,4 @@
-// Room for a number of things that is known at run time: on the stack for any usual number.
+// A buffer whose size is known only at run time. Usual sizes are on the stack.
 #pragma once
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 
 #include "python/python.h"
 
-// Empty, with a Python error set, for a str that UTF-8 cannot have.
+// Empty, with a Python error set, for a str that UTF-8 cannot encode.
 inline std::string TextOf(PyObject* text) {
   Py_ssize_t size = 0;
   const char* data = PyUnicode_AsUTF8AndSize(text, &size);

@@ -6,7 +6,7 @@
 
 namespace {
 
-// The table that a type's slot points to, with an empty row at its end; it is never given back.
+// The table that a type's slot points to, with an empty row at its end. It is never freed.
 template <class Row>
 PyType_Slot TableSlot(int slot, const std::vector<Row>& rows) {
   Row* const table = new Row[rows.size() + 1]();

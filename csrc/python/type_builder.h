@@ -1,4 +1,4 @@
-// A type of the extension, said part by part.
+// A type of the extension, described part by part.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 #include "python/python.h"
 
-// Collects the members of a type, and makes the tables that CPython reads. A type lives as long as
-// the process, and its tables do, too.
+// Collects the members of a type, and makes the tables that CPython reads. Types and their tables
+// live as long as the process.
 class TypeBuilder {
  public:
-  // Its full name, the size of its objects, and flags that nothing below brings.
+  // Its full name, the size of its objects, and flags that no method below sets.
   TypeBuilder(const char* name, size_t size, unsigned int flags = 0)
       : name_(name), size_(size), flags_(Py_TPFLAGS_DEFAULT | flags) {}
 
@@ -26,16 +26,16 @@ class TypeBuilder {
     return *this;
   }
 
-  // It is watched by the garbage collector. Without `clear`, its objects cannot be in a cycle that
-  // nothing else breaks.
+  // The garbage collector tracks its objects. Without `clear`, another object must break each cycle
+  // that they are in.
   TypeBuilder& Collected(traverseproc traverse, inquiry clear = nullptr) {
     flags_ |= Py_TPFLAGS_HAVE_GC;
     Slot(Py_tp_traverse, traverse);
     return clear != nullptr ? Slot(Py_tp_clear, clear) : *this;
   }
 
-  // A call of an object goes to its vectorcallfunc, which lies at this offset; where that is null,
-  // to `call`.
+  // Calling an object calls the vectorcallfunc at this offset. If it is null, the call goes to
+  // `call`.
   TypeBuilder& Callable(size_t offset, ternaryfunc call = PyVectorcall_Call) {
     flags_ |= Py_TPFLAGS_HAVE_VECTORCALL;
     call_offset_ = offset;
@@ -76,10 +76,10 @@ class TypeBuilder {
   std::vector<PyMethodDef> methods_;
   std::vector<PyGetSetDef> properties_;
   std::vector<std::pair<const char*, size_t>> objects_;
-  size_t call_offset_ = 0;  // 0: it is not called
+  size_t call_offset_ = 0;  // 0: its objects are not callable
 };
 
-// End an object that the garbage collector watches; `release` gives back what it holds.
+// Free an object that the garbage collector tracks. `release` releases its members.
 template <class Release>
 void DeallocCollected(PyObject* self, Release&& release) {
   PyTypeObject* const type = Py_TYPE(self);

@@ -34,6 +34,10 @@
   UPCALL(kViewOf, "launch", "view_of")                           \
   UPCALL(kMemoryOfTritonTensor, "triton", "memory_of")           \
   UPCALL(kRecord, "function", "record")                          \
+  UPCALL(kFollowedCode, "function", "followed_code")             \
+  UPCALL(kFollowedBuiltins, "function", "followed_builtins")     \
+  UPCALL(kIsSame, "function", "is_same")                         \
+  UPCALL(kAroundCollection, "function", "around_collection")     \
   UPCALL(kResolveXlaCall, "jax", "resolve")
 
 enum class Upcall {
@@ -42,10 +46,10 @@ enum class Upcall {
 #undef CULAUNCH_UPCALL
 };
 
-// The function, borrowed for good; null with a Python error set where its part is not imported.
+// The function, borrowed and never freed. Null with a Python error set if its part is not imported.
 PyObject* FunctionOf(Upcall upcall);
 
-// Call it, with arguments in the format of Py_BuildValue: one of them stands in parentheses. Null
+// Call it with arguments in the format of Py_BuildValue. Put a single argument in parentheses. Null
 // with a Python error set.
 template <class... Arguments>
 Ref CallUp(Upcall upcall, const char* format = nullptr, Arguments... arguments) {
@@ -56,7 +60,7 @@ Ref CallUp(Upcall upcall, const char* format = nullptr, Arguments... arguments) 
 // set_upcalls(*, part=object with the functions of the part).
 PyObject* SetUpcalls(PyObject* self, PyObject* args, PyObject* keywords);
 
-// The methods that a subclass in Python must have, because a call comes to them.
+// The methods that a subclass in Python must have, because the extension calls them.
 namespace methods {
 // Of TritonDispatcher: the Protocol is _core.DispatcherMethods.
 inline constexpr char kPrepare[] = "_prepare";
@@ -65,7 +69,7 @@ inline constexpr char kMiss[] = "_miss";
 inline constexpr char kTune[] = "_tune";
 inline constexpr char kRunHook[] = "_run_hook";
 inline constexpr char kSetToZero[] = "_set_to_zero";
-inline constexpr char kTritonsWay[] = "_tritons_way";
+inline constexpr char kFallBack[] = "_fall_back";
 inline constexpr char kChose[] = "_chose";
 inline constexpr char kCompare[] = "_compare";
 inline constexpr char kReadGrid[] = "_read_grid";
@@ -74,27 +78,29 @@ inline constexpr char kAllocate[] = "_allocate";
 inline constexpr char kSpecialize[] = "_specialize";
 inline constexpr char kMakeKernel[] = "_make_kernel";
 inline constexpr char kCallSlowly[] = "_call_slowly";
+inline constexpr char kRunsInPlace[] = "_runs_in_place";
 // Of Function: the Protocol is _core.FunctionMethods.
 inline constexpr char kTrace[] = "_trace";
 inline constexpr char kFail[] = "_fail";
 inline constexpr char kRefused[] = "_refused";
 }  // namespace methods
 
-// The modules that the extension imports, when it needs them: others' modules, and the only one of
-// culaunch that stands below it.
+// The modules that the extension imports when it needs them: other packages' modules, and the one
+// module of culaunch that is below it.
 namespace modules {
 inline constexpr char kErrors[] = "culaunch._errors";
 inline constexpr char kThreading[] = "threading";
 inline constexpr char kCtypes[] = "ctypes";
 inline constexpr char kMath[] = "math";
+inline constexpr char kOperator[] = "operator";
 inline constexpr char kNumpy[] = "numpy";
 inline constexpr char kCupyCuda[] = "cupy.cuda";
-inline constexpr char kTorch[] = "torch";  // where it is imported already
+inline constexpr char kTorch[] = "torch";  // if it is imported already
 }  // namespace modules
 
 inline Ref Import(const char* module) { return Ref(PyImport_ImportModule(module)); }
 
-// Null where nobody has imported it.
+// Null if it is not imported.
 inline Ref Imported(const char* module) {
   const Ref name(PyUnicode_FromString(module));
   return Ref(name ? PyImport_GetModule(name.get()) : nullptr);

@@ -13,13 +13,13 @@ const Interface* g_interface = nullptr;
 
 namespace {
 
-// Looks names up; remembers the first that is not there.
+// Looks up names, and remembers the first missing one.
 class Finder {
  public:
   explicit Finder(PyObject* libraries) {
     for (Py_ssize_t i = 0; i < PyTuple_Size(libraries); ++i) {
       const char* path = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(libraries, i), nullptr);
-      // It is loaded, and stays so.
+      // The library is loaded already, and stays loaded.
       void* library = path != nullptr ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
       if (library == nullptr) {
         missing_ = path != nullptr ? path : "a library's path";
@@ -47,7 +47,7 @@ class Finder {
   std::string missing_;
 };
 
-// {torch's number: dtype} of what this torch has.
+// {torch's number: dtype} for this version of torch.
 Ref DtypesOf(Finder& finder, PyObject* names) {
   Ref dtypes(PyDict_New());
   for (Py_ssize_t i = 0; dtypes && i < PyTuple_Size(names); ++i) {

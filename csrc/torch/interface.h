@@ -1,6 +1,6 @@
 // The part of torch that the native dispatch of operators calls: its stable C interface, and two
-// functions of its Python half. They are found by name in the libraries that the process has
-// loaded, so building this needs nothing of torch.
+// functions of its Python half. They are looked up by name in the loaded libraries, so the build
+// does not need torch.
 #pragma once
 
 #include <cstddef>
@@ -38,11 +38,11 @@ struct Interface {
   PyObject* dtypes;       // torch's number of an element type -> its dtype
 };
 
-// What was opened; null: nothing was.
+// The opened interface; null before open_torch().
 extern const Interface* g_interface;
 
-// open_torch(libraries, tensor, dtypes): find all of it. Returns None, or what is missing as a str.
-// tensor: any plain one. dtypes: (name in the interface, dtype), ....
+// open_torch(libraries, tensor, dtypes): find all of it. Returns None, or the name of the missing
+// part as a str. tensor: any plain tensor. dtypes: pairs (name in the interface, dtype).
 PyObject* OpenTorch(PyObject* module, PyObject* args);
 
 }  // namespace torch_operators

@@ -16,17 +16,17 @@ namespace torch_operators {
 
 namespace {
 
-// torch does not tell an implementation which operator is called, so each operator has a function
-// of its own. Operators past this number go through Python.
+// torch does not tell an implementation which operator was called, so each operator has its own
+// function. Operators past this number go through Python.
 constexpr size_t kMostOperators = 1024;
-// The stable interface as of torch 2.10, in its own numbers.
+// The stable interface of torch 2.10, in its own version format.
 constexpr uint64_t kVersion = uint64_t{2} << 56 | uint64_t{10} << 48;
 
 struct Operator {
   std::string name;
   std::string arguments;
   std::string results;
-  Ref keyword_names;  // null: there are none
+  Ref keyword_names;  // null if there are none
   size_t positional = 0;
   std::atomic<PyObject*> callable{nullptr};
 };
@@ -49,7 +49,7 @@ Value From(T value) {
   return result;
 }
 
-// ---- arguments: each is owned, and given up here whatever happens
+// ---- arguments: each is owned, and freed here in every case
 
 Ref TakeTensor(void* handle) {
   Ref object(g_interface->wrap(handle));
@@ -86,7 +86,8 @@ Ref DtypeOf(int32_t number) {
   const Ref key(PyLong_FromLong(number));
   PyObject* dtype = key ? PyDict_GetItemWithError(g_interface->dtypes, key.get()) : nullptr;
   if (dtype == nullptr && PyErr_Occurred() == nullptr) {
-    PyErr_Format(PyExc_TypeError, "culaunch has no element type of torch's number %d", number);
+    PyErr_Format(PyExc_TypeError, "culaunch has no element type for torch's scalar type %d",
+                 number);
   }
   return dtype != nullptr ? Ref::Borrow(dtype) : Ref();
 }
@@ -125,14 +126,14 @@ bool Give(const Operator& op, char code, PyObject* object, Value* value) {
     if (Py_TYPE(object) != type &&
         PyType_IsSubtype(Py_TYPE(object), const_cast<PyTypeObject*>(type)) == 0) {
       PyErr_Format(PyExc_TypeError,
-                   "%s: the function returned %R, and its operator returns tensors",
+                   "%s: the function returned %R, but its operator returns tensors",
                    op.name.c_str(), Py_TYPE(object));
       return false;
     }
     void* handle = nullptr;
     if (g_interface->new_tensor(reinterpret_cast<const char*>(object) + g_interface->tensor,
                                 &handle) != 0) {
-      PyErr_Format(PyExc_RuntimeError, "%s: torch does not take the result", op.name.c_str());
+      PyErr_Format(PyExc_RuntimeError, "%s: torch rejected the result", op.name.c_str());
       return false;
     }
     *value = From(handle);
@@ -163,7 +164,7 @@ bool GiveAll(const Operator& op, PyObject* result, Value* stack) {
     }
     if (given == codes.size()) return true;
   }
-  PyErr_Format(PyExc_TypeError, "%s: the function returned %R, and its operator returns %zu values",
+  PyErr_Format(PyExc_TypeError, "%s: the function returned %R, but its operator returns %zu values",
                op.name.c_str(), Py_TYPE(result), codes.size());
   return false;
 }
@@ -194,7 +195,7 @@ bool Call(const Operator& op, Value* stack) {
     // A number that reads as -1 while an error is set is an error, for torch as for Python.
     if (numbers) g_interface->unpack_longs(numbers.get());
   }
-  // The thread's state goes, and the error with it.
+  // Save the error: the thread's state is freed, and the error with it.
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   const Ref types(type), values(value), traces(trace);
@@ -230,12 +231,12 @@ bool Register(const char* space, const std::string& name, PyObject* keys, Kernel
   for (Py_ssize_t i = 0; i < PyTuple_Size(keys); ++i) {
     const char* key = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(keys, i), nullptr);
     if (key == nullptr) return false;
-    // torch's record of who implements what: it lives as long as the process.
+    // torch's registration of implementations, which lives as long as the process.
     void* library = nullptr;
     if (g_interface->init_impl(space, key, "culaunch", 0, &library) != 0 ||
         g_interface->impl(library, name.c_str(), kernel, kVersion) != 0) {
-      PyErr_Format(PyExc_RuntimeError, "torch does not take an implementation of %s::%s for %s",
-                   space, name.c_str(), key);
+      PyErr_Format(PyExc_RuntimeError, "torch rejected an implementation of %s::%s for %s", space,
+                   name.c_str(), key);
       return false;
     }
   }
@@ -288,7 +289,7 @@ PyObject* RebindOperator(PyObject*, PyObject* args) {
     PyErr_Format(PyExc_ValueError, "rebind_operator: there is no operator %zd", number);
     return nullptr;
   }
-  // A call may be in the one before: it is kept.
+  // Another call may still use the previous callable, so it is kept.
   op->callable.store(Ref::Borrow(callable).release(), std::memory_order_release);
   Py_RETURN_NONE;
 }

@@ -8,22 +8,23 @@
 #include "driver/errors.h"
 #include "python/type_builder.h"
 #include "torch/plain_calls.h"
-#include "torch/written.h"
+#include "torch/written_arguments.h"
 
 namespace torch_operators {
 
 namespace {
 
-// How an operator is called. Set as a whole: a call may be in the one before, which is kept.
+// How an operator is called. Set as a whole. The previous one is kept, because a call may use it.
 struct Way {
-  Ref function;           // null: there is no way past the dispatcher
-  Ref dispatcher;         // called if the call is not plain
-  std::string arguments;  // a letter for each, as bind_operator has them
+  Ref function;           // null if the dispatcher cannot be bypassed
+  Ref dispatcher;         // called unless the call is plain
+  std::string arguments;  // one letter for each, as for bind_operator
   size_t required = 0;
-  Written written;
+  WrittenArguments written;
   bool has_gradients = false;
-  bool is_tuple = false;  // whether it gives a tuple
-  // Whether torch's dispatcher calls it, with its keys first; else it is called in its place.
+  bool is_tuple = false;  // whether it returns a tuple
+  // Whether torch's dispatcher calls it, with the keys first. Otherwise it is called instead of the
+  // operator.
   bool is_kernel = false;
   std::unique_ptr<Way> before;
 };
@@ -43,7 +44,7 @@ bool IsPlainTensorOf(const Way& way, PyObject* object) {
          (plain == Plain::kMayHaveGradient && !(way.has_gradients && IsGradientRecorded()));
 }
 
-// Whether torch would give the function the argument as it is.
+// Whether torch would pass the argument unchanged.
 bool IsAsItIs(const Way& way, char code, PyObject* object) {
   if (code >= 'a') {
     if (object == Py_None) return true;
@@ -99,12 +100,12 @@ PyObject* CallOperator(PyObject* callable, PyObject* const* args, size_t nargsf,
   const size_t first = way->is_kernel ? 1 : 0;
   const size_t all = ArgumentCount(nargsf);
   PyObject* const* values = args + first;
-  // torch also passes names that do not exist.
+  // torch also accepts names that do not exist, so leave them to it.
   const bool has_names = keyword_names != nullptr && PyTuple_Size(keyword_names) != 0;
   if (has_names || all < first || !IsPlainCall(*way, values, all - first)) {
     return PyObject_Vectorcall(way->dispatcher.get(), args, nargsf, keyword_names);
   }
-  if (!CountWritten(way->written, values, all - first)) return nullptr;
+  if (!CountWrittenArguments(way->written, values, all - first)) return nullptr;
   Ref result(PyObject_Vectorcall(way->function.get(), values, all - first, nullptr));
   if (way->is_tuple && result && PyTuple_CheckExact(result.get()) == 0) {
     return PySequence_Tuple(result.get());
@@ -157,7 +158,7 @@ PyObject* SetWay(PyObject* self, PyObject* args) {
     way->has_gradients = has_gradients != 0;
     way->is_tuple = is_tuple != 0;
     way->is_kernel = is_kernel != 0;
-    if (!ReadWritten(written, &way->written)) return nullptr;
+    if (!ReadWrittenArguments(written, &way->written)) return nullptr;
     way->before.reset(Self(self)->way.load(std::memory_order_acquire));
     Self(self)->way.store(way.release(), std::memory_order_release);
     Py_RETURN_NONE;

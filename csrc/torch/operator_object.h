@@ -1,5 +1,5 @@
-// _core.TorchOperator: a call is a call of torch's operator, past its dispatcher where that would
-// do nothing.
+// _core.TorchOperator: calls a torch operator. It bypasses torch's dispatcher if the dispatcher
+// would do nothing.
 #pragma once
 
 #include "python/python.h"

@@ -13,7 +13,7 @@ namespace torch_operators {
 namespace {
 
 struct PlainCalls {
-  bool (*has_callbacks)();      // at::hasCallbacks: a profiler wants to know of calls
+  bool (*has_callbacks)();      // at::hasCallbacks: a profiler observes calls
   bool (*has_function_mode)();  // at::impl::torch_function_mode_enabled
   bool (*is_gradient_enabled)();
   PyObject* types;  // a tuple
@@ -21,7 +21,7 @@ struct PlainCalls {
   TorchKeys inference;
 };
 
-// Set once, when all of it is found; for the life of the process.
+// Set once everything is found, and kept for the life of the process.
 std::atomic<const PlainCalls*> g_plain{nullptr};
 
 void* LibraryOf(PyObject* paths, Py_ssize_t index) {

@@ -1,5 +1,4 @@
-// Where torch's dispatcher would do nothing but call the function: then an operator calls it
-// itself.
+// If torch's dispatcher would only call the function, an operator calls it directly.
 #pragma once
 
 #include "python/python.h"
@@ -12,11 +11,11 @@ namespace torch_operators {
 // thread_keys() in torch.inference_mode(). Returns None, or the name of the missing part as a str.
 PyObject* OpenPlainCalls(PyObject* module, PyObject* args);
 
-// Whether a call from this thread goes straight to an implementation: no mode, no transformation,
-// no trace, no profiler.
+// Whether a call from this thread goes straight to an implementation: there is no mode,
+// transformation, trace or profiler.
 bool IsPlainThread();
 
-// The same for a call that the dispatcher has looked at: profilers and modes of Python know of it.
+// The same for a call that went through the dispatcher, so profilers and Python modes have seen it.
 bool HasPlainKeys();
 
 // Whether gradients are recorded in this thread.
@@ -25,10 +24,10 @@ bool IsGradientRecorded();
 enum class Plain : uint8_t {
   kNo,
   kYes,
-  kMayHaveGradient,  // it is plain, but autograd knows of it
+  kMayHaveGradient,  // plain, but autograd tracks it
 };
 
-// Whether an object is a tensor with nothing about it but memory.
+// Whether an object is a tensor that consists only of its memory.
 Plain IsPlainTensor(PyObject* object);
 
 }  // namespace torch_operators

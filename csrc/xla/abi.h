@@ -1,6 +1,6 @@
 // The part of XLA's FFI interface for custom calls that a handler needs: its C structures, as
 // versions 0.1 to 0.4 of it have them (JAX 0.6 to 0.11). Within a major version they only grow at
-// their ends, and each says its size. Nothing of XLA is needed to build this.
+// their ends, and each contains its size. The build does not need XLA.
 #pragma once
 
 #include <cstddef>
@@ -45,11 +45,11 @@ struct ErrorArguments {
   const char* message;
   int code;
 };
-// Of absl's status codes.
+// One of absl's status codes.
 constexpr int kInvalidArgument = 3;
 constexpr int kInternal = 13;
 
-// The contents of an error. Version 0.4 also writes the code, whatever size it is told; older
+// The contents of an error. Version 0.4 writes the code even if the given size excludes it. Older
 // versions do not.
 struct DetailsArguments {
   size_t size;
@@ -80,7 +80,8 @@ struct AllocateArguments {
   size_t alignment;  // a power of two
   void* data;        // out
 };
-// XLA refuses to allocate for more. Its allocations on a GPU are aligned to 256 bytes.
+// XLA refuses to allocate with a larger alignment. Its allocations on a GPU are aligned to 256
+// bytes.
 constexpr size_t kMostAlignment = 16;
 
 struct FreeArguments {
@@ -98,7 +99,7 @@ struct OrdinalArguments {
   int32_t ordinal;  // out
 };
 
-// The functions, in their order; those that nothing here calls have no type.
+// The functions, in order. Functions that culaunch does not call have no type.
 struct Api {
   size_t size;
   Extension* extensions;
@@ -121,7 +122,7 @@ struct Api {
   void* set_available;
   void* set_error;
   void* run_id;
-  Error* (*ordinal)(OrdinalArguments*);  // absent where `size` says so
+  Error* (*ordinal)(OrdinalArguments*);  // absent if `size` excludes it
 };
 
 struct XlaBuffer {

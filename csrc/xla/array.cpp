@@ -18,15 +18,15 @@ constexpr int32_t kMostDims = 32;
 
 struct ArrayObject {
   PyObject_HEAD DLTensor tensor;
-  DLManagedTensorVersioned* owner;  // of a view or a new array; null: an argument
+  DLManagedTensorVersioned* owner;  // for a view or a new array; null: an argument
   bool is_closed;
-  int64_t* heap;  // shape and strides of many dimensions
+  int64_t* heap;  // shape and strides, if there are many dimensions
   int64_t room[2 * kInline];
 };
 
 ArrayObject* Self(PyObject* object) { return reinterpret_cast<ArrayObject*>(object); }
 
-// A copy of what the tensor says: its shape may go before the array does.
+// A copy of the tensor's shape, because the tensor may be freed before the array.
 Ref Make(const DLTensor& tensor) {
   if (tensor.ndim < 0 || tensor.ndim > kMostDims) {
     PyErr_Format(PyExc_ValueError, "an array has at most %d dimensions (got %d)", kMostDims,
@@ -61,7 +61,7 @@ void Dealloc(PyObject* object) {
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
-// XlaArray(shape, code, bits, device_type): no memory; a stand-in for tracing.
+// XlaArray(shape, code, bits, device_type): an array without memory, a stand-in for tracing.
 PyObject* New(PyTypeObject*, PyObject* args, PyObject*) {
   PyObject* shape;
   int code, bits, device;
@@ -98,12 +98,12 @@ Allocation* MakeAllocation(const DLTensor& tensor) {
   return made;
 }
 
-// With the GIL held, as every call of a function has it.
+// Called with the GIL held, like every call of a function.
 int AllocateManaged(DLTensor* prototype, DLManagedTensorVersioned** out, void* context,
                     void (*set_error)(void*, const char*, const char*)) {
   RunningCall* call = RunningCall::Current();
   if (call == nullptr) {
-    set_error(context, "RuntimeError", "no call of XLA runs on this thread");
+    set_error(context, "RuntimeError", "no XLA call is running on this thread");
     return -1;
   }
   size_t bytes = static_cast<size_t>(prototype->dtype.bits) * prototype->dtype.lanes / 8;
@@ -128,7 +128,7 @@ int AllocateManaged(DLTensor* prototype, DLManagedTensorVersioned** out, void* c
 bool IsOpen(PyObject* object) {
   if (!Self(object)->is_closed) return true;
   PyErr_SetString(PyExc_RuntimeError,
-                  "the array is memory of a call of XLA that has ended: a body cannot keep it");
+                  "the array is memory of an XLA call that has ended: a body cannot keep it");
   return false;
 }
 

@@ -1,5 +1,5 @@
 // _core.XlaArray: memory of XLA during a call, as an array with the DLPack C exchange API. Memory
-// allocated like one belongs to the call that runs on this thread.
+// allocated like this array belongs to the call that runs on this thread.
 #pragma once
 
 #include "formats/dlpack.h"
@@ -11,13 +11,13 @@ int AddArrayType(PyObject* module);
 
 bool IsArray(PyObject* object);
 
-// An array of C order over memory. Null with a Python error set.
+// A C-contiguous array over memory. Null with a Python error set.
 Ref MakeArray(void* data, DLDevice device, DLDataType dtype, int32_t ndim, const int64_t* shape);
 
-// A view of an array, which must live as long; its data is null after the end of its call.
+// A view of an array. The array must outlive it. Its data is null after the end of its call.
 DLTensor TensorOf(PyObject* array);
 
-// Its memory is no longer there: every use is an error from now on.
+// Its memory is freed, and every later use is an error.
 void CloseArray(PyObject* array);
 
 }  // namespace xla_calls

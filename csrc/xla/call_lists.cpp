@@ -4,7 +4,7 @@ namespace xla_calls {
 
 namespace {
 
-thread_local std::unique_ptr<CallLists> t_spare;  // a call inside of a call is rare
+thread_local std::unique_ptr<CallLists> t_spare;  // a call inside a call is rare
 
 template <class... Lists>
 void Clear(Lists&... lists) {

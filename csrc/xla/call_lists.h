@@ -1,5 +1,5 @@
-// The lists of a call. Their memory stays with the thread for its next call, which then needs no
-// allocation for them.
+// The lists of a call. The thread keeps their memory for its next call, which then allocates
+// nothing for them.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct Result {
   int32_t ndim;
   const int64_t* dims;
   size_t bytes;
-  bool is_taken;  // memory was given out as a new array
+  bool is_taken;  // given out as a new array
 };
 
 struct Scratch {
@@ -34,13 +34,13 @@ struct CallLists {
   std::vector<Scratch> scratch;
   std::vector<std::pair<Ref, CloseFunction>> open;
   std::vector<PyObject*> objects;  // the arguments of the function; the first is vectorcall's
-  std::vector<PyObject*> inputs;   // the arrays among them, one after the other
-  std::vector<PyObject*> given;    // the arrays that it returned
+  std::vector<PyObject*> inputs;   // the arrays among them, in order
+  std::vector<PyObject*> given;    // the returned arrays
   std::vector<const char*> sources;
   std::vector<Ref> held;
 };
 
-// Empty ones, and back: with the GIL held.
+// Take empty lists, and return them. The GIL must be held.
 std::unique_ptr<CallLists> TakeLists();
 void GiveLists(std::unique_ptr<CallLists> lists);
 

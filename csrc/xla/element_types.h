@@ -1,11 +1,11 @@
-// XLA's numbers of element types, as DLPack has them.
+// DLPack's types for XLA's numbers of element types.
 #pragma once
 
 #include "formats/dlpack.h"
 
 namespace xla_calls {
 
-// Bits 0: culaunch has no such type.
+// Bits 0: culaunch does not support the type.
 inline DLDataType TypeOfXla(int number) {
   switch (number) {
     case 1:

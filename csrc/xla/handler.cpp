@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "driver/errors.h"
 #include "xla/invocation.h"
@@ -14,7 +15,6 @@ namespace xla_calls {
 
 namespace {
 
-std::atomic<int> g_minor{kMinor};
 std::atomic<int> g_running{0};
 std::atomic<bool> g_is_ending{false};
 
@@ -27,7 +27,7 @@ struct Counted {
   Counted& operator=(const Counted&) = delete;
 };
 
-// XLA asks what a handler is before it calls it.
+// XLA asks for a handler's metadata before it calls the handler.
 const MetadataExtension* FindMetadata(const CallFrame* frame) {
   for (const Extension* one = frame->extensions; one != nullptr; one = one->next) {
     if (one->type == kMetadataExtension) return reinterpret_cast<const MetadataExtension*>(one);
@@ -35,21 +35,21 @@ const MetadataExtension* FindMetadata(const CallFrame* frame) {
   return nullptr;
 }
 
-Error* Handle(const CallFrame* frame, bool is_host) {
+Error* Handle(const CallFrame* frame, int minor, bool is_host) {
   if (const MetadataExtension* asked = FindMetadata(frame)) {
     Metadata& metadata = *asked->metadata;
     metadata.version.major = kMajor;
-    metadata.version.minor = g_minor.load(std::memory_order_relaxed);
-    metadata.traits = 0;  // memory that a call allocates is freed before a graph of it runs again
+    metadata.version.minor = minor;
+    metadata.traits = 0;  // a call's memory is freed before its graph runs again
     return nullptr;
   }
   if (frame->stage != kExecute) return nullptr;
   const Counted counted;
   if (g_is_ending.load() || Py_IsInitialized() == 0) {
-    return MakeError(*frame->api, "Python has ended: no function of culaunch can be called",
+    return MakeError(*frame->api, "Python has shut down, so no culaunch function can be called",
                      kInternal);
   }
-  const HoldGil held;  // XLA calls without the interpreter, on threads of its own, too
+  const HoldGil held;  // XLA calls this without the GIL, also on threads of its own
   const bool is_done = Guarded<bool>(nullptr, false, [&] {
     Invocation invocation(*frame, is_host);
     return invocation.Run();
@@ -57,8 +57,19 @@ Error* Handle(const CallFrame* frame, bool is_host) {
   return is_done ? nullptr : TakePythonError(*frame->api);
 }
 
-Error* HandleHost(const CallFrame* frame) { return Handle(frame, true); }
-Error* HandleCuda(const CallFrame* frame) { return Handle(frame, false); }
+using HandlerFunction = Error* (*)(const CallFrame*);
+
+// XLA passes no user data to a handler, so each version and platform has its own function.
+template <int minor, bool is_host>
+Error* HandleAs(const CallFrame* frame) {
+  return Handle(frame, minor, is_host);
+}
+
+template <bool is_host, int... minors>
+HandlerFunction FindHandler(int minor, std::integer_sequence<int, minors...>) {
+  static constexpr HandlerFunction kHandlers[] = {HandleAs<minors, is_host>...};
+  return kHandlers[std::clamp(minor, 0, kMinor)];
+}
 
 }  // namespace
 
@@ -78,8 +89,10 @@ PyObject* Handler(PyObject*, PyObject* args) {
   const char* platform;
   int minor;
   if (!PyArg_ParseTuple(args, "si:xla_handler", &platform, &minor)) return nullptr;
-  g_minor.store(std::min(minor, kMinor), std::memory_order_relaxed);
-  auto* handler = std::strcmp(platform, "cpu") == 0 ? HandleHost : HandleCuda;
+  constexpr std::make_integer_sequence<int, kMinor + 1> kMinors;
+  const HandlerFunction handler = std::strcmp(platform, "cpu") == 0
+                                      ? FindHandler<true>(minor, kMinors)
+                                      : FindHandler<false>(minor, kMinors);
   return PyCapsule_New(reinterpret_cast<void*>(handler), nullptr, nullptr);
 }
 

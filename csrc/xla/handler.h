@@ -7,12 +7,12 @@
 namespace xla_calls {
 
 // xla_handler(platform, minor version): the capsule that XLA registers for a platform, "cpu" or
-// "CUDA". `minor`: of the interface 0.x that this XLA has.
+// "CUDA". `minor` is the minor version of this XLA's interface 0.x.
 PyObject* Handler(PyObject* module, PyObject* args);
 
-// end_xla_calls(): wait for calls that run on XLA's threads, and refuse later ones. For the end of
-// the interpreter: it ends a thread that asks for the interpreter then, and XLA waits for ever for
-// a thread of its own that is gone.
+// end_xla_calls(): wait for calls on XLA's threads, and refuse later ones. Call this before the
+// interpreter ends. Otherwise it ends a thread that asks for the GIL, and XLA waits for this thread
+// for ever.
 PyObject* EndCalls(PyObject* module, PyObject* none);
 
 }  // namespace xla_calls

@@ -33,7 +33,7 @@ bool IsDense(const DLTensor& tensor) {
   return true;
 }
 
-// Enqueue work on a device: false with a Python error set.
+// Enqueue work on a device. False with a Python error set.
 template <class Work>
 bool Enqueue(culaunch::Driver& driver, int ordinal, const char* what, Work&& work) {
   const CUresult code = WithoutGil([&] {
@@ -58,7 +58,7 @@ bool Invocation::Call() {
   const Ref value(PyObject_Vectorcall(target_->callable.get(), lists_.objects.data() + 1,
                                       positional_ | PY_VECTORCALL_ARGUMENTS_OFFSET,
                                       target_->keyword_names.get()));
-  // The emulator's work is done when XLA goes on.
+  // The emulator's work must be done before XLA continues.
   if (!value || (call_.is_host() && !Synchronize()) || !Collect(value.get())) return false;
   return Check() && CopyResults();
 }
@@ -82,7 +82,7 @@ bool Invocation::ReadResults() {
   const auto count = static_cast<size_t>(frame_.results.count);
   const size_t writes = target_->writes.size();
   if (static_cast<size_t>(frame_.arguments.count) != target_->array_count || count < writes) {
-    PyErr_SetString(PyExc_ValueError, "the custom call has other operands than its function");
+    PyErr_SetString(PyExc_ValueError, "the operands of the custom call do not match its function");
     return false;
   }
   returned_ = count - writes;
@@ -113,7 +113,8 @@ Ref Invocation::ReadArray() {
   const DLDataType dtype = TypeOfXla(buffer.dtype);
   void* data = nullptr;
   if (dtype.bits == 0) {
-    PyErr_Format(PyExc_TypeError, "culaunch has no element type of XLA's number %d", buffer.dtype);
+    PyErr_Format(PyExc_TypeError, "culaunch has no element type for XLA's type number %d",
+                 buffer.dtype);
     return Ref();
   }
   if (!MemoryOf(index, buffer, &data)) return Ref();
@@ -193,7 +194,7 @@ bool Invocation::Check() const {
   }
   if (!is_same) {
     PyErr_SetString(PyExc_TypeError,
-                    "the function returned other arrays than when jax.jit traced it: does it "
+                    "the function returned different arrays than when jax.jit traced it: does it "
                     "depend on a global that has changed, or on the device?");
   }
   return is_same;
@@ -233,8 +234,8 @@ bool Invocation::CopyResults() {
   return true;
 }
 
-// With this thread's state of Python kept, which without the GIL alone would go: the emulator's
-// current context is in it.
+// Keep this thread's Python state, which holds the emulator's current context. Releasing only the
+// GIL would drop it.
 bool Invocation::Synchronize() const {
   culaunch::Driver* driver = CurrentDriver();
   if (driver == nullptr) return false;

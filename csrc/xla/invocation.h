@@ -1,5 +1,5 @@
-// One call of a function by XLA: its arguments as arrays, the call, and the results where XLA wants
-// them.
+// One call of a function by XLA: makes arrays of the arguments, calls, and puts the results where
+// XLA expects them.
 #pragma once
 
 #include "python/python.h"
@@ -9,7 +9,7 @@
 
 namespace xla_calls {
 
-// The name of the attribute that says what is called: a text that the upcall `resolve` reads.
+// The name of the attribute that identifies the function. The upcall `resolve` reads its text.
 inline constexpr char kAttribute[] = "call";
 
 class Invocation {
@@ -24,16 +24,16 @@ class Invocation {
   bool Call();
   bool FindCall();
   bool ReadResults();
-  // The memory of an argument. For an argument that is written, it is the memory of its result,
-  // which XLA has made the same.
+  // The memory of an argument. An argument that is written has the memory of its result, which XLA
+  // has aliased.
   bool MemoryOf(size_t index, const XlaBuffer& buffer, void** data);
   Ref ReadArray();
   Ref ReadSequence(long count);
   bool ReadArguments();
-  // The arrays of what the function gives, in order; an argument as it came is no result.
+  // The arrays that the function returns, in order. An unchanged argument is not a result.
   bool Collect(PyObject* value);
   bool Check() const;
-  // Most arrays were allocated where they belong.
+  // Copy the results that were not allocated in their final place.
   bool CopyResults();
   bool Synchronize() const;
   bool Copy(void* to, const void* from, size_t bytes) const;

@@ -24,7 +24,7 @@ RunningCall::RunningCall(const Api* api, ExecutionContext* context, bool is_host
 }
 
 RunningCall::~RunningCall() {
-  // Where the call ended with an error of C++.
+  // The call may have ended with a C++ exception.
   if (!lists_->scratch.empty() && !GiveBack()) PyErr_WriteUnraisable(nullptr);
   t_call = outer_;
   for (const auto& [array, close] : lists_->open) close(array.get());
@@ -77,7 +77,7 @@ bool RunningCall::GiveBack() {
   }
   lists_->scratch.clear();
   if (!text.empty()) {
-    PyErr_Format(PyExc_RuntimeError, "XLA does not take scratch memory back: %s", text.c_str());
+    PyErr_Format(PyExc_RuntimeError, "XLA cannot free scratch memory: %s", text.c_str());
     if (type != nullptr) PyErr_WriteUnraisable(nullptr);
   }
   if (type != nullptr) PyErr_Restore(type, value, trace);

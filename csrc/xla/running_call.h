@@ -1,5 +1,4 @@
-// The memory of one call that XLA makes: its arguments and results, and what is allocated
-// meanwhile.
+// The memory of one call by XLA: its arguments and results, and the allocations during the call.
 #pragma once
 
 #include <memory>
@@ -12,8 +11,9 @@
 
 namespace xla_calls {
 
-// The call that runs on this thread: arrays are allocated from its results, where one fits, and as
-// scratch memory in the order of its stream. All of it is XLA's again when the call ends.
+// The call that runs on this thread. Arrays are allocated from its results if one fits, and
+// otherwise as scratch memory in the order of its stream. XLA owns all of this memory again when
+// the call ends.
 class RunningCall {
  public:
   RunningCall(const Api* api, ExecutionContext* context, bool is_host);
@@ -24,17 +24,17 @@ class RunningCall {
   // Ask XLA for the device and the stream; false with a Python error set.
   bool Open();
 
-  // Give all memory back: false with a Python error set. One that was set before stays.
+  // Return all memory. False with a Python error set. An error that was set before stays.
   bool GiveBack();
 
   static RunningCall* Current();
 
-  // Null where there is none, and why.
+  // Null with the reason if no memory is left.
   void* Allocate(size_t bytes, std::string* why);
   char* AllocateArray(DLDataType dtype, int32_t ndim, const int64_t* shape, size_t bytes,
                       std::string* why);
 
-  // An array, and what closes it when the call ends.
+  // Keep an array, and close it with this function when the call ends.
   void Keep(PyObject* array, CloseFunction close) {
     lists_->open.emplace_back(Ref::Borrow(array), close);
   }

@@ -13,7 +13,7 @@ namespace {
 
 std::mutex g_mutex;
 
-// For the life of the process: XLA's executables live as long as their owners please.
+// Kept for the life of the process, because XLA's executables may live that long.
 std::unordered_map<std::string, std::unique_ptr<Target>>& Targets() {
   static auto* targets = new std::unordered_map<std::string, std::unique_ptr<Target>>();
   return *targets;
@@ -68,7 +68,7 @@ const Target* FindTarget(const char* text, size_t size) {
   std::unique_ptr<Target> target = Read(key);
   if (target == nullptr) return nullptr;
   const std::lock_guard<std::mutex> lock(g_mutex);
-  // Another thread may have been first, and calls that one.
+  // If another thread was first, use its target.
   return t_last = Targets().emplace(key, std::move(target)).first->second.get();
 }
 

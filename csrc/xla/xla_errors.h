@@ -1,4 +1,4 @@
-// Errors between XLA and Python: none is dropped before its text was read.
+// Conversion of errors between XLA and Python. An error is dropped only after its text was read.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace xla_calls {
 
 Error* MakeError(const Api& api, const char* message, int code);
 
-// The Python error that is set, which goes, as XLA's.
+// Convert the current Python error into an XLA error, and clear it.
 Error* TakePythonError(const Api& api);
 
-// The text of an XLA error; the caller's error object is freed.
+// The text of an XLA error. This frees the caller's error object.
 std::string TakeText(const Api& api, Error* error);
 
 }  // namespace xla_calls

@@ -74,7 +74,7 @@ CUresult Enter(const char* function, uint64_t* calls);
 // Whether the calling thread may load while a stream is under capture.
 bool IsCaptureRelaxed();
 
-// How many devices there are: kDevices, or fewer where FAKE_DRIVER_DEVICES says so.
+// How many devices there are: kDevices, or as many as FAKE_DRIVER_DEVICES sets.
 int Devices();
 
 // The calling thread's context or null, the primary context of a device, and a stream's context.
@@ -82,11 +82,12 @@ CUcontext Current();
 CUcontext Primary(int ordinal);
 CUcontext ContextOf(CUstream stream);
 
-// Check a launch as a driver does, and write the line for it. The function must be of the context.
+// Check a launch as a driver does, and write the line for it. The function must belong to the
+// context.
 CUresult LaunchIn(CUcontext context, const CUlaunchConfig& config, const Handle& function,
                   void** arguments);
 
-// Where a stream is under capture: make a launch a node of its graph, give how that went, and true.
+// If a stream is under capture: make a launch a node of its graph, give how that went, and true.
 bool Capture(CUstream stream, const CUlaunchConfig& config, CUfunction function, void** arguments,
              CUresult* code);
 bool IsCapturing(CUstream stream);

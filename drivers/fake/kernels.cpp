@@ -106,7 +106,7 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option* 
   for (const auto& kernel : fake::declared) loaded->kernels.push_back(kernel.get());
   for (Kernel* kernel : loaded->kernels) kernel->library = loaded.get();
   for (unsigned i = 0; i < jit_count; ++i) {
-    // Where a log goes differs from run to run.
+    // The place of a log differs from run to run.
     if (jit[i] >= CU_JIT_INFO_LOG_BUFFER && jit[i] <= CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) continue;
     names += " jit" + fake::OptionText(jit[i], jit_values[i]);
   }

@@ -1,4 +1,5 @@
-// How many blocks fit, which is always the same; and what this driver has not.
+// The number of blocks that fit, which is always the same; and the functions that this driver
+// lacks.
 #include "internal.h"
 
 extern "C" {
@@ -38,7 +39,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap*, CUtensorMapDataType, cuuint32_t, v
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-// Memory here has no other layout than the host's: there are no arrays, textures and surfaces.
+// Memory has only the host's layout here: there are no CUDA arrays, textures or surfaces.
 CUresult cuArray3DCreate(CUarray*, const CUDA_ARRAY3D_DESCRIPTOR*) {
   return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -1,5 +1,5 @@
 // How callers find the functions: those of culaunch's table by cuGetProcAddress, through a count of
-// calls where there is a log; everything else by its symbol.
+// calls if there is a log; everything else by its symbol.
 #include <dlfcn.h>
 
 #include <atomic>

@@ -121,7 +121,7 @@ void NoteIfArray(const Driver& driver, const Type& argument) {
   }
 }
 
-// The device of an array; -1 for other arguments, and where it is not known.
+// The device of an array; -1 for other arguments, and if it is not known.
 template <class Type>
 int OrdinalOf(const Type& argument) noexcept {
   if constexpr (kIsArray<Type>) {

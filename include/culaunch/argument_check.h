@@ -54,12 +54,12 @@ class ArgumentCheck {
  public:
   ArgumentCheck(KernelState& kernel, const Stream& stream) : kernel_(kernel), stream_(stream) {}
 
-  // arrays[i] is the i-th argument where that is an array, else null; or `arrays` is null.
+  // arrays[i] is the i-th argument if that is an array, else null; or `arrays` is null.
   Status Run(const ArgumentType* given, const ArrayArgument* const* arrays, size_t count) {
     const std::vector<Parameter>& expected = kernel_.parameters();
     if (count != expected.size()) {
-      return TypeError(Demangle(kernel_.name()) + " takes " + ToText(expected.size()) +
-                       " arguments (got " + ToText(count) + ")");
+      return TypeError(Demangle(kernel_.name()) + " takes " + Counted(expected.size(), "argument") +
+                       " (got " + ToText(count) + ")");
     }
     const std::vector<ParameterType>& types = kernel_.Types();
     for (size_t i = 0; i < count; ++i) {
@@ -79,8 +79,8 @@ class ArgumentCheck {
     const size_t size = kernel_.parameters()[index].size;
     const std::string& text = type.text();
     if (given.size != size) {
-      return Error(Prefix(index) + " must be " + ToText(size) + " bytes long" +
-                   (text.empty() ? "" : ", for it is " + text) + " (got " + ToText(given.size) +
+      return Error(Prefix(index) + " must be " + Counted(size, "byte") + " long" +
+                   (text.empty() ? "" : ", because it is " + text) + " (got " + ToText(given.size) +
                    ", " + ArgumentName(given) + "): pass a value of the parameter's own type");
     }
     if (!type.Takes(given.kind)) {
@@ -97,13 +97,13 @@ class ArgumentCheck {
     if (!pointer.IsPointer()) return {};
     const ElementType expected = type.element();
     if (expected.bits != 0 && pointer.element().bits != 0 && !(expected == pointer.element())) {
-      return TypeError(Described(index, type) + ", takes a pointer to " + ToText(expected) +
+      return TypeError(Described(index, type) + ", must be a pointer to " + ToText(expected) +
                        " (got " + given +
                        "): convert what it points to, or use a kernel for its type; "
                        "culaunch::Untyped(pointer) passes it unchecked");
     }
     if (type.PointsToMutable() && pointer.PointsToConst()) {
-      return TypeError(Described(index, type) + ", must be writable memory (got " + given +
+      return TypeError(Described(index, type) + ", must point to writable memory (got " + given +
                        "): pass a pointer to writable memory, or declare the parameter a pointer "
                        "to const; culaunch::Untyped(pointer) passes it unchecked");
     }
@@ -115,7 +115,7 @@ class ArgumentCheck {
     const ElementType got = array.type();
     const bool is_typed = (array.known() & ArrayFacts::kElement) != 0;
     if (expected.bits != 0 && is_typed && !(expected == got)) {
-      return TypeError(Described(index, type) + ", takes an array of " + ToText(expected) +
+      return TypeError(Described(index, type) + ", must be an array of " + ToText(expected) +
                        " (got an array of " + ToText(got) +
                        "): convert the array, or use a kernel for its type");
     }
@@ -125,15 +125,15 @@ class ArgumentCheck {
                        "declare the parameter a pointer to const");
     }
     if ((array.facts() & ArrayFacts::kNull) != 0) {
-      return Error(Described(index, type) +
-                   ", must be an array with memory (got a null pointer for an array that has "
-                   "elements): allocate it before the launch, or pass nullptr, if the kernel "
-                   "takes none");
+      return Error(
+          Described(index, type) +
+          ", must be an array with memory (got a null pointer for an array that has "
+          "elements): allocate it before the launch, or pass nullptr if the kernel accepts that");
     }
     if ((array.facts() & ArrayFacts::kShort) != 0) {
       return Error(Described(index, type) + ", must have at least " + ToText(array.least()) +
                    " elements (got an array of " + ToText(array.elements()) +
-                   "): pass a larger array, or launch for fewer");
+                   "): pass a larger array, or launch the kernel for fewer elements");
     }
     return (array.known() & ArrayFacts::kDevice) != 0 ? CheckDevice(index, type, array) : Status();
   }
@@ -154,7 +154,7 @@ class ArgumentCheck {
     const std::string is_on =
         Described(index, type) + ", is on device " + ToText(array.ordinal()) + ", but ";
     if (stream_.device >= 0 && array.ordinal() != stream_.device) {
-      return Error(is_on + "the stream is of device " + ToText(stream_.device) +
+      return Error(is_on + "the stream belongs to device " + ToText(stream_.device) +
                    ": pass a stream of device " + ToText(array.ordinal()));
     }
     if (ordinal_ >= 0 && array.ordinal() != ordinal_) {
@@ -173,15 +173,15 @@ class ArgumentCheck {
     return "argument " + ToText(index) + " of " + Demangle(kernel_.name());
   }
 
-  // "argument 0 of add, float* (8 bytes)", as Python has it.
+  // "argument 0 of add, float* (8 bytes)", as in Python's messages.
   std::string Described(size_t index, const ParameterType& type) const {
-    const std::string size = ToText(kernel_.parameters()[index].size) + " bytes";
+    const std::string size = Counted(kernel_.parameters()[index].size, "byte");
     return "argument " + ToText(index) + " of " + WithoutParameters(Demangle(kernel_.name())) +
            ", " +
            (type.text().empty() ? "a parameter of " + size : type.text() + " (" + size + ")");
   }
 
-  // "void scale<float>(float*, int)" without what is around its name.
+  // "void scale<float>(float*, int)" reduced to its name.
   static std::string WithoutParameters(const std::string& text) {
     const size_t open = ParameterType::OpeningOfLastParenthesis(text);
     const std::string name = open == std::string::npos ? text : text.substr(0, open);

@@ -12,7 +12,7 @@
 
 CULAUNCH_NAMESPACE_BEGIN
 
-// The type of an array's elements, as DLPack's DLDataType has it; of 0 bits where it is not known.
+// The type of an array's elements, like DLPack's DLDataType; with 0 bits if it is not known.
 struct ElementType {
   uint8_t code = 0;
   uint8_t bits = 0;
@@ -57,7 +57,7 @@ struct ArrayRule {
 // says nothing more of the array.
 class ArrayArgument {
  public:
-  // device_type: DLPack's, 0 where the device is not known.
+  // device_type: DLPack's, 0 if the device is not known.
   ArrayArgument(const void* address, ElementType type, int device_type, int ordinal) noexcept
       : data(const_cast<void*>(address)),
         facts_(detail::ArrayFacts::OfElement(type) |
@@ -85,7 +85,7 @@ class ArrayArgument {
   int ordinal() const noexcept {
     return static_cast<int16_t>(facts_ >> detail::ArrayFacts::kOrdinalShift);
   }
-  // From the first one to the last; -1 where that is not known.
+  // From the first one to the last; -1 if that is not known.
   int64_t elements() const noexcept { return elements_; }
   // How many of them the kernel needs.
   int64_t least() const noexcept { return least_; }
@@ -96,7 +96,7 @@ class ArrayArgument {
 
   void* data;
 
-  // element_bytes: the size of one, where the type does not say it.
+  // element_bytes: the size of one, if the type does not say it.
   void SetExtent(int64_t elements, int64_t least, size_t element_bytes = 0) noexcept {
     elements_ = elements;
     least_ = least;
@@ -119,7 +119,7 @@ class ArrayArgument {
 
 namespace detail {
 
-// The element type of a C++ type, where it is one of the language's own numbers.
+// The element type of a C++ type, if it is one of the language's own numbers.
 template <class Type>
 constexpr ElementType ElementOf() noexcept {
   ElementType type;
@@ -137,15 +137,15 @@ constexpr ElementType ElementOf() noexcept {
   return type;
 }
 
-// Tell a driver that checks addresses of an array that the next launch gets. What ffi::Data made
-// was told already.
+// Tell a driver that checks addresses of an array that the next launch gets. Arrays from ffi::Data
+// were reported already.
 inline void NoteArgument(const Driver& driver, const ArrayArgument& array) {
   if (array.elements() < 0) return;
   driver.note_array(array.data, array.bytes(),
                     (array.facts() & ArrayFacts::kConst) != 0 ? kNoteReadOnlyArray : kNoteArray);
 }
 
-// How many elements a tensor spans from its first one to its last; 0 where it has none.
+// How many elements a tensor spans from its first one to its last; 0 if it has none.
 template <class Tensor>
 int64_t SpanOf(const Tensor& tensor) noexcept {
   int64_t last = 0;

@@ -24,7 +24,7 @@ class ByName {
     return const_cast<ByName*>(this)->Find(name);
   }
 
-  // Add a value, or take the place of the one of that name.
+  // Add a value, or replace the value of this name.
   Value& Set(const std::string& name, Value value) {
     if (Value* known = Find(name)) return *known = std::move(value);
     values_.push_back(std::move(value));

@@ -1,4 +1,4 @@
-// A kernel's name as people write it.
+// Demangling of kernel names.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,7 @@ inline bool SpellsTooMuch(const std::string& name) {
 // encodings of types: a kernel `f` would be a "float". Long names use much stack, and repetitive
 // ones much memory.
 inline std::string Demangle(const std::string& name) {
-  constexpr size_t kLongest = 1024;  // what GNU's demangler takes
+  constexpr size_t kLongest = 1024;  // the limit of GNU's demangler
   if (name.compare(0, 2, "_Z") != 0 || name.size() > kLongest || detail::SpellsTooMuch(name)) {
     return name;
   }

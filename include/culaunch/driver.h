@@ -23,7 +23,7 @@ CULAUNCH_NAMESPACE_BEGIN
 // destroyed while modules that were loaded through it live.
 class Driver : public DriverTable {
  public:
-  // cuKernelGetParamInfo, cuLibraryEnumerateKernels and cuFuncLoad are of CUDA 12.4.
+  // cuKernelGetParamInfo, cuLibraryEnumerateKernels and cuFuncLoad are new in CUDA 12.4.
   static constexpr int kMinimumVersion = 12040;
 
   // The process's default driver (of this copy of culaunch), by the environment variable
@@ -32,11 +32,11 @@ class Driver : public DriverTable {
   // call.
   static Driver& Get() { return *TryGet().OrThrow(); }
 
-  // The same for programs without exceptions. Never null where it is ok.
+  // The same for programs without exceptions. Never null if it is ok.
   static Result<Driver*> TryGet();
 
-  // Give back what the process's default driver holds. For a library that is about to be unloaded
-  // (see UnloadLibrary), when nothing more is done by this copy of culaunch.
+  // Release the resources of the process's default driver. For a library that is about to be
+  // unloaded (see UnloadLibrary), when nothing more is done by this copy of culaunch.
   static void CloseDefault() noexcept;
 
   // Open the driver in a shared library: "" and "cuda" are the system's libcuda, a path is
@@ -62,11 +62,11 @@ class Driver : public DriverTable {
 
   static constexpr const char* kPublishedVariable = "CULAUNCH_DRIVER_TABLE";
 
-  // A driver that checks addresses is told of each array before the launch that uses it: its
-  // address and its size in bytes (Note has the rest). Null for libcuda.
+  // Reports an array, its address and its size in bytes, to a driver that checks addresses, before
+  // the launch that uses it (see Note). Null for libcuda.
   NoteArrayFunction note_array = nullptr;
 
-  // The process's default driver where it is to be told of arrays; else null, at the cost of a
+  // The process's default driver if arrays must be reported to it; else null, at the cost of a
   // load.
   static Driver* ThatTakesNotes() {
     if (!CULAUNCH_UNLIKELY(!TakesNoNotes().load(std::memory_order_relaxed))) return nullptr;
@@ -142,7 +142,7 @@ class Driver : public DriverTable {
   // "CUDA_ERROR_INVALID_VALUE (1): invalid argument"
   std::string Describe(CUresult code) const;
 
-  // An error when a driver call failed; `what` says what was tried.
+  // An error when a driver call failed; `what` names the operation.
   Status StatusOf(CUresult code, const std::string& what) const;
   void Check(CUresult code, const std::string& what) const {
     if (code != CUDA_SUCCESS) StatusOf(code, what).OrThrow();

@@ -160,8 +160,8 @@ struct DriverTable {
 enum Note : unsigned {
   kNoteArray = 0,          // an array that the next launch of this thread will be given
   kNoteReadOnlyArray = 1,  // likewise, and nothing may be written to it
-  kNoteLaunch = 2,         // a call begins: what was noted before is not for it
-  kNoteFunction = 3,       // likewise, and what is noted stays until the next call begins
+  kNoteLaunch = 2,         // a call begins: earlier notes do not apply to it
+  kNoteFunction = 3,       // likewise, and the notes stay until the next call begins
   kNoteStorage = 4,        // the memory that an array is a view of, which the launch may touch, too
   kNoteReadOnlyStorage = 5,
 };

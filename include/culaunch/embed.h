@@ -68,7 +68,7 @@ void UnloadLibrary() noexcept;
 CULAUNCH_NAMESPACE_END
 
 // Declare the image that `culaunch embed --name name` (culaunch.cpp.embed, culaunch_add_kernels)
-// puts into this object or library. Outside of functions; any number of files may declare it.
+// puts into this object or library. Outside functions; any number of files may declare it.
 #define CULAUNCH_EMBED_CUBIN(name)                                      \
   extern "C" {                                                          \
   CULAUNCH_HIDDEN extern const unsigned char culaunch_image_##name[];   \

@@ -1,5 +1,5 @@
 // culaunch::Error: what went wrong, in words, with the driver's code; and Status and Result, which
-// carry it where nothing is thrown.
+// carry it if nothing is thrown.
 #pragma once
 
 #include <cuda.h>
@@ -17,7 +17,7 @@ CULAUNCH_NAMESPACE_BEGIN
 // The party that has to act on an error.
 enum class ErrorKind {
   kCall,      // the call is wrong: an argument, a name, an image, a launch configuration
-  kType,      // an argument is of another type than the parameter: to Python, a TypeError
+  kType,      // an argument has another type than the parameter: a TypeError in Python
   kDriver,    // the driver failed
   kNoDriver,  // there is no driver, or it is too old
 };
@@ -58,7 +58,7 @@ namespace detail {
 
 }  // namespace detail
 
-// Whether a call did what it was asked for, and the error if not. Nothing is allocated for success.
+// Whether a call succeeded, and the error if not. Success allocates nothing.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
@@ -67,7 +67,7 @@ class [[nodiscard]] Status {
   bool ok() const noexcept { return error_ == nullptr; }
   explicit operator bool() const noexcept { return ok(); }
   CUresult code() const noexcept { return ok() ? CUDA_SUCCESS : error_->code(); }
-  // "" where it is ok.
+  // "" if it is ok.
   const char* what() const noexcept { return ok() ? "" : error_->what(); }
   // Only for a failure.
   const Error& error() const noexcept { return *error_; }
@@ -84,7 +84,8 @@ class [[nodiscard]] Status {
 template <class Value>
 class [[nodiscard]] Result {
  public:
-  // By reference to what may be moved from: nvcc moves a local variable into nothing else.
+  // By reference to a member that may be moved from, because nvcc moves a local variable into
+  // nothing else.
   Result(Value&& value) : has_value_(true), value_(std::move(value)) {}
   Result(const Error& error) : status_(error) {}
   Result(Status&& status) : status_(std::move(status)) {}

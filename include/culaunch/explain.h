@@ -18,7 +18,7 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace detail {
 
-// Compares a launch with the limits of its kernel and device, and collects what is over.
+// Compares a launch with the limits of its kernel and device, and collects every excess.
 class LaunchExplainer {
  public:
   LaunchExplainer(Driver& driver, CUkernel kernel, const CUlaunchConfig& config, int ordinal)
@@ -76,13 +76,13 @@ class LaunchExplainer {
         blocks <= static_cast<uint64_t>(limit) && blocks % 32 == 0) {
       findings_.push_back("a grid of " + detail::ToText(blocks) + " and a block of " +
                           detail::ToText(threads) +
-                          " look like each other's: the grid comes first, then the block");
+                          " look swapped: the grid comes first, then the block");
     }
     if (limit > 0 && threads > static_cast<uint64_t>(limit)) {
       findings_.push_back(
           "the block has " + detail::ToText(threads) + " threads; this kernel, with " +
           detail::ToText(Kernel(CU_FUNC_ATTRIBUTE_NUM_REGS)) +
-          " registers a thread and its launch bounds, allows at most " + detail::ToText(limit) +
+          " registers per thread and its launch bounds, allows at most " + detail::ToText(limit) +
           " on this device: use a smaller block, or compile with __launch_bounds__");
     }
   }
@@ -93,8 +93,8 @@ class LaunchExplainer {
     const int64_t dynamic = config_.sharedMemBytes;
     if (limit > 0 && fixed + dynamic > limit) {
       findings_.push_back(
-          detail::ToText(dynamic) + " bytes of dynamic shared memory and " + detail::ToText(fixed) +
-          " of static are " + detail::ToText(fixed + dynamic) +
+          detail::ToText(dynamic) + " bytes of dynamic shared memory plus " +
+          detail::ToText(fixed) + " of static are " + detail::ToText(fixed + dynamic) +
           "; a block on this device has at most " + detail::ToText(limit) + ": ask for at most " +
           detail::ToText(limit - fixed) + " of dynamic shared memory");
     }
@@ -107,7 +107,7 @@ class LaunchExplainer {
       const uint64_t blocks = uint64_t{dims.x} * dims.y * dims.z;
       if (Device(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) == 0) {
         const bool is_new = Device(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9;
-        findings_.push_back(is_new ? "this device launches no clusters: leave cluster out"
+        findings_.push_back(is_new ? "this device cannot launch clusters: leave cluster out"
                                    : "this device has no clusters (they need sm_90 or newer): "
                                      "leave cluster out");
         continue;
@@ -117,9 +117,9 @@ class LaunchExplainer {
       const CUresult code = driver_.cuOccupancyMaxPotentialClusterSize(
           &limit, reinterpret_cast<CUfunction>(kernel_), &config_);
       if (code == CUDA_SUCCESS && blocks > static_cast<uint64_t>(limit)) {
-        findings_.push_back("the cluster has " + detail::ToText(blocks) +
-                            " blocks; with this block and shared memory at most " +
-                            detail::ToText(limit) + " can be together: use a smaller cluster");
+        findings_.push_back("the cluster has " + detail::Counted(blocks, "block") +
+                            "; with this block and shared memory at most " + detail::ToText(limit) +
+                            " can run together: use a smaller cluster");
       }
     }
   }
@@ -139,7 +139,8 @@ class LaunchExplainer {
     for (unsigned i = 0; i < config_.numAttrs; ++i) {
       if (config_.attrs[i].id != CU_LAUNCH_ATTRIBUTE_COOPERATIVE) continue;
       if (Device(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) == 0) {
-        findings_.push_back("this device has no cooperative launch: leave cooperative out");
+        findings_.push_back(
+            "this device does not support cooperative launches: leave cooperative out");
         continue;
       }
       int blocks = 0;
@@ -151,8 +152,8 @@ class LaunchExplainer {
           static_cast<uint64_t>(Device(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
       const uint64_t grid = uint64_t{config_.gridDimX} * config_.gridDimY * config_.gridDimZ;
       if (code == CUDA_SUCCESS && grid > limit) {
-        findings_.push_back("the cooperative grid has " + detail::ToText(grid) +
-                            " blocks; at most " + detail::ToText(limit) +
+        findings_.push_back("the cooperative grid has " + detail::Counted(grid, "block") +
+                            "; at most " + detail::ToText(limit) +
                             " can be resident on this device at once: use a smaller grid");
       }
     }
@@ -216,8 +217,8 @@ inline CUresult RefusalOf(Driver& driver, CUkernel kernel, const CUlaunchConfig&
   return is_refused ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-// The error that a failed launch is: the kernel, the configuration, the driver's code and text,
-// and what culaunch found out. `name` is the kernel's as people write it.
+// The error of a failed launch: the kernel, the configuration, the driver's code and text, and the
+// cause that culaunch found. `name` is the demangled name.
 inline Error ExplainLaunch(Driver& driver, CUkernel kernel, const std::string& name,
                            const CUlaunchConfig& config, int ordinal, CUresult code) {
   std::string text =

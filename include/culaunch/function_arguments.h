@@ -1,4 +1,4 @@
-// The arguments of an exported function: what each is, and its value.
+// The arguments of an exported function: the kind of each, and its value.
 #pragma once
 
 #include <tvm/ffi/any.h>

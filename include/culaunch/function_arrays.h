@@ -1,4 +1,4 @@
-// Arrays of an exported function: what it asks of its arguments, and what it allocates.
+// Arrays of an exported function: the requirements on its arguments, and its allocations.
 #pragma once
 
 #include <cuda.h>
@@ -45,10 +45,10 @@ inline void* At(void* data, int64_t bytes) {
   return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(data) + static_cast<uintptr_t>(bytes));
 }
 
-// An address for an array that is still to be allocated, where only its layout counts.
+// An address for an array that is still to be allocated, if only its layout counts.
 inline void* Somewhere() { return reinterpret_cast<void*>(uintptr_t{1} << 20); }
 
-// An array that a function allocates, or is given for its result.
+// An array that a function allocates, or gets for its result.
 class Array {
  public:
   explicit Array(Tensor tensor) : owner_(std::move(tensor)), view_(*owner_) {}
@@ -69,7 +69,7 @@ class Array {
 
 namespace detail {
 
-// Memory of the driver, where the caller's framework offers none.
+// Memory of the driver, if the caller's framework offers no allocator.
 struct DriverMemory {
   void AllocData(DLTensor* tensor) const {
     Driver& driver = Driver::Get();
@@ -88,7 +88,7 @@ struct DriverMemory {
   }
 };
 
-// A view keeps what it looks at.
+// A view keeps its base alive.
 struct ViewedMemory {
   Tensor owner;
   void* data;

@@ -1,4 +1,4 @@
-// One call of an exported function: its device and stream, what it allocates and launches there.
+// One call of an exported function: its device and stream, its allocations and launches there.
 #pragma once
 
 #include <cuda.h>
@@ -16,6 +16,7 @@
 
 #include "argument.h"
 #include "driver.h"
+#include "explain.h"
 #include "function_arguments.h"
 #include "function_arrays.h"
 #include "function_errors.h"
@@ -47,7 +48,7 @@ struct alignas(64) Bytes {
   }
 };
 
-// A pointer parameter that is given None.
+// A pointer parameter that gets None.
 constexpr void* kNull = nullptr;
 
 inline uint32_t Dimension(int64_t size) { return static_cast<uint32_t>(size); }
@@ -188,7 +189,7 @@ class Call {
   }
 
  private:
-  // The caller's own array, which must be what this function would have allocated.
+  // The caller's own array, which must equal the one that this function would have allocated.
   Array Given(DLDataType dtype, ShapeView shape, int index) const {
     const TensorView& given = outputs_[static_cast<size_t>(index)];
     const std::string name = "output " + std::to_string(index) + " of " + name_;

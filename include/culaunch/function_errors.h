@@ -59,7 +59,7 @@ inline void Check(bool condition, const char* kind, const Parts&... parts) {
 [[noreturn]] inline void RaiseUnknownPath(const char* name, const char* where,
                                           const char* condition, bool outcome) {
   Raise("NotImplementedError",
-        std::string(name) + " was exported without the path of this call: at " + where +
+        std::string(name) + " was exported without the path that this call takes: at " + where +
             ", where " + condition + " is " + (outcome ? "true" : "false") +
             "; export it after a call like this one, or after specialize() of both sides");
 }

@@ -39,7 +39,7 @@ template <class... Operands>
     case Problem::kDomain:
       Raise("ValueError", what + ": math domain error");
     default:
-      Raise("OverflowError", what + ": the result does not fit");
+      Raise("OverflowError", what + ": the result does not fit 64 bits");
   }
 }
 
@@ -217,7 +217,7 @@ bool Raises(const char* kind, Compute compute) {
   return false;
 }
 
-// ---- what a parameter of a kernel takes
+// ---- the numbers that a parameter of a kernel takes
 
 enum class Sign : uint8_t { kUnsigned, kSigned, kEither };
 
@@ -230,15 +230,15 @@ inline void RequireFits(int64_t value, int size, Sign sign, const char* where) {
   const std::string low = sign == Sign::kUnsigned ? "0" : "-2^" + half;
   const std::string high = "2^" + (sign == Sign::kSigned ? half : bits) + " - 1";
   Raise("OverflowError",
-        Text("at ", where, ": a parameter of ", int64_t{size}, " bytes takes numbers from ",
-             low.c_str(), " to ", high.c_str(), " (got ", value, ")"));
+        Text("at ", where, ": a parameter of ", int64_t{size}, size == 1 ? " byte" : " bytes",
+             " must be from ", low.c_str(), " to ", high.c_str(), " (got ", value, ")"));
 }
 
 // By DLPack's code and bits of the parameter's type.
 inline void RequireFloatFits(double value, int code, int bits, const char* where) {
   if (numbers::FloatFits(value, code, bits)) return;
   Raise("OverflowError", Text("at ", where, ": a float of ", int64_t{bits},
-                              " bits does not hold a number that large (got ", value, ")"));
+                              " bits cannot hold a number this large (got ", value, ")"));
 }
 
 inline void RequireDimension(int64_t value, int64_t most, const char* where) {

@@ -13,6 +13,7 @@
 
 #include "explain.h"
 #include "graph_node.h"
+#include "graph_node_calls.h"
 #include "guard.h"
 #include "kernel.h"
 #include "kernel_state.h"
@@ -39,7 +40,7 @@ class Graph {
         driver_.cuGraphCreate != nullptr ? driver_.cuGraphCreate(&graph_, 0) : kUnsupported,
         "creating a graph");
   }
-  // Copy a graph of another library or of a capture.
+  // Copy a graph that another library or a capture made.
   static std::unique_ptr<Graph> CopyOf(CUgraph other, Driver& driver = Driver::Get()) {
     CUgraph copy = nullptr;
     const DeviceGuard guard(driver, CurrentDevice(driver));
@@ -47,7 +48,7 @@ class Graph {
                  "copying a graph");
     return Owning(copy, driver);
   }
-  // One that belongs to nobody else, as the end of a capture gives it.
+  // A graph without another owner, as returned by the end of a capture.
   static std::unique_ptr<Graph> Owning(CUgraph own, Driver& driver = Driver::Get()) {
     std::unique_ptr<Graph> graph(new Graph(own, driver));
     graph->ReadNodes();
@@ -78,17 +79,22 @@ class Graph {
   Node AddEventWait(CUevent event, const Nodes& after);
   // Waits for others, and does nothing.
   Node AddEmpty(const Nodes& after);
-  // Add a node that has its type and what that needs; `what` is for the error.
+  // Make a node that is a copy of a graph. That must live until the node is added.
+  static std::unique_ptr<GraphNode> NodeOf(Graph& child);
+  // Add a node whose members are filled in; `what` is for the error.
   Node Add(std::unique_ptr<GraphNode> node, const Nodes& after, const char* what);
 
-  // Let a node do nothing in launches from now on, or what it did before.
+  // Disable a node in launches from now on, or enable it again. A kernel, a copy or a fill: cuda.h
+  // says that no other type is supported.
   CUresult SetEnabled(Node node, bool is_enabled) noexcept {
     const LockGuard lock(mutex_);
     if (driver_.cuGraphNodeSetEnabled == nullptr) return kUnsupported;
-    const CUresult code = Instantiated();
-    return code == CUDA_SUCCESS
-               ? driver_.cuGraphNodeSetEnabled(executable_, nodes_[node.index]->handle, is_enabled)
-               : code;
+    GraphNode& own = *nodes_[node.index];
+    CUresult code = Instantiated();
+    if (code != CUDA_SUCCESS) return code;
+    code = driver_.cuGraphNodeSetEnabled(executable_, own.handle, is_enabled ? 1 : 0);
+    if (code == CUDA_SUCCESS) own.is_enabled = is_enabled;
+    return code;
   }
 
   // Make the executable graph, which the first launch does else; move it to the device.
@@ -123,22 +129,22 @@ class Graph {
   size_t size() const noexcept { return nodes_.size(); }
   const GraphNode& node(size_t index) const noexcept { return *nodes_[index]; }
 
-  // What is wrong, where a code says that something is.
+  // The description of a failure, if a code is an error.
   Status StatusOf(CUresult code, const char* what) {
     if (code == CUDA_SUCCESS) return {};
     if (code == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {
       return Error(
           ErrorKind::kCall, code, driver_.ErrorName(code),
           std::string(what) +
-              " failed: the stream is under capture, and CUDA captures no launch of a "
-              "graph. Make the calls of the graph in the capture, or launch it after that");
+              " failed: the stream is being captured, and CUDA cannot capture the launch of a "
+              "graph. Make the calls of the graph in the capture, or launch it after the capture");
     }
     for (const auto& node : nodes_) {
-      if (node->type != CU_GRAPH_NODE_TYPE_KERNEL || node->ordinal < 0) continue;
-      if (!node->IsLoaded()) {
-        return Error(std::string(what) + " failed: the module of " + Demangle(node->name) +
+      if (const std::string* kernel = node->UnloadedKernel()) {
+        return Error(std::string(what) + " failed: the module of " + Demangle(*kernel) +
                      " was unloaded. Record the graph again");
       }
+      if (node->type != CU_GRAPH_NODE_TYPE_KERNEL || node->ordinal < 0) continue;
       if (code == CUDA_ERROR_INVALID_VALUE &&
           RefusalOf(driver_, node->kernel_handle, node->config, node->ordinal) != CUDA_SUCCESS) {
         return ExplainLaunch(driver_, node->kernel_handle, Demangle(node->name), node->config,
@@ -150,7 +156,7 @@ class Graph {
 
  private:
   friend class GraphRecording;
-  static constexpr CUresult kUnsupported = CUDA_ERROR_NOT_SUPPORTED;
+  static constexpr CUresult kUnsupported = GraphNodeCalls::kUnsupported;
 
   Graph(CUgraph graph, Driver& driver) : driver_(driver), graph_(graph) {}
 
@@ -171,7 +177,9 @@ class Graph {
     for (const size_t index : last) after.push_back(nodes_[index]->handle);
     const bool is_early = IsProgrammatic(*node) && last.size() == 1 &&
                           nodes_[last[0]]->type == CU_GRAPH_NODE_TYPE_KERNEL;
-    CUresult code = AddTo(*node, is_early ? nullptr : after.data(), is_early ? 0 : after.size());
+    CUresult code =
+        GraphNodeCalls::Add(driver_, ordinal(), graph_, *node, is_early ? nullptr : after.data(),
+                            is_early ? 0 : after.size());
     if (code == CUDA_SUCCESS && is_early) code = WaitEarly(after[0], node->handle);
     for (const CUlaunchAttribute& attribute : node->attributes) {
       if (code != CUDA_SUCCESS) break;
@@ -206,43 +214,6 @@ class Graph {
                : driver_.cuGraphAddDependencies_v2(graph_, &first, &second, &edge, 1);
   }
 
-  CUresult AddTo(GraphNode& node, const CUgraphNode* after, size_t count) noexcept {
-    CUcontext context = nullptr;
-    const CUresult code = driver_.PrimaryContext(ordinal(), &context);
-    if (code != CUDA_SUCCESS) return code;
-    switch (node.type) {
-      case CU_GRAPH_NODE_TYPE_KERNEL: {
-        const CUDA_KERNEL_NODE_PARAMS params = node.KernelParams();
-        return Ask(driver_.cuGraphAddKernelNode, &node.handle, graph_, after, count, &params);
-      }
-      case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return Ask(driver_.cuGraphAddMemcpyNode, &node.handle, graph_, after, count, &node.copy,
-                   context);
-      case CU_GRAPH_NODE_TYPE_MEMSET:
-        return Ask(driver_.cuGraphAddMemsetNode, &node.handle, graph_, after, count, &node.fill,
-                   context);
-      case CU_GRAPH_NODE_TYPE_HOST:
-        return Ask(driver_.cuGraphAddHostNode, &node.handle, graph_, after, count, &node.host);
-      case CU_GRAPH_NODE_TYPE_GRAPH:
-        return Ask(driver_.cuGraphAddChildGraphNode, &node.handle, graph_, after, count,
-                   node.child);
-      case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-        return Ask(driver_.cuGraphAddEventRecordNode, &node.handle, graph_, after, count,
-                   node.event);
-      case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-        return Ask(driver_.cuGraphAddEventWaitNode, &node.handle, graph_, after, count, node.event);
-      case CU_GRAPH_NODE_TYPE_EMPTY:
-        return Ask(driver_.cuGraphAddEmptyNode, &node.handle, graph_, after, count);
-      default:
-        return kUnsupported;
-    }
-  }
-
-  template <class Function, class... Arguments>
-  static CUresult Ask(Function function, Arguments... arguments) noexcept {
-    return function == nullptr ? kUnsupported : function(arguments...);
-  }
-
   // Let a node be another launch of its kernel. Under the lock.
   CUresult Replace(GraphNode& node, const CUlaunchConfig& config, void** arguments) noexcept {
     CUlaunchConfig& own = node.config;
@@ -250,7 +221,7 @@ class Graph {
                           (own.gridDimZ ^ config.gridDimZ) | (own.blockDimX ^ config.blockDimX) |
                           (own.blockDimY ^ config.blockDimY) | (own.blockDimZ ^ config.blockDimZ) |
                           (own.sharedMemBytes ^ config.sharedMemBytes)) == 0;
-    // A driver that is told of arrays is told of those of an update, too.
+    // If arrays are reported to a driver, those of an update are, too.
     if (!node.TakeArguments(arguments) && is_same && driver_.note_array == nullptr) {
       return CUDA_SUCCESS;
     }
@@ -260,48 +231,35 @@ class Graph {
       own.attrs = before.attrs;
     }
     node.is_stale = is_complete_ || driver_.note_array == nullptr;
-    if (!node.is_stale) return RefreshKernel(node);  // the driver was told of arrays for this call
-    if (!is_complete_) return CUDA_SUCCESS;
-    const AnyContextGuard context(driver_, ordinal());
-    const CUDA_KERNEL_NODE_PARAMS params = node.KernelParams();
-    return driver_.cuGraphExecKernelNodeSetParams(executable_, node.handle, &params);
+    // Otherwise the driver has the arrays of this call.
+    if (!node.is_stale) return GraphNodeCalls::Set(driver_, ordinal(), node);
+    return is_complete_ ? SetInExecutable(node) : CUDA_SUCCESS;
   }
-  CUresult Replace(GraphNode& node, const GraphNode& other) noexcept {
+  CUresult Replace(GraphNode& node, GraphNode& other) noexcept {
+    // The other graph may change or go before this one is asked for its handle.
+    if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) {
+      const CUresult code = KeepCopy(other.child, &other.own_child);
+      if (code != CUDA_SUCCESS) return code;
+      node.own_child = std::move(other.own_child);
+      node.child = node.own_child.get();
+      node.modules = std::move(other.modules);
+    }
     node.copy = other.copy;
     node.fill = other.fill;
     node.host = other.host;
     node.event = other.event;
-    node.child = other.child;
     node.is_stale = true;
     return is_complete_ ? SetInExecutable(node) : CUDA_SUCCESS;
   }
-
-  CUresult SetInExecutable(const GraphNode& node) noexcept {
-    const DeviceGuard guard(driver_, ordinal());
-    CUcontext context = nullptr;
-    CUresult code = guard.code();
-    if (code == CUDA_SUCCESS) code = driver_.PrimaryContext(ordinal(), &context);
+  CUresult KeepCopy(CUgraph graph, std::shared_ptr<CUgraph_st>* copy) noexcept {
+    CUgraph own = nullptr;
+    const CUresult code = GraphNodeCalls::Ask(driver_.cuGraphClone, &own, graph);
     if (code != CUDA_SUCCESS) return code;
-    switch (node.type) {
-      case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return Ask(driver_.cuGraphExecMemcpyNodeSetParams, executable_, node.handle, &node.copy,
-                   context);
-      case CU_GRAPH_NODE_TYPE_MEMSET:
-        return Ask(driver_.cuGraphExecMemsetNodeSetParams, executable_, node.handle, &node.fill,
-                   context);
-      case CU_GRAPH_NODE_TYPE_HOST:
-        return Ask(driver_.cuGraphExecHostNodeSetParams, executable_, node.handle, &node.host);
-      case CU_GRAPH_NODE_TYPE_GRAPH:
-        return Ask(driver_.cuGraphExecChildGraphNodeSetParams, executable_, node.handle,
-                   node.child);
-      case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-        return Ask(driver_.cuGraphExecEventRecordNodeSetEvent, executable_, node.handle,
-                   node.event);
-      case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-        return Ask(driver_.cuGraphExecEventWaitNodeSetEvent, executable_, node.handle, node.event);
-      default:
-        return CUDA_SUCCESS;
-    }
+    copy->reset(own, [&driver = driver_](CUgraph one) { driver.cuGraphDestroy(one); });
+    return CUDA_SUCCESS;
+  }
+  CUresult SetInExecutable(GraphNode& node) noexcept {
+    return GraphNodeCalls::SetInExecutable(driver_, ordinal(), executable_, node);
   }
 
   // Give the graph the parameters that its executable graph has.
@@ -310,44 +268,11 @@ class Graph {
     for (const auto& node : nodes_) {
       if (!node->is_stale || code != CUDA_SUCCESS) continue;
       if (!node->IsLoaded()) return CUDA_ERROR_INVALID_HANDLE;
-      code = node->type == CU_GRAPH_NODE_TYPE_KERNEL ? RefreshKernel(*node) : Refresh(*node);
+      code = GraphNodeCalls::Set(driver_, ordinal(), *node);
       node->is_stale = code != CUDA_SUCCESS;
+      if (!node->is_stale) node->own_child.reset();
     }
     return code;
-  }
-  CUresult RefreshKernel(GraphNode& node) noexcept {
-    const AnyContextGuard context(driver_, ordinal());
-    const CUDA_KERNEL_NODE_PARAMS params = node.KernelParams();
-    return driver_.cuGraphKernelNodeSetParams(node.handle, &params);
-  }
-  CUresult Refresh(const GraphNode& node) noexcept {
-    CUcontext context = nullptr;
-    const CUresult code = driver_.PrimaryContext(ordinal(), &context);
-    if (code != CUDA_SUCCESS) return code;
-    CUgraphNodeParams params = {};
-    params.type = node.type;
-    if (node.type == CU_GRAPH_NODE_TYPE_MEMCPY) {
-      params.memcpy.copyCtx = context;
-      params.memcpy.copyParams = node.copy;
-    } else if (node.type == CU_GRAPH_NODE_TYPE_MEMSET) {
-      params.memset.dst = node.fill.dst;
-      params.memset.pitch = node.fill.pitch;
-      params.memset.value = node.fill.value;
-      params.memset.elementSize = node.fill.elementSize;
-      params.memset.width = node.fill.width;
-      params.memset.height = node.fill.height;
-      params.memset.ctx = context;
-    } else if (node.type == CU_GRAPH_NODE_TYPE_HOST) {
-      params.host.fn = node.host.fn;
-      params.host.userData = node.host.userData;
-    } else if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) {
-      params.graph.graph = node.child;
-    } else if (node.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {
-      params.eventRecord.event = node.event;
-    } else if (node.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
-      params.eventWait.event = node.event;
-    }
-    return Ask(driver_.cuGraphNodeSetParams, node.handle, &params);
   }
 
   CUresult Instantiated() noexcept {
@@ -362,6 +287,10 @@ class Graph {
     if (executable_ != nullptr) driver_.cuGraphExecDestroy(executable_);
     executable_ = nullptr;
     code = driver_.cuGraphInstantiateWithFlags(&executable_, graph_, 0);
+    for (const auto& node : nodes_) {
+      if (code != CUDA_SUCCESS || node->is_enabled) continue;
+      code = driver_.cuGraphNodeSetEnabled(executable_, node->handle, 0);
+    }
     is_complete_ = code == CUDA_SUCCESS;
     return code;
   }
@@ -385,9 +314,16 @@ class Graph {
     // A default stream belongs to the current context.
     if (IsDefaultStream(stream.handle)) {
       const DeviceGuard guard(driver_, stream.device < 0 ? ordinal() : stream.device);
-      return guard.code() == CUDA_SUCCESS ? call(executable_, stream.handle) : guard.code();
+      return guard.code() == CUDA_SUCCESS ? Call(call, stream.handle) : guard.code();
     }
-    return call(executable_, stream.handle);
+    return Call(call, stream.handle);
+  }
+
+  CUresult Call(CUresult (*call)(CUgraphExec, CUstream), CUstream stream) noexcept {
+    LaunchObserver* const observer =
+        call == driver_.cuGraphLaunch ? driver_.graphs.observer() : nullptr;
+    return observer != nullptr ? observer->LaunchGraph(*this, executable_, stream)
+                               : call(executable_, stream);
   }
 
   // Whether the modules of all kernels are loaded.
@@ -401,7 +337,8 @@ class Graph {
   // Read the nodes and edges of a graph that was made elsewhere.
   void ReadNodes() {
     size_t count = 0;
-    driver_.Check(Ask(driver_.cuGraphGetNodes, graph_, nullptr, &count), "reading the graph");
+    driver_.Check(GraphNodeCalls::Ask(driver_.cuGraphGetNodes, graph_, nullptr, &count),
+                  "reading the graph");
     std::vector<CUgraphNode> handles(count);
     if (count != 0) {
       driver_.Check(driver_.cuGraphGetNodes(graph_, handles.data(), &count), "reading the graph");
@@ -448,122 +385,6 @@ class Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes_;
 };
 
-// While it lives, what this thread launches is recorded in a graph, and nothing runs. Of one
-// thread.
-class GraphRecording final : private LaunchRecorder {
- public:
-  // After everything that the graph has.
-  explicit GraphRecording(Graph& graph) : GraphRecording(graph, graph.Last(), false) {}
-  // After some nodes, or none.
-  GraphRecording(Graph& graph, const Graph::Nodes& after)
-      : GraphRecording(graph, NumbersOf(after), false) {}
-  // Replaces `count` nodes from `first` on: the same launches with other arguments.
-  GraphRecording(Graph& graph, size_t first, size_t count)
-      : GraphRecording(graph, std::vector<size_t>(), true) {
-    next_ = first;
-    end_ = first + count;
-  }
-  GraphRecording(const GraphRecording&) = delete;
-  GraphRecording& operator=(const GraphRecording&) = delete;
-  ~GraphRecording() {
-    graph_.driver_.graphs.CountRecordings(-1);
-    Exchange(before_);
-    if (is_replacing_ || last_.empty()) return;
-    const LockGuard lock(graph_.mutex_);
-    graph_.last_ = std::move(last_);
-  }
-
-  // Whether the launches were those of the nodes that are replaced.
-  bool KeptForm() const noexcept { return KeptForm(end_); }
-  // The same for those before node `end`.
-  bool KeptForm(size_t end) const noexcept { return !has_changed_form_ && next_ == end; }
-
-  // Any other node: `node` has its type and what that needs.
-  CUresult TakeNode(std::unique_ptr<GraphNode> node) noexcept override {
-    const LockGuard lock(graph_.mutex_);
-    if (!is_replacing_) return Append(std::move(node));
-    GraphNode* known = Next(node->type);
-    return known != nullptr ? graph_.Replace(*known, *node) : kOtherForm;
-  }
-
-  CUresult TakeLaunch(KernelState& kernel, const CUlaunchConfig& config, int ordinal,
-                      void** arguments) noexcept override {
-    if (&kernel.driver() != &graph_.driver_) return CUDA_ERROR_INVALID_CONTEXT;
-    CUfunction function = nullptr;
-    const CUresult code = kernel.FunctionFor(config, &ordinal, &function);
-    if (code != CUDA_SUCCESS) return code;
-    const LockGuard lock(graph_.mutex_);
-    if (is_replacing_) {
-      GraphNode* known = Next(CU_GRAPH_NODE_TYPE_KERNEL);
-      has_changed_form_ |= known == nullptr || known->function != function ||
-                           known->config.numAttrs != config.numAttrs;
-      return has_changed_form_ ? kOtherForm : graph_.Replace(*known, config, arguments);
-    }
-    auto node = std::make_unique<GraphNode>(CU_GRAPH_NODE_TYPE_KERNEL);
-    node->ordinal = ordinal;
-    node->is_loaded = kernel.is_loaded();
-    node->kernel_handle = kernel.handle();
-    node->function = function;
-    node->name = kernel.name();
-    node->config = config;
-    node->attributes.assign(config.attrs, config.attrs + config.numAttrs);
-    node->MakeRoom(kernel.parameters());
-    node->TakeArguments(arguments);
-    return Append(std::move(node));
-  }
-
- private:
-  static constexpr CUresult kOtherForm = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-
-  GraphRecording(Graph& graph, std::vector<size_t> last, bool replaces)
-      : graph_(graph), is_replacing_(replaces), last_(std::move(last)), before_(Exchange(this)) {
-    graph.driver_.graphs.CountRecordings(1);
-  }
-
-  static std::vector<size_t> NumbersOf(const Graph::Nodes& nodes) {
-    std::vector<size_t> numbers;
-    for (const Graph::Node& node : nodes) numbers.push_back(node.index);
-    return numbers;
-  }
-
-  CUresult Append(std::unique_ptr<GraphNode> node) noexcept {
-    const CUresult code = graph_.Append(std::move(node), last_);
-    if (code == CUDA_SUCCESS) last_.assign(1, graph_.nodes_.size() - 1);
-    return code;
-  }
-
-  // The next node that is replaced; null, and noted, where there is none of that type.
-  GraphNode* Next(CUgraphNodeType type) noexcept {
-    const bool fits = next_ < end_ && graph_.nodes_[next_]->type == type;
-    if (fits) return graph_.nodes_[next_++].get();
-    has_changed_form_ = true;
-    return nullptr;
-  }
-
-  Graph& graph_;
-  bool is_replacing_;
-  bool has_changed_form_ = false;
-  size_t next_ = 0;
-  size_t end_ = 0;
-  std::vector<size_t> last_;  // the next node waits for these
-  LaunchRecorder* before_;
-};
-
-template <class... Arguments>
-Graph::Node Graph::AddKernel(const Kernel& kernel, const LaunchConfig& config, const Nodes& after,
-                             const Arguments&... arguments) {
-  const GraphRecording recording(*this, after);
-  kernel(config, arguments...);
-  return {nodes_.size() - 1};
-}
-
-template <class... Arguments>
-void Graph::Update(Node node, const Kernel& kernel, const LaunchConfig& config,
-                   const Arguments&... arguments) {
-  const GraphRecording recording(*this, node.index, 1);
-  kernel(config, arguments...);
-}
-
 inline Graph::Node Graph::AddCopy(CUdeviceptr to, CUdeviceptr from, size_t bytes,
                                   const Nodes& after) {
   return Add(GraphNode::Copy(-1, {reinterpret_cast<void*>(to), false},
@@ -576,13 +397,6 @@ inline Graph::Node Graph::AddFill(CUdeviceptr to, unsigned char value, size_t by
   return Add(GraphNode::Fill(-1, to, value, 1, bytes), after, "adding a fill");
 }
 
-inline Graph::Node Graph::Add(std::unique_ptr<GraphNode> node, const Nodes& after,
-                              const char* what) {
-  GraphRecording recording(*this, after);
-  Check(recording.TakeNode(std::move(node)), what);
-  return {nodes_.size() - 1};
-}
-
 inline Graph::Node Graph::AddHost(CUhostFn function, void* data, const Nodes& after) {
   auto node = std::make_unique<GraphNode>(CU_GRAPH_NODE_TYPE_HOST);
   node->host = {function, data};
@@ -590,9 +404,18 @@ inline Graph::Node Graph::AddHost(CUhostFn function, void* data, const Nodes& af
 }
 
 inline Graph::Node Graph::AddChild(Graph& child, const Nodes& after) {
+  return Add(NodeOf(child), after, "adding a graph");
+}
+
+inline std::unique_ptr<GraphNode> Graph::NodeOf(Graph& child) {
   auto node = std::make_unique<GraphNode>(CU_GRAPH_NODE_TYPE_GRAPH);
   node->child = child.handle();
-  return Add(std::move(node), after, "adding a graph");
+  const LockGuard lock(child.mutex_);
+  for (const auto& one : child.nodes_) {
+    if (one->is_loaded != nullptr) node->modules.push_back({one->is_loaded, one->name});
+    node->modules.insert(node->modules.end(), one->modules.begin(), one->modules.end());
+  }
+  return node;
 }
 
 inline Graph::Node Graph::AddEventRecord(CUevent event, const Nodes& after) {
@@ -610,3 +433,5 @@ inline Graph::Node Graph::AddEmpty(const Nodes& after) {
 }
 
 CULAUNCH_NAMESPACE_END
+
+#include "graph_recording.h"

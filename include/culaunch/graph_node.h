@@ -1,4 +1,4 @@
-// culaunch::GraphNode: what a culaunch::Graph knows of one of its nodes.
+// culaunch::GraphNode: the record that a culaunch::Graph keeps of one of its nodes.
 #pragma once
 
 #include <cuda.h>
@@ -23,6 +23,7 @@ struct GraphNode {
   int ordinal = -1;           // the device that it is for; -1: not known
   // Only the executable graph has the current parameters; the graph itself is out of date.
   bool is_stale = false;
+  bool is_enabled = true;  // in the executable graph
 
   // For a kernel: the launch, as in GraphLaunch, with the bytes of its arguments.
   std::shared_ptr<const std::atomic<bool>> is_loaded;
@@ -40,13 +41,26 @@ struct GraphNode {
   CUDA_MEMSET_NODE_PARAMS fill = {};
   CUDA_HOST_NODE_PARAMS host = {};
   CUevent event = nullptr;
-  CUgraph child = nullptr;
+  CUgraph child = nullptr;                // read when the node is added or set
+  std::shared_ptr<CUgraph_st> own_child;  // the same, if only the executable graph has it
+  // The modules of a child's kernels, with the name of each kernel.
+  struct Module {
+    std::shared_ptr<const std::atomic<bool>> is_loaded;
+    std::string kernel;
+  };
+  std::vector<Module> modules;
 
   explicit GraphNode(CUgraphNodeType own_type = CU_GRAPH_NODE_TYPE_EMPTY) : type(own_type) {}
 
-  // Whether the module of its kernel is loaded; true for a node that has no module.
-  bool IsLoaded() const noexcept {
-    return is_loaded == nullptr || is_loaded->load(std::memory_order_acquire);
+  // Whether the modules of its kernels are loaded; true for a node that has none.
+  bool IsLoaded() const noexcept { return UnloadedKernel() == nullptr; }
+  // The name of a kernel whose module was unloaded, or null.
+  const std::string* UnloadedKernel() const noexcept {
+    if (is_loaded != nullptr && !is_loaded->load(std::memory_order_acquire)) return &name;
+    for (const Module& one : modules) {
+      if (!one.is_loaded->load(std::memory_order_acquire)) return &one.kernel;
+    }
+    return nullptr;
   }
 
   // Where a copy reads or writes: memory of devices, or of the host.

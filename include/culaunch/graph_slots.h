@@ -28,15 +28,26 @@ class GraphSlots {
  public:
   GraphSlots(const GraphSlots&) = delete;
   GraphSlots& operator=(const GraphSlots&) = delete;
-  explicit GraphSlots(Driver& driver) noexcept : driver_(driver) {}
+  // Calls are not looked at until `unseen` of them were made.
+  explicit GraphSlots(Driver& driver, int unseen = 0) noexcept : rest_(unseen), driver_(driver) {}
   ~GraphSlots() {
     for (Slot& slot : slots_) {
-      // One that was destroyed is of nobody any more, and its driver may be gone.
+      // A destroyed graph has no owner any more, and its driver may be unloaded.
       if (slot.graph == nullptr || !slot.graph->IsMade()) continue;
       driver_.graphs.Remove(slot.graph.get());
       const RelaxedCaptureGuard relaxed(driver_);
       slot.graph.reset();
     }
+  }
+
+  // Whether this call goes plainly without a look at the stream and the slots. Nothing else is paid
+  // for kernels that are launched a few times, or that have no room for a graph. Where many take
+  // turns, the slots are in no cache. `after` is 0 if graphs are forced on.
+  bool IsResting(int after) noexcept {
+    const int rest = rest_.load(std::memory_order_relaxed);
+    if (rest == 0 || (after == 0 && patience_.load(std::memory_order_relaxed) == 0)) return false;
+    rest_.store(rest - 1, std::memory_order_relaxed);
+    return true;
   }
 
   bool TryEnter() noexcept { return !is_taken_.exchange(true, std::memory_order_acquire); }
@@ -47,7 +58,10 @@ class GraphSlots {
   friend class GraphPass;
   static constexpr size_t kSlots = 8;
   static constexpr int kNever = INT_MIN;
-  static constexpr int kPatience = 16;     // calls until it is asked again whether there is room
+  // Calls until it is asked again whether there is room: twice as many each time that there is
+  // none.
+  static constexpr int kPatience = 16;
+  static constexpr int kMostPatience = 256;
   static constexpr uint32_t kRecent = 64;  // calls in which a graph must have been used to stay
 
   struct Slot {
@@ -59,6 +73,20 @@ class GraphSlots {
     std::atomic<bool> is_used{false};  // since Graphs looked
     std::unique_ptr<LaunchGraph> graph;
   };
+
+  // There is no room for a graph. True: none of the slots has one, and they rest.
+  bool Rest() noexcept {
+    for (const Slot& slot : slots_) {
+      if (slot.graph != nullptr) return false;
+    }
+    const int before = patience_.load(std::memory_order_relaxed);
+    const int patience = before == 0              ? kPatience
+                         : before < kMostPatience ? 2 * before
+                                                  : kMostPatience;
+    patience_.store(patience, std::memory_order_relaxed);
+    rest_.store(patience, std::memory_order_relaxed);
+    return true;
+  }
 
   Slot& Find(uint64_t stream, int ordinal, uint64_t path) noexcept {
     ++now_;
@@ -97,8 +125,11 @@ class GraphSlots {
            driver_.cuStreamGetGreenCtx(stream, &green) != CUDA_SUCCESS || green == nullptr;
   }
 
-  Driver& driver_;
+  // Every call reads these, so they come first.
+  std::atomic<int> rest_;  // calls that go plainly from now on
   std::atomic<bool> is_taken_{false};
+  std::atomic<int> patience_{0};  // the last rest because there was no room; 0: there was
+  Driver& driver_;
   uint32_t now_ = 0;
   Slot slots_[kSlots];
   Slot none_;  // for kernels that come too often to be remembered
@@ -112,8 +143,8 @@ class GraphPass {
   GraphPass& operator=(const GraphPass&) = delete;
   ~GraphPass() { End(); }
 
-  // `path` tells sequences of kernels of the same slots apart. `after`: of how many calls the next
-  // one makes the graph. False: launch plainly.
+  // `path` tells sequences of kernels of the same slots apart. `after`: the number of calls after
+  // which the next one makes the graph. False: launch plainly.
   bool Begin(GraphSlots& slots, CUstream stream, int ordinal, uint64_t path, int after) noexcept {
     Driver& driver = slots.driver();
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -155,6 +186,14 @@ class GraphPass {
     return graph.Set(index, launch, is_noted) == CUDA_SUCCESS || Fail(GraphSlots::kNever);
   }
 
+  // The same with numbers of versions: see LaunchGraph::Refresh, and who sets them.
+  uint64_t owner() const noexcept { return is_new_ ? 0 : slot_->graph->owner(); }
+  void SetOwner(uint64_t owner) noexcept { slot_->graph->set_owner(owner); }
+  void Note(size_t index, uint64_t version) noexcept { slot_->graph->Note(index, version); }
+  bool Refresh(size_t index, const LaunchGraph::Version& version) noexcept {
+    return slot_->graph->Refresh(index, version) == CUDA_SUCCESS || Fail(GraphSlots::kNever);
+  }
+
   // Launch them. False: launch all of them plainly; *code says why.
   bool Submit(CUresult* code) noexcept {
     slot_->last = slots_->now_;
@@ -173,7 +212,7 @@ class GraphPass {
     context_.Leave();
   }
 
-  // The graph is of no use, and is made again after some calls, or never.
+  // The graph is unusable. It is made again after some calls, or never.
   bool Fail(int calls) noexcept {
     slots_->Forget(*slot_);
     is_new_ = false;
@@ -197,11 +236,13 @@ class GraphPass {
     }
     slot.graph.reset(new (std::nothrow) LaunchGraph(driver));
     slot.is_used.store(true, std::memory_order_relaxed);
-    if (slot.graph == nullptr || !driver.graphs.Admit({slot.graph.get(), slots_, &slot.is_used})) {
+    if (slot.graph == nullptr ||
+        !driver.graphs.Admit({slot.graph.get(), slots_, &slot.is_used, 0})) {
       slot.graph.reset();
-      slot.calls = after - GraphSlots::kPatience;
+      slot.calls = slots_->Rest() ? after : after - GraphSlots::kPatience;
       return false;
     }
+    slots_->patience_.store(0, std::memory_order_relaxed);
     ordinal_ = ordinal;
     is_new_ = true;
     return true;
@@ -235,23 +276,29 @@ class GraphPass {
   bool is_new_ = false;
 };
 
-inline bool Graphs::Admit(const Entry& entry) {
+inline bool Graphs::Admit(Entry entry) {
   const LockGuard lock(mutex_);
-  const size_t limit = limit_.load(std::memory_order_relaxed);
-  if (all_.size() >= limit) {
-    if (all_.empty()) return false;
-    const Entry next = all_[++hand_ % all_.size()];
-    if (next.is_used->exchange(false, std::memory_order_relaxed)) return false;
-    if (next.slots == entry.slots || !next.slots->TryEnter()) return false;
+  const int64_t now = Milliseconds();
+  bool has_room = all_.size() < limit_.load(std::memory_order_relaxed);
+  for (size_t i = 0; i < kLooks && !has_room && !all_.empty(); ++i) {
+    Entry& next = all_[++hand_ % all_.size()];
+    if (next.is_used->exchange(false, std::memory_order_relaxed)) next.unused_since = now;
+    if (now - next.unused_since < kIdleMilliseconds || next.slots == entry.slots ||
+        !next.slots->TryEnter()) {
+      continue;
+    }
+    GraphSlots* const slots = next.slots;
     {
-      const RelaxedCaptureGuard relaxed(next.slots->driver());
+      const RelaxedCaptureGuard relaxed(slots->driver());
       next.graph->Destroy();
     }
     RemoveLocked(next.graph);
-    next.slots->Leave();
+    slots->Leave();
+    has_room = true;
   }
-  all_.push_back(entry);
-  return true;
+  entry.unused_since = now;
+  if (has_room) all_.push_back(entry);
+  return has_room;
 }
 
 inline void Graphs::Drop(const void* kernel) noexcept {

@@ -3,13 +3,16 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <vector>
 
 #include "driver_table.h"
 #include "launch_graph.h"
+#include "launch_observer.h"
 #include "lock.h"
 #include "text.h"
 #include "version.h"
@@ -29,10 +32,16 @@ class Graphs {
   static constexpr int kMeasuredVersion = 13000;
   // Calls of one form before a graph is made. Making one takes as long as 20 launches save, or 5
   // calls of a function.
-  static constexpr int kSingleAfter = 8;
+  static constexpr int kSingleAfter = 4;
+  // Before these, so many calls of a kernel are not looked at: a look costs 0.8 us (H200) where a
+  // thousand kernels take turns.
+  static constexpr int kUnseen = 4;
   static constexpr int kSeveralAfter = 3;
   // More threads than these at once wait longer for the driver with graphs than without.
   static constexpr int kMostThreads = 4;
+  // A graph that was not used for so long gives its place to another one. Kernels that take turns
+  // within this time do not take the graphs from each other, however many they are.
+  static constexpr int64_t kIdleMilliseconds = 1000;
 
   // "0", "1", "auto" or, as "auto", nothing; false for anything else.
   static bool Read(const char* text, GraphMode* mode) noexcept {
@@ -48,22 +57,40 @@ class Graphs {
     mode_.store(mode, std::memory_order_relaxed);
     reason_.store(against != nullptr       ? against
                   : mode == GraphMode::kOn ? "chosen"
-                                           : "the driver's graphs were measured to gain",
+                                           : "the driver's graphs were measured to be faster",
                   std::memory_order_relaxed);
     const bool is_auto = mode == GraphMode::kAuto;
     several_after_.store(is_auto ? kSeveralAfter : 0, std::memory_order_relaxed);
     single_after_.store(is_auto ? kSingleAfter : 0, std::memory_order_relaxed);
     const bool is_on_now = against == nullptr;
-    if (is_on_now != is_on()) ways_.fetch_add(is_on_now ? kOn : -kOn, std::memory_order_relaxed);
+    const bool is_on = (ways_.load(std::memory_order_relaxed) & kOn) != 0;
+    if (is_on_now != is_on) ways_.fetch_add(is_on_now ? kOn : -kOn, std::memory_order_relaxed);
   }
 
-  // Whether launches of this driver may go another way than plainly: as graphs, or to a recorder.
+  // Whether launches of this driver may go another way than plainly: as graphs, to a recorder, or
+  // through an observer.
   bool HasOtherWays() const noexcept { return ways_.load(std::memory_order_relaxed) != 0; }
-  bool is_on() const noexcept { return (ways_.load(std::memory_order_relaxed) & kOn) != 0; }
-  // Whether some thread records what it launches: see LaunchRecorder.
+  // Not while launches are observed: an observer sees each of them.
+  bool is_on() const noexcept {
+    return (ways_.load(std::memory_order_relaxed) & (kOn | kObserved)) == kOn;
+  }
+  // Whether some thread records its launches (see LaunchRecorder), or launches are observed.
   bool IsRecording() const noexcept { return ways_.load(std::memory_order_relaxed) >= kRecording; }
   void CountRecordings(int change) noexcept {
     ways_.fetch_add(change * kRecording, std::memory_order_relaxed);
+  }
+  // The observer that makes the launches of this driver; null without one.
+  LaunchObserver* observer() const noexcept {
+    return (ways_.load(std::memory_order_relaxed) & kObserved) != 0
+               ? observer_.load(std::memory_order_acquire)
+               : nullptr;
+  }
+  // One thread at a time calls this. An observer that is replaced by null may still be called.
+  void Observe(LaunchObserver* observer) noexcept {
+    if (observer != nullptr) observer_.store(observer, std::memory_order_release);
+    const bool is_observed = (ways_.load(std::memory_order_relaxed) & kObserved) != 0;
+    if ((observer != nullptr) == is_observed) return;
+    ways_.fetch_add(is_observed ? -kObserved : kObserved, std::memory_order_relaxed);
   }
   GraphMode mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
   const char* reason() const noexcept { return reason_.load(std::memory_order_relaxed); }
@@ -84,29 +111,38 @@ class Graphs {
   }
   void Leave() noexcept { threads_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // A graph, and who has it. The slots' lock is the graph's.
+  // A graph, and its owner. The lock of the slots also guards the graph.
   struct Entry {
     LaunchGraph* graph;
     GraphSlots* slots;
     std::atomic<bool>* is_used;
+    int64_t unused_since;  // in milliseconds: when that was last set back
   };
 
-  // Count a graph that is to be made. Where there is no room the next one in turn goes, unless it
-  // was used since it was looked at before: false then. So kernels that are launched in turn, more
-  // than there may be graphs, do not take them from each other.
-  inline bool Admit(const Entry& entry);
+  // Count a new graph. If there is no room, evict the least recently used one.
+  // False: each of the few that were looked at was used.
+  inline bool Admit(Entry entry);
   void Remove(const LaunchGraph* graph) noexcept {
     const LockGuard lock(mutex_);
     RemoveLocked(graph);
   }
-  // Destroy the graphs that launch a kernel, or all of them where it is null.
+  // Destroy the graphs that launch a kernel, or all of them if it is null.
   inline void Drop(const void* kernel) noexcept;
 
  private:
   static constexpr int kOn = 1;
   static constexpr int kRecording = 2;
+  static constexpr int kObserved = 1 << 24;  // more than there are threads that record
+  static constexpr size_t kLooks = 8;
 
-  // A reason against graphs; null where there is none.
+  static int64_t Milliseconds() noexcept {
+    std::timespec now = {};
+    std::timespec_get(&now, TIME_UTC);
+    const int64_t seconds = now.tv_sec;
+    return seconds * 1000 + now.tv_nsec / 1000000;
+  }
+
+  // The reason why graphs are off; null if there is none.
   static const char* Against(GraphMode mode, const DriverTable& table, bool is_cuda,
                              int version) noexcept {
     if (mode == GraphMode::kOff) return "switched off";
@@ -114,10 +150,10 @@ class Graphs {
     if (mode == GraphMode::kOn) return nullptr;
     if (!is_cuda) return "this driver has no GPU, so graphs save nothing";
     if (version < kMeasuredVersion) {
-      return "the driver is older than CUDA 13.0's, and not measured";
+      return "the driver is older than CUDA 13.0, where graphs were not measured";
     }
     if (IsSet("CUDA_LAUNCH_BLOCKING")) return "CUDA_LAUNCH_BLOCKING is set";
-    // Nsight Systems shows a graph as one thing where it is not told otherwise.
+    // Nsight Systems shows a graph as one item unless it is told otherwise.
     if (IsSet("CUDA_INJECTION64_PATH") || IsSet("NSYS_PROFILING_SESSION_ID")) {
       return "a profiler or a sanitizer is in the process";
     }
@@ -137,7 +173,8 @@ class Graphs {
     }
   }
 
-  std::atomic<int> ways_{0};  // kOn, and kRecording for each thread that records
+  std::atomic<int> ways_{0};  // kOn, kObserved, and kRecording for each thread that records
+  std::atomic<LaunchObserver*> observer_{nullptr};
   std::atomic<int> single_after_{0};
   std::atomic<int> several_after_{0};
   std::atomic<int> threads_{0};

@@ -1,4 +1,4 @@
-// Make a device's context current for a scope, and leave what was current as it was.
+// Make a device's context current for a scope, and restore the previous one afterwards.
 #pragma once
 
 #include <cuda.h>
@@ -28,8 +28,8 @@ class ContextGuard {
   bool pushed_;
 };
 
-// Make a context of a device current. A context of that device that is current already stays:
-// it may be one of the user's own. Otherwise the primary context is pushed.
+// Make a context of a device current. If a context of that device is current already, it stays,
+// because it may be the user's own. Otherwise the primary context is pushed.
 class DeviceGuard {
  public:
   DeviceGuard(Driver& driver, int ordinal) noexcept : driver_(driver) {
@@ -103,7 +103,7 @@ class RelaxedCaptureGuard {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-// The device that is current on this thread; the first one where none is, as in the runtime API.
+// The device that is current on this thread; the first one if none is, as in the runtime API.
 inline int CurrentDevice(const Driver& driver) noexcept {
   CUdevice current = 0;
   return driver.cuCtxGetDevice(&current) == CUDA_SUCCESS ? driver.Ordinal(current) : 0;

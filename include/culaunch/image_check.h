@@ -1,5 +1,5 @@
-// Check that an image lies whole within its bytes before the driver, which is told no size,
-// reads it.
+// Check that an image lies completely within its bytes, because the driver reads it without knowing
+// its size.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ class ImageReader {
   std::string problem_;
 };
 
-// The names of the sections: where they are not where the header says, the driver takes the process
+// The names of the sections: if they are not where the header says, the driver takes the process
 // down (seen with driver 580).
 inline void CheckSectionNames(ImageReader& image, uint64_t table, uint16_t count) {
   const auto index = image.Read<uint16_t>(62, "e_shstrndx");
@@ -61,7 +61,7 @@ inline void CheckSectionNames(ImageReader& image, uint64_t table, uint16_t count
   const uint64_t header = table + uint64_t{64} * index;
   if (index >= count || image.Read<uint32_t>(header + 4, "sh_type") != kStrings) {
     return image.Fail("the image is malformed: of its " + ToText(count) + " sections number " +
-                      ToText(index) + " is said to have their names, and does not");
+                      ToText(index) + " should have their names, but does not");
   }
   const auto at = image.Read<uint64_t>(header + 24, "sh_offset");
   const auto size = image.Read<uint64_t>(header + 32, "sh_size");
@@ -70,7 +70,7 @@ inline void CheckSectionNames(ImageReader& image, uint64_t table, uint16_t count
     const auto name = image.Read<uint32_t>(table + uint64_t{64} * i, "sh_name");
     if (name >= size || image.Read<uint8_t>(at + size - 1, "a section's name") != 0) {
       return image.Fail("the image is malformed: the name of section " + ToText(i) +
-                        " does not end in the section of names");
+                        " does not end within the section with the names");
     }
     const auto word = [&](uint64_t k) { return image.Read<uint8_t>(at + name + k, "a name"); };
     has_own_name |= i == index && size - name >= 10 && word(0) == '.' && word(1) == 's' &&
@@ -78,7 +78,32 @@ inline void CheckSectionNames(ImageReader& image, uint64_t table, uint16_t count
   }
   if (!has_own_name) {
     return image.Fail("the image is malformed: its section " + ToText(index) +
-                      " is said to have the names of the sections, and is not .shstrtab");
+                      " should have the names of the sections, but is not .shstrtab");
+  }
+}
+
+// The sections that symbols and relocations refer to: the driver looks them up without a check.
+inline void CheckReferences(ImageReader& image, uint64_t header, uint16_t index, uint16_t count) {
+  constexpr uint32_t kSymbols = 2;
+  constexpr uint32_t kRelocationsWithAddends = 4;
+  constexpr uint32_t kRelocations = 9;
+  const auto type = image.Read<uint32_t>(header + 4, "sh_type");
+  if (type == kRelocations || type == kRelocationsWithAddends) {
+    const auto target = image.Read<uint32_t>(header + 44, "sh_info");
+    if (target < count) return;
+    return image.Fail("the image is malformed: section " + ToText(index) + " of its " +
+                      ToText(count) + " sections relocates number " + ToText(target));
+  }
+  if (type != kSymbols) return;
+  constexpr uint64_t kSymbol = 24;        // bytes
+  constexpr uint16_t kReserved = 0xff00;  // from there on, a number does not mean a section
+  const auto begin = image.Read<uint64_t>(header + 24, "sh_offset");
+  const auto symbols = image.Read<uint64_t>(header + 32, "sh_size") / kSymbol;
+  for (uint64_t i = 0; i < symbols && image.ok(); ++i) {
+    const auto section = image.Read<uint16_t>(begin + kSymbol * i + 6, "st_shndx");
+    if (section < count || section >= kReserved) continue;
+    image.Fail("the image is malformed: symbol " + ToText(i) + " is in section " + ToText(section) +
+               " of its " + ToText(count));
   }
 }
 
@@ -114,6 +139,7 @@ inline void CheckCubin(ImageReader& image) {
     if (image.Read<uint32_t>(header + 4, "sh_type") == kNoBits) continue;
     image.Require(image.Read<uint64_t>(header + 24, "sh_offset"),
                   image.Read<uint64_t>(header + 32, "sh_size"), "a section");
+    if (image.ok()) CheckReferences(image, header, i, count);
   }
   if (count != 0) CheckSectionNames(image, table, count);
   // Format 8, of CUDA 12.8 and newer: ptxas sets 2 or 4 there, and 1 takes the process down.
@@ -173,7 +199,7 @@ inline std::string Hex(const void* bytes, size_t size) {
 
 }  // namespace detail
 
-// Find the format of an image, and check that what it describes lies within its bytes.
+// Find the format of an image, and check that everything it describes lies within its bytes.
 inline Status CheckImage(const void* bytes, size_t size, ImageFormat* format) {
   if (bytes == nullptr || size == 0) return Error("the image is empty");
   detail::ImageReader image(bytes, size);

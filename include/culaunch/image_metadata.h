@@ -19,13 +19,13 @@ CULAUNCH_NAMESPACE_BEGIN
 struct ImageMetadata {
   // Name expression ("scale<float>") to the kernel's name in the image.
   ByName<std::string> names;
-  // Kernel to its parameters' types; an empty one is unknown.
+  // Kernel to the types of its parameters; an empty type is unknown.
   ByName<std::vector<std::string>> signatures;
 };
 
 namespace detail {
 
-// CRC-32 as zlib has it.
+// CRC-32 as in zlib.
 inline uint32_t Checksum(const std::string& text) noexcept {
   static constexpr uint32_t kNibbles[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
                                             0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
@@ -44,7 +44,7 @@ inline Error DamagedMetadata() {
   return Error("the image's metadata is damaged: compile the image again");
 }
 
-// The JSON behind an image; empty where there is none. A damaged one is an error.
+// The JSON behind an image; empty if there is none. Damaged JSON is an error.
 inline Status MetadataText(const char* bytes, size_t size, ImageFormat format, std::string* found) {
   found->clear();
   static constexpr char kMagic[] = "culaunch";
@@ -87,7 +87,7 @@ inline Status MetadataText(const char* bytes, size_t size, ImageFormat format, s
 
 }  // namespace detail
 
-// Read what comes with an image whose format is known; nothing, for one of another compiler.
+// Read what comes with an image whose format is known; nothing, if another compiler made the image.
 inline Status ReadMetadata(const void* bytes, size_t size, ImageFormat format,
                            ImageMetadata* found) {
   std::string text;

@@ -17,8 +17,8 @@
 #include "jit/cache_options.h"
 #include "jit/compile_error.h"
 #include "jit/compile_options.h"
-#include "jit/image.h"
 #include "jit/link_options.h"
+#include "jit/store/image.h"
 #include "module.h"
 #include "version.h"
 
@@ -31,8 +31,8 @@ struct Session;
 class Cache;
 
 struct JitOptions {
-  std::string nvrtc;      // the path of libnvrtc, or of its directory; found where it is left out
-  std::string nvjitlink;  // of libnvJitLink; looked for beside NVRTC first where it is left out
+  std::string nvrtc;      // the path of libnvrtc, or of its directory; found if it is left out
+  std::string nvjitlink;  // of libnvJitLink; looked for beside NVRTC first if it is left out
   CacheOptions cache;     // where compiled images are kept
 };
 
@@ -58,7 +58,7 @@ class Jit {
 
   // The module of a source, compiled with these name expressions ("scale<float, 4>") for the device
   // in use, or loaded before. It stays as long as this object. Asking again looks whether a header
-  // has changed on the disk: keep the module, or its kernels, where that matters.
+  // has changed on the disk: keep the module, or its kernels, if that matters.
   culaunch::Module& Module(const std::string& source, const std::vector<std::string>& names = {},
                            const CompileOptions& options = {});
 
@@ -100,7 +100,7 @@ class Jit {
   // The same of a link.
   std::string LinkKey(const std::vector<LinkInput>& inputs, const LinkOptions& options = {});
 
-  // The cache; <culaunch/jit/cache.h> declares what can be done with it.
+  // The cache; <culaunch/jit/cache.h> declares its operations.
   culaunch::Cache& cache() noexcept;
   // The libnvrtc that is used.
   const std::string& NvrtcPath();

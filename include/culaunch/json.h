@@ -10,8 +10,8 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace detail {
 
-// Reads a text from front to back. After the first thing that is not as expected nothing is left to
-// read, and ok() says so.
+// Reads a text from front to back. After the first unexpected token nothing is left to read, and
+// ok() is false.
 class JsonReader {
  public:
   // The text must outlive it.
@@ -82,7 +82,7 @@ class JsonReader {
     return static_cast<int64_t>(is_negative ? 0 - value : value);
   }
 
-  // Read a comma, where another item follows.
+  // Read a comma, if another item follows.
   void Comma() { Expect(','); }
   void Open() { Expect('['); }
   void Close() { Expect(']'); }
@@ -110,7 +110,7 @@ class JsonReader {
     at_ = end_;
   }
 
-  // A null where nothing is left.
+  // A null if nothing is left.
   char Next() {
     if (at_ != end_) return *at_++;
     Fail();

@@ -21,8 +21,8 @@ CULAUNCH_NAMESPACE_BEGIN
 
 class Arguments;
 
-// A kernel of a module. Cheap to copy. It keeps no module loaded: a call after the module is gone,
-// or of an empty handle, is an error that says so.
+// A kernel of a module. Cheap to copy. It does not keep the module loaded: calling it after the
+// module was unloaded, or calling an empty handle, is an error.
 class Kernel {
  public:
   Kernel() noexcept : Kernel(&KernelState::OfNone()) {}
@@ -35,7 +35,7 @@ class Kernel {
   }
   ~Kernel() { state_->Leave(); }
 
-  // Whether it is of a module that is still loaded.
+  // Whether its module is still loaded.
   explicit operator bool() const noexcept { return handle() != nullptr; }
 
   const std::string& name() const noexcept { return state_->name(); }
@@ -51,7 +51,8 @@ class Kernel {
   }
 
   CUresult Launch(void** arguments, const LaunchConfig& config) const noexcept {
-    // The copy keeps the configuration of the usual case in registers: its address goes nowhere.
+    // The copy keeps the configuration of the usual case in registers, because its address does not
+    // escape.
     if (CULAUNCH_UNLIKELY(config.HasAttributes())) {
       return LaunchWithAttributes(arguments, LaunchConfig(config));
     }
@@ -62,10 +63,10 @@ class Kernel {
   void Launch(const LaunchConfig& config, const Arguments& arguments) const;
   Status TryLaunch(const LaunchConfig& config, const Arguments& arguments) const;
 
-  // Launch with the arguments themselves. Their number and sizes must be the kernel's, and their
-  // types of the parameters' kinds where the image says them (compared once for each list of
-  // types). Arrays (ffi::Data, ArrayOf) must have the parameter's element type, and be where the
-  // launch goes. An error says what is wrong with the call.
+  // Launch with the arguments themselves. Their number and sizes must match the kernel's. Their
+  // types must match the kinds of the parameters if the image records them (compared once for each
+  // list of types). Arrays (ffi::Data, ArrayOf) must have the parameter's element type and be on
+  // the launch's device. An error describes the mistake in the call.
   template <class... Arguments>
   void operator()(const LaunchConfig& config, const Arguments&... arguments) const {
     const CUresult code = LaunchChecked(config, arguments...);
@@ -91,14 +92,14 @@ class Kernel {
   // The meaning of a code from Launch.
   Status StatusOf(CUresult code, const LaunchConfig& config) const;
 
-  // Throw what a failed launch means.
+  // Throw the error for a failed launch.
   [[noreturn]] void Throw(CUresult code, const LaunchConfig& config) const {
     StatusOf(code, config).OrThrow();
     detail::Raise(Error("Kernel::Throw was given CUDA_SUCCESS"));
   }
 
  private:
-  // Its address stands for a list of types.
+  // Its address identifies a list of types.
   template <class... Arguments>
   static constexpr ArgumentType kTypes[] = {detail::TypeOfArgument<Arguments>()..., ArgumentType{}};
 

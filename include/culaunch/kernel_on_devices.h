@@ -1,5 +1,5 @@
-// culaunch::KernelOnDevices: what a kernel needs on each device before it can be launched there,
-// and the launch.
+// culaunch::KernelOnDevices: prepares a kernel on each device before its first launch there, and
+// launches it.
 #pragma once
 
 #include <cuda.h>
@@ -49,8 +49,8 @@ class KernelOnDevices {
   // has run.
   CUresult MakeReady(const CUlaunchConfig& config, int ordinal) noexcept;
 
-  // The most threads that a block of this kernel may have on a device, which depends on its
-  // registers; the driver is asked once. 0: it does not say.
+  // The maximum number of threads in a block of this kernel on a device, which depends on its
+  // registers. The driver is asked once. 0: not known.
   int MaxThreads(int ordinal) noexcept;
 
   // Load the kernel on a device, whose context is current, and opt in to as much dynamic shared
@@ -64,7 +64,7 @@ class KernelOnDevices {
   CUresult MaxDynamicSharedMemory(int ordinal, int* bytes) noexcept;
 
  protected:
-  // The device of a stream as it is known without asking; -1: it is not.
+  // The device of a stream, if it is known without asking the driver; -1: not known.
   int GuessDevice(CUstream stream) const noexcept {
     return device_count_ == 1 ? 0 : driver_.streams.Guess(stream);
   }
@@ -105,8 +105,9 @@ class KernelOnDevices {
     return code == CUDA_ERROR_INVALID_HANDLE || code == CUDA_ERROR_INVALID_CONTEXT;
   }
 
-  // Ask the driver for all that a launch by guess leaves out. Any stream but a default one is
-  // launched on in its own context, whatever is current (seen of CUDA 13.0's driver).
+  // Ask the driver for everything that a launch by guess skips. A launch on a stream other than a
+  // default one uses the stream's own context, whatever context is current (seen with CUDA 13.0's
+  // driver).
   CUresult LaunchAsking(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept;
 
   // Launch the CUkernel, whose context is the stream's, after all that it needs there.

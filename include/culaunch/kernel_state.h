@@ -28,7 +28,7 @@ class ParameterType;
 // and has no kernel then. Its address is stable.
 class KernelState : public KernelOnDevices {
  public:
-  // signature: the parameters' types where the image says them (see ImageMetadata).
+  // signature: the parameters' types if the image says them (see ImageMetadata).
   KernelState(Driver& own_driver, CUkernel own_handle, std::string own_name,
               const std::vector<std::string>* signature = nullptr);
   KernelState(const KernelState&) = delete;
@@ -52,6 +52,9 @@ class KernelState : public KernelOnDevices {
       if (CULAUNCH_UNLIKELY(driver().graphs.IsRecording())) {
         if (LaunchRecorder* recorder = LaunchRecorder::Current()) {
           return recorder->TakeLaunch(*this, config, ordinal, arguments);
+        }
+        if (LaunchObserver* observer = driver().graphs.observer()) {
+          return observer->Launch(*this, config, ordinal, arguments);
         }
       }
       if (config.numAttrs == 0 && driver().graphs.is_on() &&
@@ -84,8 +87,8 @@ class KernelState : public KernelOnDevices {
     return parameters_.empty() ? 0 : parameters_.back().offset + parameters_.back().size;
   }
 
-  // The type of each parameter: recorded beside the image, else spelled by the mangled name. None,
-  // where neither says it. Read by the first call that is checked, for most kernels have none.
+  // The type of each parameter: recorded beside the image, else spelled by the mangled name. None
+  // if neither has it. Read by the first checked call, because most kernels never have one.
   const std::vector<ParameterType>& Types();
 
   // The lists of C++ types that were found to fit the parameters, the last few of them.
@@ -103,7 +106,7 @@ class KernelState : public KernelOnDevices {
   // The rules for array parameters, after a list of types was checked.
   const detail::ArrayRule* array_rules() const noexcept { return array_rules_.data(); }
 
-  // A device, as arrays on it have it.
+  // A device, in the form that its arrays use.
   uint64_t PlaceOf(int ordinal) const noexcept {
     return detail::ArrayFacts::OfDevice(own_device_type_, ordinal);
   }
@@ -130,7 +133,7 @@ class KernelState : public KernelOnDevices {
   std::vector<ParameterType> types_;
   // Not std::make_shared: its tag is a symbol that keeps a library from being unloaded.
   std::shared_ptr<std::atomic<bool>> is_loaded_{new std::atomic<bool>(true)};
-  std::atomic<GraphSlots*> graphs_{nullptr};  // of launches that go alone
+  std::atomic<GraphSlots*> graphs_{nullptr};  // of launches that are not in a graph
 };
 
 CULAUNCH_NAMESPACE_END

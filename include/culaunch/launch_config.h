@@ -83,7 +83,7 @@ struct LaunchConfig {
 #undef CULAUNCH_SWITCH
 #undef CULAUNCH_INT
 
-  // Further ones, such as an event or a domain of memory synchronization.
+  // Further attributes, such as an event or a memory synchronization domain.
   LaunchAttributes attributes;
 
   bool HasCluster() const noexcept { return cluster.IsGiven(); }
@@ -121,14 +121,14 @@ struct LaunchConfig {
     return attributes.count <= kMostAttributes && RepeatedAttribute() < 0;
   }
 
-  // An error where the configuration cannot be right on any device.
+  // An error if the configuration cannot be right on any device.
   Status Check() const {
     std::string problem = NonZeroProblem("grid", grid);
     if (problem.empty()) problem = NonZeroProblem("block", block);
     if (problem.empty() && HasCluster()) problem = MultipleProblem("cluster", cluster);
     if (problem.empty() && preferred_cluster.IsGiven()) {
       problem = MultipleProblem("preferred_cluster", preferred_cluster);
-      if (!HasCluster()) problem = "preferred_cluster needs cluster, the smallest that will do";
+      if (!HasCluster()) problem = "preferred_cluster needs cluster, the smallest acceptable size";
     }
     if (problem.empty() && attributes.count > kMostAttributes) {
       problem = "attributes must be at most " + detail::ToText(kMostAttributes) + " (got " +
@@ -236,8 +236,8 @@ inline bool LaunchConfig::IsSaid(int id) const noexcept {
   return false;
 }
 
-// A launch configuration with the caller's attributes, and the way back for what the driver writes
-// to them.
+// A launch configuration with the caller's attributes, and a copy back of the values that the
+// driver writes to them.
 class AllAttributes {
  public:
   explicit AllAttributes(const LaunchConfig& config) noexcept

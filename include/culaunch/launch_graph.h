@@ -1,4 +1,4 @@
-// culaunch::LaunchGraph: launches in a row as one executable graph of the driver's.
+// culaunch::LaunchGraph: consecutive launches as one executable graph of the driver.
 #pragma once
 
 #include <cuda.h>
@@ -23,8 +23,8 @@ struct GraphLaunch {
   void** arguments;
 };
 
-// Kernel nodes, each after the one before. It keeps the bytes of every node's arguments and tells
-// the driver of nodes that changed. It has no lock: one thread uses it at a time. It goes to one
+// Kernel nodes, each after the previous one. It keeps the bytes of every node's arguments and
+// updates nodes that changed. It has no lock: use it in one thread at a time. It goes to one
 // stream, because a graph does not overlap with itself.
 class LaunchGraph {
  public:
@@ -33,7 +33,7 @@ class LaunchGraph {
   LaunchGraph& operator=(const LaunchGraph&) = delete;
   ~LaunchGraph() { Destroy(); }
 
-  // Whether a driver has what this takes.
+  // Whether a driver has the functions that graphs need.
   static bool IsPossible(const DriverTable& driver) noexcept {
     return driver.cuGraphCreate != nullptr && driver.cuGraphDestroy != nullptr &&
            driver.cuGraphAddKernelNode != nullptr &&
@@ -42,8 +42,8 @@ class LaunchGraph {
            driver.cuStreamIsCapturing != nullptr && driver.cuStreamGetId != nullptr;
   }
 
-  // Append a launch, before the graph is made. A capture on some stream is left alone only while
-  // this thread's mode of capture is relaxed, for these three.
+  // Append a launch, before the graph is made. These three functions leave a capture on some stream
+  // alone only while this thread's capture mode is relaxed.
   CUresult Add(const GraphLaunch& launch) {
     CUresult code = graph_ == nullptr ? driver_.cuGraphCreate(&graph_, 0) : CUDA_SUCCESS;
     if (code != CUDA_SUCCESS) return code;
@@ -57,7 +57,8 @@ class LaunchGraph {
       std::memcpy(bytes_.data() + node.bytes + parameter.offset, launch.arguments[i],
                   parameter.size);
     }
-    const CUDA_KERNEL_NODE_PARAMS params = ParamsOf(launch);
+    const CUDA_KERNEL_NODE_PARAMS params =
+        ParamsOf(launch.function, launch.config, launch.arguments);
     const CUgraphNode* before = nodes_.empty() ? nullptr : &nodes_.back().handle;
     code = driver_.cuGraphAddKernelNode(&node.handle, graph_, before, nodes_.size() != 0, &params);
     if (code == CUDA_SUCCESS) nodes_.push_back(node);
@@ -90,8 +91,8 @@ class LaunchGraph {
     return index < nodes_.size() && nodes_[index].function == function;
   }
 
-  // Let the next launch of the graph be this one in its place `index`, which fits. The driver is
-  // told where something is not as it was, or `always`. After a failure the graph is of no use.
+  // Use this launch, which fits, at place `index` in the next launch of the graph. The node is
+  // updated if something changed, or `always`. After a failure the graph is unusable.
   CUresult Set(size_t index, const GraphLaunch& launch, bool always) noexcept {
     Node& node = nodes_[index];
     bool is_changed = !HasConfig(node.config, launch.config) || always;
@@ -102,7 +103,31 @@ class LaunchGraph {
     }
     if (!is_changed) return CUDA_SUCCESS;
     node.config = launch.config;
-    const CUDA_KERNEL_NODE_PARAMS params = ParamsOf(launch);
+    const CUDA_KERNEL_NODE_PARAMS params =
+        ParamsOf(launch.function, launch.config, launch.arguments);
+    return driver_.cuGraphExecKernelNodeSetParams(executable_, node.handle, &params);
+  }
+
+  // The same for who keeps the bytes of all arguments, and counts their changes. `owner` is whose
+  // versions the nodes have; 0: nobody's.
+  struct Version {
+    uint64_t number;
+    const CUlaunchConfig& config;
+    const unsigned char* bytes;
+    size_t size;
+    void** arguments;
+  };
+  uint64_t owner() const noexcept { return owner_; }
+  void set_owner(uint64_t owner) noexcept { owner_ = owner; }
+  void Note(size_t index, uint64_t version) noexcept { nodes_[index].version = version; }
+  CUresult Refresh(size_t index, const Version& version) noexcept {
+    Node& node = nodes_[index];
+    if (node.version == version.number) return CUDA_SUCCESS;
+    node.version = version.number;
+    node.config = version.config;
+    std::memcpy(bytes_.data() + node.bytes, version.bytes, version.size);
+    const CUDA_KERNEL_NODE_PARAMS params =
+        ParamsOf(node.function, version.config, version.arguments);
     return driver_.cuGraphExecKernelNodeSetParams(executable_, node.handle, &params);
   }
 
@@ -117,6 +142,7 @@ class LaunchGraph {
     CUfunction function;
     CUlaunchConfig config;
     size_t bytes;  // where those of its arguments begin
+    uint64_t version = 0;
   };
 
   // Copy a value; whether it is another than before. Nearly all have 8 bytes or 4.
@@ -143,17 +169,18 @@ class LaunchGraph {
             (a.blockDimZ ^ b.blockDimZ) | (a.sharedMemBytes ^ b.sharedMemBytes)) == 0;
   }
 
-  static CUDA_KERNEL_NODE_PARAMS ParamsOf(const GraphLaunch& launch) noexcept {
+  static CUDA_KERNEL_NODE_PARAMS ParamsOf(CUfunction function, const CUlaunchConfig& config,
+                                          void** arguments) noexcept {
     CUDA_KERNEL_NODE_PARAMS params = {};
-    params.func = launch.function;
-    params.gridDimX = launch.config.gridDimX;
-    params.gridDimY = launch.config.gridDimY;
-    params.gridDimZ = launch.config.gridDimZ;
-    params.blockDimX = launch.config.blockDimX;
-    params.blockDimY = launch.config.blockDimY;
-    params.blockDimZ = launch.config.blockDimZ;
-    params.sharedMemBytes = launch.config.sharedMemBytes;
-    params.kernelParams = launch.arguments;
+    params.func = function;
+    params.gridDimX = config.gridDimX;
+    params.gridDimY = config.gridDimY;
+    params.gridDimZ = config.gridDimZ;
+    params.blockDimX = config.blockDimX;
+    params.blockDimY = config.blockDimY;
+    params.blockDimZ = config.blockDimZ;
+    params.sharedMemBytes = config.sharedMemBytes;
+    params.kernelParams = arguments;
     return params;
   }
 
@@ -162,6 +189,7 @@ class LaunchGraph {
   CUgraphExec executable_ = nullptr;
   std::vector<Node> nodes_;
   std::vector<unsigned char> bytes_;
+  uint64_t owner_ = 0;
 };
 
 CULAUNCH_NAMESPACE_END

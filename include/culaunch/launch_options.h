@@ -5,8 +5,8 @@
 
 #include <cuda.h>
 
-// A launch has these always. OPTION(kind, name, flag, text), where the flag is the bit by which a
-// recorded launch says that it has the option; 0: it has it always, or never.
+// Every launch has these. OPTION(kind, name, flag, text), where the flag is the bit that marks the
+// option in a recorded launch; 0: it always has the option, or never.
 #define CULAUNCH_LAUNCH_FIELDS(OPTION)                                                           \
   OPTION(required_dims, grid, 0,                                                                 \
          "Blocks in each dimension, x first. With clusters it still counts blocks.")             \

@@ -1,4 +1,4 @@
-// culaunch::LaunchRecorder: takes what a thread launches, instead of the device.
+// culaunch::LaunchRecorder: receives a thread's launches instead of the device.
 #pragma once
 
 #include <cuda.h>

@@ -1,5 +1,5 @@
-// culaunch::Mutex: the system's own. <mutex> brings <chrono>, which is a tenth of what the whole
-// header takes to compile.
+// culaunch::Mutex: the system's own. <mutex> includes <chrono>, which takes a tenth of the whole
+// header's compile time.
 #pragma once
 
 #include "version.h"

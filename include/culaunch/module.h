@@ -26,7 +26,7 @@ struct GlobalVariable {
 // unloads it; Release() keeps it for the life of the process, as static modules must.
 class Module {
  public:
-  // An empty one, as one that was moved from.
+  // An empty module, like one that was moved from.
   Module() noexcept : state_(nullptr) {}
   // Load an image: a cubin, a fatbin or PTX. The driver keeps a copy of its own, unless an option
   // says otherwise.
@@ -70,7 +70,7 @@ class Module {
   Kernel operator[](const std::string& name) const { return GetKernel(name); }
 
   // Find a kernel and let its blocks have `bytes` of dynamic shared memory on every device; -1 is
-  // the most that each device gives once opted in. (Launch opts in by itself where it must.)
+  // the most that each device gives once opted in. (Launch opts in by itself if it must.)
   Kernel GetKernelWithMaxDynamicSharedMemory(const std::string& name, int64_t bytes = -1) const;
 
   // The names of all kernels, in the driver's order.
@@ -92,7 +92,8 @@ class Module {
   // Never unload: for modules that live as long as the process.
   void Release() noexcept;
 
-  // Whether its image is in the driver: not after Unload(), nor once it was moved from.
+  // Whether its image is in the driver. It is not after Unload(), or after the module was moved
+  // from.
   bool IsLoaded() const noexcept { return handle() != nullptr; }
   CUlibrary handle() const noexcept;
   Driver& driver() const noexcept;

@@ -11,8 +11,8 @@
 CULAUNCH_NAMESPACE_BEGIN
 
 // Options of the driver's compiler, which PTX goes through, and of the library. A value is a number
-// or an address, as the driver's documentation says of each; what an address leads to must outlive
-// the module. Options of a log are the module's own, unless they are given.
+// or an address, as in the driver's documentation. The memory at an address must outlive the
+// module. Options of a log are the module's own, unless they are given.
 class ModuleOptions {
  public:
   ModuleOptions& Jit(CUjit_option option, uintptr_t value) {
@@ -49,7 +49,7 @@ class ModuleOptions {
     static constexpr unsigned kMost = 48;  // the driver knows fewer
 
     void Add(Option option, void* value) {
-      if (count == kMost) detail::Raise(Error("a module has at most 48 options of a kind"));
+      if (count == kMost) detail::Raise(Error("a module can have at most 48 options of each kind"));
       options[count] = option;
       values[count++] = value;
     }

@@ -1,4 +1,4 @@
-// What a parameter's type, as an image spells it, says of the arguments that fit.
+// The rules that a parameter's type, as an image spells it, sets for its arguments.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ class ParameterType {
     if (kind_ == Kind::kPointer) ReadPointee();
   }
 
-  // As it is spelled; empty where the image does not say.
+  // As it is spelled; empty if the image does not say.
   const std::string& text() const noexcept { return text_; }
 
   bool IsPointer() const noexcept { return kind_ == Kind::kPointer; }
@@ -32,8 +32,8 @@ class ParameterType {
   bool PointsToConst() const noexcept { return is_plain_ && is_const_; }
   bool PointsToMutable() const noexcept { return is_plain_ && !is_const_; }
 
-  // Whether an argument of the same size can be meant for it. An address may come as an integer
-  // (CUdeviceptr); a structure may stand for whatever it wraps.
+  // Whether an argument of the same size may fit it. An address may be passed as an integer
+  // (CUdeviceptr), and a structure as the value that it wraps.
   bool Takes(ArgumentKind argument) const noexcept {
     switch (kind_) {
       case Kind::kPointer:
@@ -241,7 +241,7 @@ class ParameterType {
   std::string text_;
   Kind kind_ = Kind::kUnknown;
   ElementType element_;
-  bool is_plain_ = false;  // of a pointer: what it points to is a name, which can be read
+  bool is_plain_ = false;  // of a pointer: its target has a name, which can be parsed
   bool is_const_ = false;
 };
 

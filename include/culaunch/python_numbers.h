@@ -19,8 +19,8 @@ enum class Problem : uint8_t {
   kZeroDivision,
   kNegativeShift,
   kNegativePower,  // of an int: the result would be a float
-  kNan,            // is no int
-  kInfinity,       // is no int
+  kNan,            // is not an int
+  kInfinity,       // is not an int
   kDomain,         // what math refuses
   kComplex,        // a negative number to a fractional power
   kCheck,          // a check failed

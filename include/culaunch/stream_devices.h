@@ -11,7 +11,7 @@
 
 CULAUNCH_NAMESPACE_BEGIN
 
-// Whether a stream handle stands for a default stream: of whatever context is current.
+// Whether a stream handle means a default stream, which belongs to the current context.
 inline bool IsDefaultStream(CUstream stream) noexcept {
   return reinterpret_cast<uintptr_t>(stream) <= reinterpret_cast<uintptr_t>(CU_STREAM_PER_THREAD);
 }
@@ -35,8 +35,8 @@ class StreamDevices {
                          std::memory_order_relaxed);
   }
 
-  // A launch on a default stream was refused: threads with other contexts take turns, or have none.
-  // The next launches ask first, so at most one of many is refused.
+  // A launch on a default stream was refused, because threads with different contexts, or without
+  // one, take turns. The next launches ask the driver first, so at most one of many is refused.
   void Doubt() noexcept { doubts_.store(kAskedForEachRefusal, std::memory_order_relaxed); }
   bool HasDoubts() const noexcept { return doubts_.load(std::memory_order_relaxed) > 0; }
   // A doubted guess would have been right.

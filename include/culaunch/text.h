@@ -20,8 +20,8 @@ inline std::string Digits(uint64_t number, bool is_negative) {
   return std::string(at, digits + sizeof digits);
 }
 
-// std::to_string has a static table in it, for which g++ marks a symbol STB_GNU_UNIQUE: a library
-// with one is never unloaded.
+// std::to_string has a static table in it, for which g++ emits an STB_GNU_UNIQUE symbol, and a
+// library with one is never unloaded.
 template <class Integer>
 std::string ToText(Integer number) {
   static_assert(std::is_integral_v<Integer>, "ToText takes an integer");
@@ -31,6 +31,12 @@ std::string ToText(Integer number) {
     const auto bits = static_cast<uint64_t>(static_cast<int64_t>(number));
     return number < 0 ? Digits(uint64_t{0} - bits, true) : Digits(bits, false);
   }
+}
+
+// "1 byte", "2 bytes".
+template <class Integer>
+std::string Counted(Integer number, const char* noun) {
+  return ToText(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
 }  // namespace detail

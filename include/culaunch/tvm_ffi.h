@@ -50,9 +50,9 @@ inline ArrayArgument Argument(const TensorView& x) {
 
 }  // namespace detail
 
-// A tensor, for a launch: the address of its first element, and what the launch compares with the
-// parameter: its element type, its device, and that it has memory. (TensorView::data_ptr() leaves
-// byte_offset out, and says nothing of all that.)
+// A tensor, for a launch: the address of its first element, and the facts that the launch compares
+// with the parameter. These are its element type, its device, and whether it has memory.
+// (TensorView::data_ptr() ignores byte_offset and has none of these facts.)
 inline ArrayArgument Data(const TensorView& x) {
   detail::Notes::Add(x);
   return detail::Argument(x);
@@ -88,7 +88,8 @@ class TensorGuard {
   DeviceGuard guard_;
 };
 
-// A new tensor from the allocator of the caller's framework: to Python it is that framework's.
+// A new tensor from the allocator of the caller's framework. In Python it is that framework's
+// tensor.
 inline Tensor Empty(ShapeView shape, DLDataType dtype, DLDevice device) {
   if (TVMFFIEnvGetDLPackManagedTensorAllocator() == nullptr) {
     TVM_FFI_THROW(RuntimeError) << "the arrays of this call come from a framework that offers no "

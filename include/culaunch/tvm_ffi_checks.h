@@ -1,4 +1,4 @@
-// Checks of tensors over Apache TVM-FFI: each names the argument, the rule and the value that came.
+// Checks of tensors over Apache TVM-FFI: each names the argument, the rule and the actual value.
 // culaunch/tvm_ffi.h includes this.
 #pragma once
 

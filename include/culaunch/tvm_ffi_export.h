@@ -1,4 +1,4 @@
-// Exported functions, and what is recorded of them. culaunch/tvm_ffi.h includes this.
+// Exported functions, and the records of them. culaunch/tvm_ffi.h includes this.
 #pragma once
 
 #include <tvm/ffi/function.h>
@@ -112,7 +112,7 @@ CULAUNCH_NAMESPACE_END
   }                                                                                         \
   static_assert(true, "a semicolon ends the macro")
 
-// TVM-FFI's own macro records the types where it is told to, and no names; and it leaves parameters
+// TVM-FFI's own macro records the types only on request, and no names. It also leaves parameters
 // unused.
 #if defined(TVM_FFI_DLL_EXPORT_TYPED_FUNC_IMPL_)
 #define CULAUNCH_EXPORT_3(name, function, parameters)                                             \

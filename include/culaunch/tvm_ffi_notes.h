@@ -16,8 +16,8 @@ using ::tvm::ffi::TensorView;
 
 namespace detail {
 
-// A driver that checks addresses (the emulator) is told of the tensors of a launch. Those noted in
-// an exported function serve all launches in it, and none after it.
+// Reports the tensors of a launch to a driver that checks addresses (the emulator). Tensors noted
+// in an exported function apply to all launches in it, and to none after it.
 class Notes {
  public:
   Notes() { ++State().depth; }

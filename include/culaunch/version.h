@@ -21,8 +21,8 @@
 #define CULAUNCH_HEADER_ONLY 1
 #endif
 
-// There once in a program, however many files bring it. Empty, by a definition of its own, where
-// one file does: then the compiler may inline such functions when it links.
+// Marks a function that exists once in a program, however many files define it. Define it as empty
+// if only one file does: then the compiler may inline such functions when it links.
 #if !defined(CULAUNCH_ONCE)
 #if defined(_WIN32)
 #define CULAUNCH_ONCE
@@ -31,7 +31,7 @@
 #endif
 #endif
 
-// Before the definition of each such function, in the headers of impl/.
+// Before the definition of each of these functions, in the headers of impl/.
 #if CULAUNCH_HEADER_ONLY
 #define CULAUNCH_INLINE inline
 #else

@@ -1,4 +1,4 @@
-// The memory of one name that is taken apart: given back as a whole, and bounded.
+// The memory of one name while it is parsed: bounded, and freed as a whole.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class Arena {
     return static_cast<T*>(Allocate(count * sizeof(T)));
   }
 
-  // Texts, one after the other.
+  // Concatenate texts.
   std::string_view Concatenate(std::initializer_list<std::string_view> parts) {
     size_t size = 0;
     for (const std::string_view part : parts) size += part.size();
@@ -51,9 +51,9 @@ class Arena {
 
  private:
   static constexpr size_t kAlignment = alignof(std::max_align_t);
-  static constexpr size_t kFirst = 8 << 10;  // more than the names of most kernels need
+  static constexpr size_t kFirst = 8 << 10;  // enough for the names of most kernels
   static constexpr size_t kBlock = 64 << 10;
-  // The longest names that are taken need some megabytes; only those that repeat themselves more.
+  // The longest accepted names need a few megabytes. Only names that repeat themselves need more.
   static constexpr size_t kMost = 32 << 20;
 
   void* Allocate(size_t size) {

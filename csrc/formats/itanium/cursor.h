@@ -11,7 +11,7 @@ namespace itanium {
 
 inline bool IsDigit(char letter) { return letter >= '0' && letter <= '9'; }
 
-// Whether a text has a letter; the zero past the end of a name does not count.
+// Whether a text contains a letter. The zero past the end of a name never counts.
 inline bool Has(std::string_view letters, char letter) {
   return letter != '\0' && letters.find(letter) != std::string_view::npos;
 }
@@ -61,7 +61,7 @@ class Cursor {
     return value;
   }
 
-  // All letters that come and are among these.
+  // The longest run of these letters.
   std::string_view TakeAll(std::string_view letters) {
     const size_t start = position_;
     while (Has(letters, Peek())) ++position_;

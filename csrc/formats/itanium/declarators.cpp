@@ -7,7 +7,7 @@ namespace itanium {
 
 namespace {
 
-// The shape of what is printed: an element of a pack has its own.
+// The shape of the node as printed: an element of a pack has its own shape.
 Shape ShapeIn(const Printer& out, const Node* node) {
   node = ResolvedIn(out, node);
   while (node != nullptr && node->kind() == Kind::kQualified) {
@@ -52,7 +52,7 @@ void Qualified::Left(Printer& out) const {
   const Said* last = std::exchange(out.said, nullptr);
   const Node* const inner = ResolvedIn(out, inner_);
   if (inner != nullptr && inner->kind() == Kind::kQualified) {
-    // The inner one takes them from the printer before it prints anything.
+    // The inner one takes the qualifiers from the printer before it prints anything.
     for (size_t i = 0; i < count; ++i) {
       said[i] = {words[i], last};
       last = &said[i];
@@ -154,7 +154,7 @@ Function::Function(const Node* result, const List& params, std::string_view qual
   Contains(params);
   Contains(name);
   GoesAround(Shape::kFunction, false);
-  // One with a name has template parameters of its own.
+  // A function with a name has its own template parameters.
   uses_params_ = uses_params_ && name == nullptr;
 }
 

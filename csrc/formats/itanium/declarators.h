@@ -1,4 +1,4 @@
-// Types that go around a name: pointers, references, arrays, functions.
+// Types that surround a name: pointers, references, arrays, functions.
 //
 // A C++ declarator has parts on both sides of the name: `void (*name)(int)`, `float (&name)[3]`.
 #pragma once
@@ -28,7 +28,7 @@ class Qualified final : public Node {
   const Node* inner_;
   Qualifiers words_;
   bool is_of_vendor_;
-  bool is_east_;  // whatever the printer's way is
+  bool is_east_;  // regardless of the printer's style
 };
 
 // A pointer, a reference, or (with the class before it) a pointer to a member.
@@ -41,8 +41,8 @@ class Pointer final : public Node {
   const Node* Rebound(Rebinding& rebinding) const override;
 
  private:
-  // References to references collapse, and to `&&` only if both are. This is the one inside of this
-  // one; null where there is none. Which it is may depend on the element of a pack.
+  // References to references collapse: to `&&` only if both are `&&`. Returns the reference inside
+  // this one; null if there is none. The result may depend on the element of a pack.
   const Pointer* Collapsed(const Printer& out) const;
   void LeftAs(Printer& out, std::string_view symbol) const;
 
@@ -64,10 +64,10 @@ class Array final : public Node {
   const Node* size_;
 };
 
-// A function: a type, or with a name a whole declaration.
+// A function type, or with a name a whole declaration.
 class Function final : public Node {
  public:
-  // The result may be null: names of functions that are no templates do not have it.
+  // The result may be null: names of functions that are not templates omit it.
   Function(const Node* result, const List& params, std::string_view qualifiers,
            const Node* name = nullptr, bool is_member = false);
 
@@ -75,7 +75,7 @@ class Function final : public Node {
   void Right(Printer& out) const override;
   const Node* Rebound(Rebinding& rebinding) const override;
 
-  // As a scope, it is written without what it returns.
+  // As a scope, it is written without its return type.
   const Function* WithoutResult(Arena& arena) const;
 
   const List& params() const { return params_; }

@@ -1,4 +1,4 @@
-// Expressions of the Itanium grammar: literals, and what stands in array sizes and decltype.
+// Expressions of the Itanium grammar: literals, array sizes and the operands of decltype.
 #include <string>
 
 #include "formats/itanium/packs.h"
@@ -18,7 +18,7 @@ const Node* Parser::Expression() {
   return Operation(code);
 }
 
-// What its code, which was read, says.
+// Parse the operation whose code has just been read.
 const Node* Parser::Operation(std::string_view code) {
   if (const Operator* const found = FindOperator(code); found != nullptr) {
     if (found->operands == 1) return Unary(*found);
@@ -75,7 +75,7 @@ const Node* Parser::Unary(const Operator& found) {
 const Node* Parser::Binary(const Operator& found) {
   const Node* const left = Wrapped(Expression());
   const Node* const both = Join(left, found.spelling, Wrapped(Expression()));
-  // An open `>` would end the template arguments.
+  // An unparenthesized `>` would end the template arguments.
   return found.spelling == ">" ? Wrapped(both) : both;
 }
 

@@ -80,7 +80,7 @@ Parser::Name Parser::NestedName(bool is_tagged) {
     Remember(name.node);
   }
   if (name.node == nullptr || substitutions_.empty()) throw Unsupported();
-  // The whole name is a candidate only as a type, which Type sees to.
+  // The whole name is a candidate only as a type, and Type adds it then.
   substitutions_.pop_back();
   return name;
 }
@@ -125,8 +125,8 @@ const List& Parser::Params() {
   return *params;
 }
 
-// One component of a name, with its ABI tags. In a nested name the scope is the component before,
-// which a constructor repeats, and after it this one, without its tags.
+// One component of a name, with its ABI tags. In a nested name, *scope is the previous component,
+// which a constructor repeats. Afterwards it is this one, without its tags.
 const Node* Parser::UnqualifiedName(const Node** scope) {
   cursor_.Accept('L');
   const char first = cursor_.Peek();
@@ -166,7 +166,7 @@ const Node* Parser::Unnamed() {
 }
 
 const List& Parser::LambdaParams() {
-  // A generic lambda's template parameters are its own: `auto:1`, `auto:2`.
+  // A generic lambda has its own template parameters: `auto:1`, `auto:2`.
   const List* const outer = template_arguments_;
   template_arguments_ = nullptr;
   const List& params = Params();

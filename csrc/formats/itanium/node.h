@@ -1,7 +1,7 @@
 // The meaning of a mangled name, as a tree that prints itself.
 //
-// A C++ type may surround a name: `void (*name)(int)`. So each node prints the part on the left
-// first, and then the part on the right. The nodes with a right side are in declarators.h.
+// A C++ type may surround a name: `void (*name)(int)`. Each node therefore prints its left part
+// first, and then its right part. The nodes with a right part are in declarators.h.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ enum class Kind : uint8_t {
   kFunction
 };
 
-// A part of a name. Nodes do not change once they are made: many others may point to one.
+// A part of a name. Nodes are immutable, because many other nodes may point to them.
 class Node {
  public:
   void Print(Printer& out) const {
@@ -43,28 +43,29 @@ class Node {
   virtual void Left(Printer& out) const = 0;
   virtual void Right(Printer&) const {}
 
-  // Whether it prints nothing: a pack without elements.
+  // Whether it prints nothing, like a pack without elements.
   virtual bool IsEmpty(Printer&) const { return false; }
 
-  // The same with the template arguments of another place.
+  // The same node with another place's template arguments.
   virtual const Node* Rebound(Rebinding& rebinding) const = 0;
 
   Kind kind() const { return kind_; }
   Shape shape() const { return shape_; }
-  // Whether its right side is not empty: then nothing separates it from a function's name.
+  // Whether its right part is not empty. Then nothing separates it from a function's name.
   bool goes_around() const { return goes_around_; }
   // Whether it needs no parentheses as an operand.
   bool is_operand() const { return is_operand_; }
-  // Whether it says something else where the template parameters are others.
+  // Whether its meaning depends on the template parameters.
   bool uses_params() const { return uses_params_; }
-  // How many elements the packs have that an expansion around it would go through; -1: no pack.
+  // The number of pack elements that an expansion around it would visit; -1: no pack.
   int pack_size() const { return pack_size_; }
 
  protected:
   explicit Node(Kind kind = Kind::kOther) : kind_(kind) {}
   ~Node() = default;
 
-  // Of every part that it keeps. Too deep is not supported: printing goes as deep.
+  // Track the depth of every part. A node that is too deep is not supported, because printing
+  // recurses as deep.
   void Contains(const Node* part);
   void Contains(const List& parts);
 
@@ -82,7 +83,7 @@ class Node {
   int pack_size_ = -1;
 };
 
-// Nodes in an order; it grows in an arena.
+// An ordered list of nodes that grows in an arena.
 class List {
  public:
   void Add(Arena& arena, const Node* node);
@@ -92,7 +93,7 @@ class List {
   const Node* const* begin() const { return nodes_; }
   const Node* const* end() const { return nodes_ + size_; }
 
-  // With commas between; a pack without elements leaves no comma.
+  // Print them with commas between. A pack without elements leaves no comma.
   void Print(Printer& out) const;
 
  private:

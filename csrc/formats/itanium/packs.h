@@ -1,4 +1,4 @@
-// Template parameters, the packs of arguments that they may stand for, and their expansions.
+// Template parameters, the packs of arguments that they stand for, and expansions.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace itanium {
 
-// The arguments for a template parameter pack.
+// The arguments of a template parameter pack.
 class Pack final : public Node {
  public:
   explicit Pack(const List& items);
@@ -22,7 +22,7 @@ class Pack final : public Node {
   const List& items_;
 };
 
-// A template parameter by its number; of a pack in an expansion, one element.
+// A template parameter by its number. In an expansion, a pack parameter is one element.
 class TemplateParam final : public Node {
  public:
   TemplateParam(int64_t index, const Node* argument);
@@ -43,7 +43,7 @@ class TemplateParam final : public Node {
   const Node* argument_;
 };
 
-// A pattern, once for each element of the packs in it.
+// A pattern, printed once for each element of its packs.
 class Expansion final : public Node {
  public:
   explicit Expansion(const Node* pattern);
@@ -53,7 +53,7 @@ class Expansion final : public Node {
   const Node* Rebound(Rebinding& rebinding) const override;
 
   const Node* pattern() const { return pattern_; }
-  // How many elements; -1 where there is no pack in it.
+  // The number of elements; -1 if it contains no pack.
   int count() const { return count_; }
 
  private:
@@ -61,8 +61,8 @@ class Expansion final : public Node {
   int count_;
 };
 
-// Active while the argument of a template parameter is printed, or any node that may be one. The
-// argument comes from another place, and is not part of the parameter's expansion.
+// Active while a template parameter's argument is printed, or a node that may be one. The argument
+// comes from another place, so the parameter's expansion does not apply to it.
 class ArgumentScope {
  public:
   ArgumentScope(Printer& out, const Node* node) : out_(out), outer_(out.pack_index) {
@@ -77,10 +77,10 @@ class ArgumentScope {
   const int outer_;
 };
 
-// The argument that a template parameter stands for, and any other node unchanged.
+// The argument of a template parameter, or any other node unchanged.
 const Node* ArgumentOf(const Node* node);
 
-// The same where it is printed: an element of a pack stands for itself. Null where it is missing.
+// The same for printing, where an element represents its pack. Null if the element is missing.
 const Node* ResolvedIn(const Printer& out, const Node* node);
 
 }  // namespace itanium

@@ -1,4 +1,4 @@
-// From a mangled name to its tree.
+// Parses a mangled name into a tree.
 #pragma once
 
 #include <string_view>
@@ -27,11 +27,11 @@ class Parser {
  private:
   struct Name {
     const Node* node = nullptr;
-    bool has_result = false;  // whether what it returns comes before the parameters
+    bool has_result = false;  // whether the return type comes before the parameters
     std::string_view qualifiers;
   };
 
-  // A part of the tree together with the template arguments that it was said with.
+  // A part of the tree, and the template arguments of the place where it was parsed.
   struct Substitution {
     const Node* node;
     const List* arguments;
@@ -100,7 +100,7 @@ class Parser {
   const Node* Made(std::string_view text) { return arena_.Make<Text>(text); }
   const Node* Made(const Node* node) { return node; }
 
-  // Parts one after the other: nodes and texts.
+  // Concatenated parts: nodes and texts.
   template <class... Parts>
   const Node* Join(Parts... parts) {
     return arena_.Make<Joined>(ListOf(parts...));
@@ -123,7 +123,7 @@ class Parser {
   Cursor cursor_;
   Rebinding rebinding_;
   int depth_ = 0;
-  // Those of the function whose name is parsed; null for a generic lambda's.
+  // The arguments of the function whose name is parsed; null for a generic lambda's.
   const List* template_arguments_ = nullptr;
   std::vector<Substitution> substitutions_;
 };

@@ -1,4 +1,4 @@
-// The text of a name as it is printed.
+// The text of a name while it is printed.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace itanium {
 
-// The qualifiers that were just said of the type that is printed next, the last one first. They
-// lie on the stack of those that said them.
+// The qualifiers already printed for the type that is printed next, the last one first. They are on
+// the stacks of the callers that printed them.
 struct Said {
   std::string_view word;
   const Said* before;
 };
 
 // Collects text up to a limit, in at most a number of steps. Parts are shared, so a short name may
-// spell a text of exponential length, or of many parts without a letter.
+// produce a text of exponential length, or many parts without a letter.
 class Printer {
  public:
   // West: `const float*` in place of `float const*`.
@@ -29,7 +29,7 @@ class Printer {
     text_.append(text);
   }
 
-  // Count a part that was looked at.
+  // Count a visited part.
   void Step() {
     if (++steps_ > kMostSteps) throw Unsupported();
   }
@@ -38,7 +38,7 @@ class Printer {
   bool west() const { return west_; }
   const std::string& text() const { return text_; }
 
-  // Start another text. Its limit is the remainder of the texts before.
+  // Start another text. Its limit is what the texts before it left over.
   std::string TakeText() {
     std::string taken;
     taken.swap(text_);
@@ -46,7 +46,7 @@ class Printer {
   }
 
   const Said* said = nullptr;
-  // Which element of the packs is printed; kAll outside of an expansion.
+  // Which element of the packs is printed; kAll outside an expansion.
   static constexpr int kAll = -1;
   int pack_index = kAll;
 

@@ -18,7 +18,7 @@ const Node* Rebinding::operator()(const Node* node) {
   const auto known = bound_.find(key);
   if (known != bound_.end()) return known->second;
   if (bound_.size() > kMost) throw Unsupported();
-  // No deeper than the node is, which has its limit.
+  // The recursion is no deeper than the node, whose depth is limited.
   return bound_[key] = node->Rebound(*this);
 }
 

@@ -1,4 +1,4 @@
-// Parts of a name as they read with the template arguments of another place.
+// Reading parts of a name with another place's template arguments.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@
 
 namespace itanium {
 
-// `T_` in one function's name and `T_` in the name of a function inside its arguments are the same
-// to the substitutions, but not the same type. So the target of a substitution is made again with
-// the arguments of the place that uses it, each part once for each list of arguments.
+// `T_` in one function's name, and `T_` in the name of a function inside its arguments, are equal
+// for substitutions, but different types. The target of a substitution is therefore rebuilt with
+// the arguments of the place that uses it. Each part is rebuilt once for each list of arguments.
 class Rebinding {
  public:
   explicit Rebinding(Arena& arena) : arena_(arena) {}
 
-  // `node` with these arguments; null: those of a generic lambda, which have no argument.
+  // `node` with these arguments; null: a generic lambda's parameters, which have no arguments.
   const Node* Bind(const Node* node, const List* arguments) {
     arguments_ = arguments;
     return (*this)(node);
   }
 
-  // The template argument of a number, among those given.
+  // The template argument with a number.
   static const Node* Argument(Arena& arena, const List* arguments, int64_t index);
 
-  // For nodes to make themselves again: their parts, and the argument of a number.
+  // For nodes that rebuild themselves: their parts, and the argument with a number.
   const Node* operator()(const Node* node);
   const List& operator()(const List& nodes);
   const Node* Argument(int64_t index) { return Argument(arena_, arguments_, index); }

@@ -23,7 +23,8 @@ Commas::Commas(std::string_view before, const List& items, std::string_view afte
 }
 
 void Commas::Left(Printer& out) const {
-  // `< <` after `operator<`, and below `> >`, as c++filt has them: the two could be one operator.
+  // Print `< <` after `operator<`, and `> >` below, as c++filt does: without the space, they could
+  // be one operator.
   if (before_ == "<" && out.EndsWith('<')) out.Add(" ");
   out.Add(before_);
   items_.Print(out);

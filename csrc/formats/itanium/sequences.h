@@ -1,4 +1,4 @@
-// Parts in a row: one after the other, or in a list with commas.
+// Parts in a sequence: concatenated, or separated by commas.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace itanium {
 
-// Parts one after the other.
+// Concatenated parts.
 class Joined final : public Node {
  public:
   explicit Joined(const List& parts, bool is_operand = false);

@@ -8,18 +8,16 @@
 
 namespace itanium {
 
-// A name as C++ has it.
+// The C++ spelling of a name.
 struct Spelling {
   std::string text;  // as `c++filt` prints it
-  // The types of the parameters in the way of C, `const float*`; nothing where it is not the name
-  // of a function.
+  // The types of the parameters in C style, `const float*`; empty if it is not a function's name.
   std::optional<std::vector<std::string>> params;
 };
 
-// The meaning of a mangled name; with the parameters only on request. Empty if it is not mangled,
+// The spelling of a mangled name, with the parameters only on request. Empty if it is not mangled,
 // uses parts of C++ that kernel names do not use, or costs too much: no spelling is better than a
-// wrong one. The cost is bounded for any bytes: length, depth of the parser and of the tree,
-// memory, and size of the text.
+// wrong one. Limits on length, depth, memory and text size bound the cost for any bytes.
 std::optional<Spelling> Spell(std::string_view name, bool with_params = false);
 
 }  // namespace itanium

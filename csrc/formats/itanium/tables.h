@@ -1,4 +1,4 @@
-// Fixed spellings of the Itanium C++ ABI. Those of codes that it does not have are empty.
+// Fixed spellings of the Itanium C++ ABI. Unknown codes give an empty spelling.
 #pragma once
 
 #include <string_view>
@@ -19,7 +19,7 @@ std::string_view Cast(std::string_view code);
 struct Operator {
   std::string_view code;
   std::string_view spelling;
-  int operands;  // 0 where it is in names only, or its expression has a form of its own
+  int operands;  // 0 if used only in names, or if its expression has its own form
 };
 
 // Null for an unknown code.

@@ -6,7 +6,7 @@
 
 namespace itanium {
 
-// Parse one type, and remember it where the grammar says so.
+// Parse one type, and remember it if the grammar requires it.
 const Node* Parser::Type() {
   const Nested nested(*this);
   const char first = cursor_.Peek();
@@ -81,7 +81,7 @@ const Node* Parser::Compound() {
 
 const Node* Parser::ParameterType() {
   if (Has("sue", cursor_.Peek(1))) {
-    // `struct X`, spelled out in the source: an elaborated name.
+    // `struct X`, spelled out in the source: an elaborated type name.
     cursor_.Take(2);
     return AnyName(false).node;
   }
@@ -91,7 +91,7 @@ const Node* Parser::ParameterType() {
   return Specialized(found);
 }
 
-// The types of two letters that go on.
+// Types that begin with D.
 const Node* Parser::Extended() {
   if (cursor_.Accept("Dp")) return arena_.Make<Expansion>(Type());
   if (Has("tT", cursor_.Peek(1))) return Decltype();
@@ -104,7 +104,7 @@ const Node* Parser::Extended() {
   throw Unsupported();
 }
 
-// A builtin type, too: it is not remembered.
+// Also a builtin type, but not a substitution candidate.
 const Node* Parser::ExtendedFloat() {
   cursor_.Expect("DF");
   const std::string bits = std::to_string(cursor_.TakeNumber());
@@ -154,7 +154,7 @@ const Node* Parser::ArrayType() {
   return arena_.Make<Array>(Type(), size);
 }
 
-// `T_`, `T0_`, ...: what the template arguments say it is.
+// `T_`, `T0_`, ...: parameters that the template arguments define.
 const Node* Parser::TemplateParameter() {
   cursor_.Expect('T');
   const int64_t index = cursor_.TakeSequenceNumber();
@@ -210,7 +210,7 @@ Qualifiers Parser::CvQualifiers() {
   return words;
 }
 
-// The words with a space before each.
+// The words, each after a space.
 std::string_view Parser::Spaced(const Qualifiers& words) {
   const auto space = [](std::string_view word) -> std::string_view {
     return word.empty() ? "" : " ";

@@ -79,13 +79,14 @@ CULAUNCH_INLINE Result<std::unique_ptr<Driver>> Driver::TryOpen(const std::strin
   void* library = detail::OpenLibrary(file, &reason);
   if (library == nullptr) {
     return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
-                 is_cuda ? "no CUDA driver on this machine (" + reason +
-                               "). Install NVIDIA's driver, or, in a Python process, choose the "
-                               "emulator: CULAUNCH_DRIVER=emulator, or "
-                               "culaunch.driver.set_driver(\"emulator\")"
-                         : "the chosen driver \"" + choice + "\" cannot be loaded (" + reason +
-                               "): CULAUNCH_DRIVER (set_driver in Python) must name a library "
-                               "that exports the CUDA driver API; leave it out for NVIDIA's");
+                 is_cuda
+                     ? "no CUDA driver on this machine (" + reason +
+                           "). Install NVIDIA's driver, or, in a Python process, choose the "
+                           "emulator: CULAUNCH_DRIVER=emulator, or "
+                           "culaunch.driver.set_driver(\"emulator\")"
+                     : "the chosen driver \"" + choice + "\" cannot be loaded (" + reason +
+                           "): CULAUNCH_DRIVER (set_driver in Python) must name a library "
+                           "that exports the CUDA driver API; leave it out to use NVIDIA's driver");
   }
   DriverTable table;
   if (Status resolved = detail::ResolveTable(library, file, &table); !resolved) return resolved;
@@ -114,8 +115,8 @@ CULAUNCH_INLINE Result<std::unique_ptr<Driver>> Driver::Published() {
   if (published == nullptr) return std::unique_ptr<Driver>();
   if (published->version != PublishedDriver::kVersion) {
     return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
-                 "this library was built with another version of culaunch's header than the one "
-                 "that chose the driver: build it again");
+                 "this library was built with a different version of culaunch's headers than the "
+                 "library that chose the driver: build it again");
   }
   std::vector<int> types;
   for (const int* type = published->device_types; *type != -1; ++type) types.push_back(*type);
@@ -188,7 +189,7 @@ CULAUNCH_INLINE Status Driver::Initialise() {
   if (initialised != CUDA_SUCCESS) {
     return Error(
         ErrorKind::kNoDriver, initialised, ErrorName(initialised),
-        "the CUDA driver \"" + name_ + "\" cannot be initialised: " + Describe(initialised));
+        "the CUDA driver \"" + name_ + "\" cannot be initialized: " + Describe(initialised));
   }
   CUresult code = cuDriverGetVersion(&version_);
   if (code != CUDA_SUCCESS) return StatusOf(code, "cuDriverGetVersion");

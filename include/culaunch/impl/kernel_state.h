@@ -100,7 +100,7 @@ CULAUNCH_INLINE void KernelState::MakeArrayRules() {
 
 namespace detail {
 
-// Graphs are apart by grids and blocks: changing those of a node costs what a launch does.
+// Graphs differ by grids and blocks, because changing those of a node costs as much as a launch.
 inline uint64_t PathOf(const CUlaunchConfig& config) noexcept {
   constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
   uint64_t path = config.gridDimX | uint64_t{config.blockDimX} << 32;
@@ -113,15 +113,16 @@ inline uint64_t PathOf(const CUlaunchConfig& config) noexcept {
 
 CULAUNCH_INLINE bool KernelState::LaunchAsGraph(const CUlaunchConfig& config, int ordinal,
                                                 void** arguments) noexcept {
+  const int after = driver().graphs.single_after();
+  GraphSlots* slots = graphs_.load(std::memory_order_acquire);
+  if (CULAUNCH_UNLIKELY(slots == nullptr) && (slots = MakeSlots()) == nullptr) return false;
+  if (slots->IsResting(after)) return false;
   if (ordinal < 0) ordinal = GuessDevice(config.hStream);
   const CUfunction function = Resident(config, ordinal);
   if (function == nullptr) return false;
-  GraphSlots* slots = graphs_.load(std::memory_order_acquire);
-  if (CULAUNCH_UNLIKELY(slots == nullptr) && (slots = MakeSlots()) == nullptr) return false;
   GraphPass pass;
   CUresult code;
-  return pass.Begin(*slots, config.hStream, ordinal, detail::PathOf(config),
-                    driver().graphs.single_after()) &&
+  return pass.Begin(*slots, config.hStream, ordinal, detail::PathOf(config), after) &&
          pass.Set(
              0, {static_cast<KernelOnDevices*>(this), function, config, parameters_, arguments}) &&
          pass.Submit(&code);
@@ -129,7 +130,8 @@ CULAUNCH_INLINE bool KernelState::LaunchAsGraph(const CUlaunchConfig& config, in
 
 CULAUNCH_INLINE GraphSlots* KernelState::MakeSlots() noexcept {
   GraphSlots* slots = nullptr;
-  auto* made = new (std::nothrow) GraphSlots(driver());
+  const bool is_forced = driver().graphs.single_after() == 0;
+  auto* made = new (std::nothrow) GraphSlots(driver(), is_forced ? 0 : Graphs::kUnseen);
   if (graphs_.compare_exchange_strong(slots, made, std::memory_order_acq_rel)) return made;
   delete made;  // another thread was first
   return slots;

@@ -1,4 +1,4 @@
-// What module.h declares: loading, and what is looked up.
+// The functions that module.h declares: loading and lookups.
 #pragma once
 
 #include <cuda.h>
@@ -35,7 +35,7 @@ struct Module::State {
   Mutex mutex;
   ByName<Kernel> kernels;
   ImageMetadata metadata;
-  std::string text;     // of PTX: an option may say that the driver copies none
+  std::string text;     // of PTX: an option may tell the driver not to copy it
   char log[8192] = "";  // of the compiler in the driver
 
   const std::string& NameInImage(const std::string& asked) const {
@@ -43,7 +43,7 @@ struct Module::State {
     return name != nullptr ? *name : asked;
   }
 
-  // An error when a call failed, with what the compiler in the driver says.
+  // An error when a call failed, with the message of the compiler in the driver.
   Status StatusOf(CUresult code, const std::string& what) const {
     const Status status = driver.StatusOf(code, what);
     if (status || log[0] == '\0') return status ? Status() : Status(status.error());
@@ -140,7 +140,7 @@ CULAUNCH_INLINE Kernel Module::GetKernelWithMaxDynamicSharedMemory(const std::st
   const Kernel kernel = GetKernel(name);
   for (int i = 0; i < driver().device_count(); ++i) {
     const CUresult code = kernel.state().AllowDynamicSharedMemory(i, bytes);
-    if (code == CUDA_ERROR_NO_BINARY_FOR_GPU) continue;  // a launch there will say so
+    if (code == CUDA_ERROR_NO_BINARY_FOR_GPU) continue;  // a launch there will report it
     driver().Check(code, "allowing " + name + " " + detail::ToText(bytes) +
                              " bytes of dynamic shared memory on device " + detail::ToText(i));
   }

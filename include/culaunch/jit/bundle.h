@@ -20,7 +20,7 @@ struct HeaderBundle {
 CULAUNCH_NAMESPACE_END
 
 // Declare the headers that culaunch_add_headers(target NAME bundle ...) puts into this program or
-// library. Outside of functions; any number of files may declare them.
+// library. Outside functions; any number of files may declare them.
 #define CULAUNCH_EMBED_HEADERS(bundle)                                              \
   extern "C" {                                                                      \
   CULAUNCH_HIDDEN extern const char* const culaunch_header_names_##bundle[];        \

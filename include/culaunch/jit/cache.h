@@ -16,18 +16,18 @@
 #include <vector>
 
 #include "../version.h"
-#include "cache_contents.h"
+#include "base/paths.h"
 #include "cache_options.h"
-#include "entry.h"
-#include "image.h"
-#include "lock.h"
-#include "paths.h"
-#include "trusted.h"
+#include "files/lock.h"
+#include "files/trusted.h"
+#include "store/cache_contents.h"
+#include "store/entry.h"
+#include "store/image.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
-// A directory of compiled images, which must belong to the user or to root, and which nobody else
-// may write to. No failure of it fails a compile. Safe to use from many threads.
+// A directory of compiled images, which must belong to the user or to root, and must not be
+// writable by others. A failure of the cache never fails a compile. Safe to use from many threads.
 class Cache {
  public:
   explicit Cache(CacheOptions options = {}) : options_(std::move(options)) {
@@ -86,11 +86,11 @@ class Cache {
     try {
       Publish(key + ".entry", jit::PackImage(key, image));
     } catch (const jit::FileError& error) {
-      Warn("an image was compiled but not kept: " + error.why);
+      Warn("an image was compiled but not cached: " + error.why);
     }
   }
 
-  // Something that saves work later: that it is lost is of no account.
+  // An entry that saves work later. Losing it does no harm.
   std::optional<std::string> ReadNote(const std::string& key) {
     const auto directory = enabled() ? Open() : std::nullopt;
     std::string entry;
@@ -154,7 +154,7 @@ class Cache {
     return found;
   }
 
-  // "512M", "2G": a value that is no size is a warning, and the default is used.
+  // "512M", "2G": an invalid value causes a warning, and the default is used.
   int64_t DefaultMaxBytes() {
     constexpr int64_t kDefault = int64_t{2} << 30;
     const std::string given = Variable("CULAUNCH_CACHE_MAX_SIZE");
@@ -243,7 +243,7 @@ class Cache {
     counted_at_ = now;
   }
 
-  // Say once what is wrong with the cache.
+  // Report a problem of the cache once.
   void Warn(const std::string& message) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);

@@ -40,10 +40,11 @@ struct CacheOptions {
   bool enabled = true;
   std::string path;
   int64_t max_bytes = 0;
-  // Directories that an application ships: read where the cache has no entry, never written to.
+  // Directories that an application ships: read if the cache has no entry, never written to.
   std::optional<std::vector<std::string>> shipped;
   double lock_timeout = 300.0;  // seconds to wait for another process that compiles the same
-  // Told what is wrong with the cache, which fails no compile; stderr by default.
+  // Called with each problem of the cache, which never fails a compile; prints to stderr by
+  // default.
   MessageFunction warn;
 };
 

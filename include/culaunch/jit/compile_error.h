@@ -1,4 +1,4 @@
-// culaunch::CompileError: what a compiler or a linker refused.
+// culaunch::CompileError: a compiler or a linker refused its input.
 #pragma once
 
 #include <string>

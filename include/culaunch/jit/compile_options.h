@@ -1,4 +1,4 @@
-// culaunch::CompileOptions: what a compile can be told.
+// culaunch::CompileOptions: the options of a compile.
 #pragma once
 
 #include <map>

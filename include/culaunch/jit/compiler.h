@@ -15,17 +15,17 @@
 #include "../error.h"
 #include "../text.h"
 #include "../version.h"
-#include "architectures.h"
 #include "cache.h"
 #include "diagnostics.h"
-#include "fatbin.h"
-#include "image.h"
-#include "includes.h"
-#include "nvrtc_api.h"
-#include "pch.h"
+#include "files/includes.h"
 #include "program.h"
 #include "signatures.h"
-#include "toolkit.h"
+#include "store/image.h"
+#include "toolkit/architectures.h"
+#include "toolkit/fatbin.h"
+#include "toolkit/nvrtc_api.h"
+#include "toolkit/pch.h"
+#include "toolkit/toolkit.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -34,7 +34,7 @@ namespace jit {
 // An NVRTC, with the headers that belong to it. Safe to use from many threads.
 class Compiler {
  public:
-  // nvrtc: its path, a directory that has it, or nothing. The cache has room for its headers.
+  // nvrtc: its path, a directory that contains it, or empty. The cache has room for its headers.
   Compiler(const std::string& nvrtc, Cache* cache) : nvrtc_(nvrtc), cache_(cache) {}
 
   const std::string& Identity() { return nvrtc_.Identity(); }
@@ -77,7 +77,7 @@ class Compiler {
     for (Part& part : parts) {
       if (part.names != image.names) {
         throw CompileError("names are lowered differently for " + parts[0].compiled.arch + " and " +
-                               part.compiled.arch + "; compile each architecture by itself",
+                               part.compiled.arch + "; compile each architecture separately",
                            "");
       }
       if (!part.log.empty() && !HasLine(image.log, part.log)) {

@@ -1,5 +1,5 @@
-// The culaunch::CompileError of a failed compile: what the compiler said, with the place, the
-// source line and the option that is to blame.
+// The culaunch::CompileError of a failed compile: the compiler's message, with the place, the
+// source line and the option at fault.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@
 #include "../error.h"
 #include "../text.h"
 #include "../version.h"
-#include "characters.h"
 #include "compile_error.h"
-#include "phases.h"
+#include "source/characters.h"
+#include "source/phases.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -99,7 +99,7 @@ class Diagnosis {
     return first.empty() ? failed_.compiler + " failed" : first;
   }
 
-  // Where no line of a source is at fault, an option that the log names is.
+  // If no source line is at fault, an option that the log names is.
   std::string BlamedOption() const {
     std::string blamed;
     EachLine(failed_.log, [&](std::string_view line) {

@@ -20,11 +20,11 @@
 #include "../text.h"
 #include "../version.h"
 #include "cache.h"
-#include "image_file.h"
-#include "key.h"
 #include "linker.h"
 #include "request.h"
 #include "session.h"
+#include "store/image_file.h"
+#include "store/key.h"
 
 // There once in a program, however many files bring it.
 #define CULAUNCH_JIT_ONCE __attribute__((weak))

@@ -14,11 +14,11 @@
 #include "../image_check.h"
 #include "../text.h"
 #include "../version.h"
-#include "characters.h"
 #include "compile_error.h"
-#include "image_file.h"
 #include "link_options.h"
-#include "nvjitlink_api.h"
+#include "source/characters.h"
+#include "store/image_file.h"
+#include "toolkit/nvjitlink_api.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -122,7 +122,8 @@ inline std::set<std::string> StrongSymbols(const std::string& cubin, const std::
       const bool is_thing = kind != 0 && kind != 3 && kind != 4;
       if (info >> 4 != 1 || !is_thing || where_defined == 0 || where_defined >= 0xff00) continue;
       if (name >= text_size) {
-        image.Fail("the image is malformed: a symbol's name is not in the section of names");
+        image.Fail(
+            "the image is malformed: a symbol's name is not within the section with the names");
         break;
       }
       const std::string_view rest(cubin.data() + text + name, text_size - name);
@@ -158,7 +159,7 @@ inline std::set<std::string> VisibleEntries(std::string_view ptx) {
 }
 
 // nvJitLink prints "Multiple definition" to the terminal and then reports success, with an image
-// that mixes both definitions, or crashes. So they are looked for before it is asked.
+// that mixes both definitions, or crashes. So duplicates are searched for before the link.
 inline void CheckDuplicates(const std::vector<LinkPart>& parts) {
   std::map<std::string, std::string> first;
   std::string log;

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "../version.h"
-#include "image.h"
+#include "store/image.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
-// One thing to link: an image, or a file: an image, a host object with device code or a static
-// library of such objects (libcudadevrt.a).
+// One input of a link: an image, or a file, which is an image, a host object with device code or a
+// static library of such objects (libcudadevrt.a).
 struct LinkInput {
   LinkInput(Image one) : image(std::move(one)) {}
   static LinkInput File(std::string path) {
@@ -26,7 +26,7 @@ struct LinkInput {
 
 // They mean what the keywords of Python's culaunch.link mean, and give the same keys.
 struct LinkOptions {
-  // "sm_90a", several for a fatbin; "compute_90" for PTX, where every image is LTO-IR. Without any,
+  // "sm_90a", several for a fatbin; "compute_90" for PTX, if every image is LTO-IR. Without any,
   // the architecture of the device in use.
   std::vector<std::string> arch;
   bool line_info = false;

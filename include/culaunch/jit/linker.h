@@ -16,18 +16,18 @@
 #include "../image_check.h"
 #include "../text.h"
 #include "../version.h"
-#include "architectures.h"
+#include "base/json_text.h"
+#include "base/sha256.h"
 #include "compile_error.h"
-#include "entry.h"
-#include "fatbin.h"
-#include "json_text.h"
 #include "link_input.h"
 #include "link_options.h"
-#include "nvjitlink_api.h"
-#include "nvrtc_api.h"
-#include "option_words.h"
 #include "program.h"
-#include "sha256.h"
+#include "source/option_words.h"
+#include "store/entry.h"
+#include "toolkit/architectures.h"
+#include "toolkit/fatbin.h"
+#include "toolkit/nvjitlink_api.h"
+#include "toolkit/nvrtc_api.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -36,8 +36,8 @@ namespace jit {
 // An nvJitLink. Safe to use from many threads.
 class Linker {
  public:
-  // nvjitlink: its path, a directory that has it, or nothing. beside: the directory of NVRTC,
-  // looked in first; empty where there is none.
+  // nvjitlink: its path, a directory that contains it, or empty. beside: the directory of NVRTC,
+  // searched first; empty if there is none.
   Linker(const std::string& nvjitlink, const std::string& beside)
       : library_(NvJitLinkLibrary(), nvjitlink,
                  beside.empty() ? std::vector<std::string>() : std::vector<std::string>{beside}),
@@ -75,7 +75,7 @@ class LinkRequest {
       is_all_lto = is_all_lto && parts_.back().is_lto;
       is_any_lto = is_any_lto || parts_.back().is_lto;
     }
-    // Machine code is for a device that is there; PTX may be for any.
+    // Machine code is for a device of this machine; PTX may be for any device.
     const bool is_for_the_device = given.arch.empty() && !is_all_lto;
     archs_ = ResolveArchs(is_for_the_device ? std::vector<std::string>{"native"} : given.arch,
                           is_all_lto);
@@ -83,7 +83,7 @@ class LinkRequest {
       if (is_all_lto || !IsVirtual(arch)) continue;
       throw Error((given.arch.empty() ? std::string("the emulator executes PTX")
                                       : "arch has \"" + arch + "\"") +
-                  ": only images that were all compiled with lto can be linked to PTX; compile " +
+                  ": only images compiled with lto can be linked to PTX; compile all of " +
                   "them so, or name an architecture sm_...");
     }
     if (given.maxrregcount < 0 || given.maxrregcount > 255) {
@@ -110,7 +110,8 @@ class LinkRequest {
 
   // The same as Python's for the same request.
   std::string Key() const {
-    // Changes whenever the same key would stand for another image, or the other way round.
+    // Changes whenever the same key would mean a different image, or a different key the same
+    // image.
     constexpr int64_t kSchema = 1;
     JsonText json;
     json.Open('[').Integer(kSchema).String("link").String(linker_.identity());

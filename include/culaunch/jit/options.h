@@ -1,4 +1,4 @@
-// How compilers are told what culaunch::CompileOptions say.
+// Translates culaunch::CompileOptions into the options of compilers.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 #include "../error.h"
 #include "../text.h"
 #include "../version.h"
-#include "characters.h"
 #include "compile_options.h"
-#include "option_words.h"
-#include "phases.h"
+#include "source/characters.h"
+#include "source/option_words.h"
+#include "source/phases.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -111,7 +111,7 @@ class NormalOptions {
     return found;
   }
 
-  // The lines that define what the options define.
+  // The lines of the macros that the options define.
   std::string DefineLines() const {
     std::string lines;
     for (const auto& [name, value] : options_.defines) {
@@ -182,7 +182,7 @@ class NormalOptions {
     } else {
       return false;
     }
-    // nvcc takes a comma as the start of another macro, and a backslash as a quote.
+    // nvcc reads a comma as the start of another macro, and a backslash as a quote.
     if (text.find_first_of(",\\") != kNowhere) return false;
     const size_t equals = text.find('=');
     const std::string name = text.substr(0, equals);

@@ -1,4 +1,4 @@
-// One source as NVRTC compiles it: what it needs, and the nvrtcProgram.
+// One source as NVRTC compiles it: its inputs, and the nvrtcProgram.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 
 #include "../error.h"
 #include "../version.h"
+#include "base/json_text.h"
+#include "base/paths.h"
 #include "diagnostics.h"
-#include "json_text.h"
-#include "nvrtc_api.h"
-#include "paths.h"
-#include "search.h"
-#include "source_line.h"
+#include "files/search.h"
+#include "source/source_line.h"
+#include "toolkit/nvrtc_api.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -47,7 +47,7 @@ struct Job {
   bool UsesToolkit() const { return includes.system_files != 0 || !includes.unknown.empty(); }
 };
 
-// Text that a compiler wrote; bytes that are no UTF-8 become the replacement character.
+// Text that a compiler wrote; bytes that are not UTF-8 become the replacement character.
 inline std::string Decoded(std::string text) {
   while (!text.empty() && (text.back() == '\0' || text.back() == '\n' || text.back() == ' ')) {
     text.pop_back();

@@ -13,12 +13,12 @@
 #include "../error.h"
 #include "../json.h"
 #include "../version.h"
-#include "architectures.h"
-#include "image.h"
-#include "includes.h"
-#include "key.h"
+#include "files/includes.h"
 #include "options.h"
 #include "session.h"
+#include "store/image.h"
+#include "store/key.h"
+#include "toolkit/architectures.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -112,7 +112,7 @@ class Request {
     return known->digest;
   }
 
-  // Follow the headers; note what they came to.
+  // Follow the headers, and note the result.
   const Includes& Follow() {
     job_.includes = FollowIncludes(text_.text, job_.Place(), search_);
     if (!is_alone_ && job_.includes.unknown.empty()) Remember();
@@ -131,7 +131,8 @@ class Request {
         return *std::move(image);
     }
     const Includes& includes = Follow();
-    // Where the text does not tell what is read, the image is compiled every time and not kept.
+    // If the text does not determine the files that it reads, the image is compiled every time and
+    // not cached.
     if (!includes.unknown.empty() || !session_.cache.enabled()) return Build();
     struct NotToBeKept {
       Image image;

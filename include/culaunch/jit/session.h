@@ -15,14 +15,14 @@
 #include "../jit.h"
 #include "../module.h"
 #include "../version.h"
+#include "base/paths.h"
 #include "cache.h"
 #include "compiler.h"
-#include "files.h"
-#include "footprint.h"
-#include "image_file.h"
+#include "files/files.h"
+#include "files/footprint.h"
 #include "linker.h"
 #include "options.h"
-#include "paths.h"
+#include "store/image_file.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -60,7 +60,7 @@ struct Session {
     return *linker;
   }
 
-  // Empty where there is none: images that are there already need no compiler.
+  // Empty if there is none: existing images need no compiler.
   std::string NvrtcDirectory() {
     try {
       return DirectoryOf(Compiler().path());

@@ -1,5 +1,5 @@
-// Parameter types of extern "C" kernels, whose names do not spell them: read off the declaration,
-// else asked of the compiler, else what the PTX tells of each parameter's class.
+// Parameter types of extern "C" kernels, whose names do not spell them: from the declaration, else
+// from the compiler, else each parameter's class from the PTX.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 #include "../demangle.h"
 #include "../parameter_type.h"
 #include "../version.h"
-#include "characters.h"
-#include "declarations.h"
-#include "image.h"
+#include "source/characters.h"
+#include "source/declarations.h"
+#include "store/image.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -30,7 +30,7 @@ class PtxKernels {
  public:
   explicit PtxKernels(std::string_view ptx) : text_(ptx) {
     for (size_t at = 0; (at = text_.find(".entry", at)) != kNowhere;) {
-      const size_t line = text_.rfind('\n', at) + 1;  // 0 where there is none
+      const size_t line = text_.rfind('\n', at) + 1;  // 0 if there is none
       const bool is_comment = text_.substr(line, at - line).find("//") != kNowhere;
       at += 6;
       if (is_comment || at >= text_.size() || !IsSpace(text_[at])) continue;
@@ -154,7 +154,7 @@ inline std::optional<Image::Signature> SpelledTypes(const std::string& lowered) 
 }
 
 // Compiles the source with a text behind it, and gives for kernels the lowered names of
-// expressions; nothing where that fails. The front end of the compiler suffices.
+// expressions; nothing if that fails. The front end of the compiler suffices.
 using Probe = std::function<std::map<std::string, std::string>(
     const std::string& text, const std::map<std::string, std::string>& expressions)>;
 
@@ -163,7 +163,7 @@ using Probe = std::function<std::map<std::string, std::string>(
 // source. The lowered name of probe<decltype(kernel)> spells the kernel's type in full. If this
 // fails, the PTX still tells each parameter's class.
 //
-// probe: null where it is too dear: CUB takes seconds to read twice.
+// probe: null if it is too expensive: reading CUB twice takes seconds.
 inline std::vector<std::pair<std::string, Image::Signature>> KernelSignatures(
     const std::string& ptx, const std::string& source, const Probe& probe) {
   std::vector<std::pair<std::string, Image::Signature>> found;

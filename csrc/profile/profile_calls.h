@@ -1,0 +1,15 @@
+// Profiles as Python takes them.
+#pragma once
+
+#include "python/python.h"
+
+namespace profile {
+
+// start_profile(driver, limit) -> where it begins
+PyObject* StartProfile(PyObject* self, PyObject* args);
+
+// stop_profile(driver, where it begins) -> kernels, launches, how many were left out. Each is a
+// tuple of the fields of LaunchedKernel and LaunchRecord.
+PyObject* StopProfile(PyObject* self, PyObject* args);
+
+}  // namespace profile
