@@ -10,6 +10,8 @@ import importlib
 import os
 from typing import TYPE_CHECKING
 
+from culaunch._base.rooms_above import connect as _connect
+
 if TYPE_CHECKING:
     from culaunch import (
         arguments,
@@ -196,17 +198,40 @@ __all__ = [
 ]
 
 
+def _open_emulator() -> object:
+    from culaunch import _emulator
+
+    return _emulator
+
+
+def _open_jax() -> object:
+    from culaunch import _jax
+
+    return _jax
+
+
+def _open_torch() -> object:
+    from culaunch._torch import unregistered
+
+    return unregistered
+
+
+# Rooms below call these rooms, which they must not import: only this place knows both.
+_connect(emulator=_open_emulator, jax=_open_jax, torch=_open_torch)
+
 if not TYPE_CHECKING:  # for type checkers a name that is not above is a mistake
 
     def __getattr__(name: str) -> object:
         home = "_core" if name == "__version__" else _HOME.get(name)
+        if name == "load_ipython_extension":  # IPython asks for it, and nobody else
+            home = "_notebook"
         if home is None:
-            if name.startswith("__"):  # some protocol asks, and nobody reads an answer
+            if name.startswith("__"):  # a protocol asks, and does not show the message
                 raise AttributeError(f"module 'culaunch' has no attribute {name!r}")
-            from culaunch._base.other_words import here_it_is
+            from culaunch._base.other_words import suggestion
             from culaunch._base.similar import did_you_mean
 
-            hint = here_it_is("culaunch", name) or did_you_mean(name, __all__)
+            hint = suggestion("culaunch", name) or did_you_mean(name, __all__)
             raise AttributeError(f"module 'culaunch' has no attribute {name!r}{hint}")
         module = importlib.import_module(f"culaunch.{home}")
         value = module if home == name else getattr(module, name)
@@ -229,7 +254,7 @@ if "CULAUNCH_BUNDLE" in os.environ:  # "culaunch bundle" runs the program
 
             # A program that has made nothing to pack loads nothing for it now.
             if kept_to_bundle():
-                from culaunch._ship.bundled import write_used
+                from culaunch._ship.saving.bundled import write_used
 
                 write_used(os.environ["CULAUNCH_BUNDLE"])
 

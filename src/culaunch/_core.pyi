@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import CodeType
 from typing import Any, Literal, NoReturn, Protocol, SupportsIndex, TypeAlias, final
 
 from typing_extensions import Buffer, Required, Self, TypedDict, Unpack
@@ -301,7 +302,7 @@ def take_copy(
     /,
 ) -> None: ...
 def take_host(driver: Driver, function: Callable[[], object], /) -> None: ...
-def take_child(driver: Driver, handle: int, /) -> None: ...
+def take_child(driver: Driver, child: Graph, /) -> None: ...
 def take_empty(driver: Driver, /) -> None: ...
 
 class DeviceArray:
@@ -421,7 +422,7 @@ class TritonDispatcher:
     def _tell_choices(self, checks: bool, /) -> None: ...
     def _guards_hold(self) -> bool: ...
 
-class TritonsWay(RuntimeError):  # noqa: N818 - no error: a way
+class TritonFallback(RuntimeError):  # noqa: N818 - a signal
     """A call that Triton takes over; the text says why."""
 
 @final
@@ -503,6 +504,19 @@ class Function:
 
 def program_format() -> dict[str, Any]: ...
 def count_bodies(change: int, /) -> None: ...
+def open_frames(get: int, change: int, run: int, number: int, read: int, write: int, /) -> bool: ...
+def follow_calls(on: bool, /) -> bool: ...
+def asking(
+    name: str,
+    builtins: dict[str, Any],
+    answer: Callable[..., Any],
+    kinds: tuple[type, ...],
+    /,
+) -> Callable[..., Any]: ...
+def asking_import(
+    builtins: dict[str, Any], same: str, other: str, modules: Mapping[Any, Any], /
+) -> Callable[..., Any]: ...
+def around_collection(phase: str, info: dict[str, Any], /) -> None: ...
 def open_torch(
     libraries: tuple[str, ...], tensor: Any, dtypes: tuple[tuple[str, Any], ...], /
 ) -> str | None: ...
@@ -548,6 +562,10 @@ def end_xla_calls() -> None: ...
 reads_numbers_in_place: int
 """Whether ints and floats are read without the C API: 1, where their layout is known."""
 
+def start_profile(driver: Driver, limit: int, /) -> tuple[int, int]: ...
+def stop_profile(
+    driver: Driver, mark: tuple[int, int], /
+) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], int]: ...
 def use_shortcut(
     name: Literal["numbers", "dicts", "torch", "places", "forms", "functions"],
     use: bool,
@@ -690,11 +708,12 @@ def array_info(
     driver: Driver, array: object, /
 ) -> tuple[int, tuple[int, ...], tuple[int, ...], int, int, tuple[int, int]]: ...
 
-# What the extension calls of the packages above it. It imports none of them: each gives it a module
-# with these functions when it is imported. csrc/python/upcalls.h has the same list.
+# The functions that the extension calls in the packages above it. It imports none of them: each
+# registers a module with these functions when it is imported. csrc/python/upcalls.h has the same
+# list.
 
 class LaunchUpcalls(Protocol):
-    """What the extension calls of ``culaunch._launch``."""
+    """The functions that the extension calls in ``culaunch._launch``."""
 
     def raise_argument(
         self,
@@ -749,7 +768,7 @@ class LaunchUpcalls(Protocol):
     ) -> object: ...
 
 class TritonUpcalls(Protocol):
-    """What the extension calls of ``culaunch._triton``."""
+    """The functions that the extension calls in ``culaunch._triton``."""
 
     def raise_binding(
         self, dispatcher: TritonDispatcher, what: str, name: str | None, count: int, /
@@ -771,14 +790,20 @@ class TritonUpcalls(Protocol):
     def memory_of(self, value: object, /) -> tuple[int, int]: ...
 
 class FunctionUpcalls(Protocol):
-    """What the extension calls of ``culaunch._function``."""
+    """The functions that the extension calls in ``culaunch._function``."""
 
     def record(
         self, target: object, how: str, args: tuple[Any, ...], keywords: dict[str, Any], /
     ) -> object: ...
+    def followed_code(
+        self, code: CodeType, /
+    ) -> tuple[CodeType, object, dict[str, Any], dict[str, Any]] | bool | None: ...
+    def followed_builtins(self, builtins: dict[str, Any], key: Any, /) -> dict[str, Any]: ...
+    def is_same(self, left: object, right: object, /) -> bool: ...
+    def around_collection(self, phase: str, /) -> None: ...
 
 class JaxUpcalls(Protocol):
-    """What the extension calls of ``culaunch._jax``."""
+    """The functions that the extension calls in ``culaunch._jax``."""
 
     def resolve(
         self, text: str, /
@@ -850,7 +875,7 @@ class DispatcherMethods(Protocol):
     def _compare(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: dict[str, Any], /
     ) -> None: ...
-    def _tritons_way(
+    def _fall_back(
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: Any, /
     ) -> object: ...
     def _allocate(
@@ -873,6 +898,7 @@ class ElementwiseMethods(Protocol):
         /,
     ) -> tuple[Kernel, int]: ...
     def _call_slowly(self, args: tuple[Any, ...], keywords: dict[str, Any], /) -> Any: ...
+    def _runs_in_place(self, args: tuple[Any, ...], /) -> bool: ...
 
 class FunctionMethods(Protocol):
     """What a subclass of ``Function`` adds: a call comes to these methods."""

@@ -1,7 +1,7 @@
-"""The pytest plugin: the fixture ``culaunch_driver`` with its marker, and ``--culaunch-triton``.
+"""The pytest plugin: the fixture ``culaunch_driver`` with its marker, and two options.
 
 pytest loads this in every run where culaunch is installed. It therefore imports nothing of culaunch
-until a test uses the fixture, or the command line asks for native Triton kernels.
+until a test uses the fixture, or the command line asks for native Triton kernels or for profiles.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--culaunch-triton", action="store_true", help="launch every Triton kernel natively"
     )
     group.addoption(
+        "--culaunch-profile", action="store_true", help="profile the launches of every test"
+    )
+    group.addoption(
         "--culaunch-triton-only",
         action="append",
         metavar="PATTERN",
@@ -31,13 +34,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and install native launches where they are asked for."""
+    """Register the marker, and install native launches if they are asked for."""
     config.addinivalue_line(
         "markers",
-        "culaunch_drivers(*names): run a test that takes culaunch_driver on these drivers only",
+        "culaunch_drivers(*names): run a test that uses culaunch_driver only on these drivers",
     )
     if config.getoption("--culaunch-triton") or config.getoption("--culaunch-triton-only"):
         config.pluginmanager.register(_NativeTriton(config), "culaunch-triton")
+    if config.getoption("--culaunch-profile"):
+        config.pluginmanager.register(_Profiles(), "culaunch-profile")
 
 
 class _NativeTriton:
@@ -73,6 +78,41 @@ class _NativeTriton:
         self._installation.__exit__()
 
 
+class _Profiles:
+    """Profiles each test, and shows the tests with launches at the end."""
+
+    _TITLE = "Launches by culaunch"
+
+    def __init__(self) -> None:
+        self._found: list[tuple[str, str]] = []
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        import culaunch as cl
+
+        block = cl.profile.launches()
+        try:
+            profile = block.__enter__()
+        except cl.DriverNotFoundError:  # then the test launches nothing
+            yield
+            return
+        yield
+        block.__exit__(None, None, None)
+        if profile.launches:
+            # pytest-xdist sends the sections of a report to the process that has the terminal.
+            item.add_report_section("call", self._TITLE, str(profile))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        found = [text for title, text in report.sections if title == f"Captured {self._TITLE} call"]
+        if report.when == "call" and found:
+            self._found.append((report.nodeid, found[-1]))
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        terminalreporter.section(self._TITLE)
+        for name, text in self._found:
+            terminalreporter.write_line(f"{name}: {text}")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test once for each driver, unless it is parametrised by hand."""
     if "culaunch_driver" not in metafunc.fixturenames:
@@ -90,7 +130,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def culaunch_driver(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Choose a driver for the test and give its name; "cuda" is skipped where no GPU is.
+    """Choose a driver for the test and give its name; "cuda" is skipped if no GPU is.
 
     A fault that the test provokes on the emulated device is forgotten when it ends.
     """

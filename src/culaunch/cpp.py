@@ -1,4 +1,4 @@
-"""C++ that launches kernels: compiled at run time, or built with what this package installs."""
+"""C++ that launches kernels: compiled at run time, or built with the installed headers."""
 
 from culaunch._embed import cmake_dir, embed, include_dir
 from culaunch._inline import build, build_inline, load_inline, stubs

@@ -246,4 +246,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return list(__all__)  # for completion: what is imported here is nobody's business
+    return list(__all__)  # for completion, without the names imported here

@@ -2,7 +2,7 @@
 
 from culaunch._export import export
 from culaunch._ship import Library, LoadedFunction, load_library, package, save
-from culaunch._ship.preload import preload
+from culaunch._ship.libraries.preload import preload
 
 __all__ = [
     "Library",

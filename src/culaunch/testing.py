@@ -34,9 +34,9 @@ from culaunch._errors import DriverNotFoundError
 from culaunch._launch import DeviceArray, driver_name, set_driver, to_device
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from culaunch._emulator import InstructionCount
+    from culaunch._emulator import InstructionCount, SourceProfile
 
 __all__ = [
     "assert_allclose",
@@ -45,6 +45,7 @@ __all__ = [
     "emulator_options",
     "from_driver",
     "has_gpu",
+    "profile",
     "reset_emulator",
     "to_driver",
     "use_driver",
@@ -52,10 +53,10 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return list(__all__)  # for completion: what is imported here is nobody's business
+    return list(__all__)  # for completion, without the names imported here
 
 
-# Relative and absolute, by the name of the type that was computed: those of torch.testing.
+# Relative and absolute, by the name of the computed type: the values of torch.testing.
 _TOLERANCES = {
     "float16": (1e-3, 1e-5),
     "bfloat16": (1.6e-2, 1e-5),
@@ -102,8 +103,8 @@ def to_driver(array: Any) -> Any:
     if _is_torch(array):
         if is_emulated and not on_host:
             raise TypeError(
-                "a strict emulator takes no tensors, and torch has no others here: pass "
-                f"tensor.numpy() (got {spell(array)})"
+                "array must not be a tensor, because torch has no tensors in the memory of a "
+                f"strict emulator: pass tensor.numpy() (got {spell(array)})"
             )
         return _aligned_tensor(array.detach()) if on_host else array.detach().cuda()
     if on_host:
@@ -115,6 +116,11 @@ def from_driver(array: Any) -> Any:
     """Copy an array of :func:`culaunch.testing.to_driver` back to the CPU.
 
     The copy waits for the work in the default stream.
+
+    Parameters
+    ----------
+    array : array
+        An array on the driver in use, such as a result of :func:`culaunch.testing.to_driver`.
 
     Returns
     -------
@@ -175,13 +181,13 @@ def assert_allclose(
         wanted = np.broadcast_to(wanted, got.shape)
     except ValueError:
         raise AssertionError(
-            f"the shapes differ: {got.shape} was computed, {wanted.shape} is desired"
+            f"the shapes differ: actual has {got.shape}, desired has {wanted.shape}"
         ) from None
     exact = got.dtype.kind in "biu"
     if exact or got.dtype.name in _TOLERANCES:
         default = (0.0, 0.0) if exact else _TOLERANCES[got.dtype.name]
     elif rtol is None and atol is None:
-        raise TypeError(f"there is no tolerance for {got.dtype}: give rtol= or atol=")
+        raise TypeError(f"{got.dtype} has no default tolerance: give rtol= or atol=")
     else:
         default = (0.0, 0.0)
     if rtol is not None or atol is not None:
@@ -189,7 +195,7 @@ def assert_allclose(
     if default == (0.0, 0.0):
         np.testing.assert_array_equal(got, wanted)
         return
-    # bfloat16 and its like have no arithmetic of their own with tolerances this small.
+    # Types such as bfloat16 cannot compute with tolerances this small.
     wide = np.complex128 if got.dtype.kind == "c" else np.float64
     np.testing.assert_allclose(
         got.astype(wide),
@@ -216,6 +222,11 @@ def use_driver(name: str, *, strict: bool | None = None) -> Iterator[None]:
         arrays of :func:`culaunch.empty`, :func:`culaunch.to_device` and
         :func:`culaunch.testing.to_driver`. By default the environment variable
         ``CULAUNCH_EMULATOR_STRICT`` decides. A GPU ignores this argument.
+
+    Yields
+    ------
+    None
+        The driver is in use in the block.
 
     Examples
     --------
@@ -284,6 +295,11 @@ def c_driver(folder: str | os.PathLike[str]) -> str:
 def has_gpu() -> bool:
     """Return whether this machine has CUDA's driver and a GPU.
 
+    Returns
+    -------
+    bool
+        False also if the driver cannot be opened.
+
     Examples
     --------
     >>> from culaunch import testing
@@ -339,15 +355,67 @@ def count_instructions() -> Iterator[InstructionCount]:
     >>> count.total > 256
     True
     """
+    _require_emulator()
+    from culaunch import _emulator
+
+    with _emulator.count_instructions() as count:
+        yield count
+
+
+def profile(call: Callable[..., object], *args: Any, **keywords: Any) -> SourceProfile:
+    """Count what the emulator's launches in a call execute, for each line of the code.
+
+    The numbers are exact, and the same every time: instructions, active lanes, divergent branches,
+    sectors of global memory, bank conflicts, contention of atomic operations and floating-point
+    operations. They concern PTX, which a GPU's compiler changes further. Times are not estimated.
+
+    Compile with ``line_info=True`` to see the lines of the source beside those of PTX.
+
+    Parameters
+    ----------
+    call : callable
+        A launcher (``kernel[grid, block]``), a function, or anything that launches.
+    *args, **keywords
+        Its arguments.
+
+    Returns
+    -------
+    SourceProfile
+        ``print`` it, show it in a notebook, or read its ``kernels``.
+
+    Raises
+    ------
+    TypeError
+        If `call` is not callable.
+    RuntimeError
+        If the driver in use is not the emulator.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> profile = testing.profile(kernel[1, 256], y, x, 2.0, 256)
+    >>> profile.kernels[0].total.bank_conflicts
+    0
+    """
+    if not callable(call):
+        raise TypeError(
+            "call must be a launcher, such as kernel[grid, block], or another callable (got "
+            f"{spell(call)})"
+        )
+    _require_emulator()
+    from culaunch._emulator import SourceProfile, count_lines
+
+    with count_lines() as collector:
+        call(*args, **keywords)
+    return SourceProfile(collector)
+
+
+def _require_emulator() -> None:
     if driver_name() != "emulator":
         raise RuntimeError(
-            f"only the emulator counts instructions (the driver is {driver_name()}): "
-            "cl.testing.use_driver('emulator')"
+            f"instructions can be counted only on the emulator (the driver is {driver_name()}): "
+            "use cl.testing.use_driver('emulator')"
         )
-    from culaunch._emulator import counting
-
-    with counting() as count:
-        yield count
 
 
 @contextlib.contextmanager
@@ -375,6 +443,11 @@ def emulator_options(
         storage behind the view. Off by default, because a GPU allows it.
     time_limit : float, optional
         Seconds after which a kernel is stopped with ``CUDA_ERROR_LAUNCH_TIMEOUT``.
+
+    Yields
+    ------
+    None
+        The previous checks are restored at the end of the block.
 
     Raises
     ------
@@ -454,7 +527,7 @@ def _to_numpy(array: Any) -> Any:
         return host.numpy()
     values = _numpy("assert_allclose").asarray(host)
     if values.dtype.kind in "OSU":
-        raise TypeError(f"assert_allclose takes arrays of numbers (got {spell(array)})")
+        raise TypeError(f"actual and desired must be arrays of numbers (got {spell(array)})")
     return values
 
 

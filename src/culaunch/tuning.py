@@ -1,4 +1,4 @@
-"""Choose configurations by measuring, and look up what was chosen."""
+"""Choose configurations by measuring, and look up the choices."""
 
 from culaunch._tune import Trial, TunedConfigs, Tuning, tune
 

@@ -17,14 +17,14 @@ except ImportError:  # not Unix
 
 
 def claim(path: str, descriptor: int) -> bool:
-    """Lock what was just made; return False where another process took it for a dead one's.
+    """Lock a new file; return False if another process took it for the file of a dead process.
 
     Parameters
     ----------
     path : str
-        Where it is.
+        The file's path.
     descriptor : int
-        It, open; the lock lasts as long as this.
+        The open file; the lock lasts until it is closed.
     """
     try:
         return not _lock(descriptor) or _leads_to(path, descriptor)
@@ -49,7 +49,7 @@ def take_dead(path: str, flags: int = os.O_RDONLY) -> int | None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock a file or directory; return False where nothing can be, BlockingIOError if it is."""
+    """Lock a file or directory; return False if nothing can be, BlockingIOError if it is."""
     if fcntl is not None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

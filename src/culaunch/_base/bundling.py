@@ -10,12 +10,13 @@ _made: list[object] | None = [] if VARIABLE in os.environ else None
 
 
 def keep_to_bundle(one: object) -> None:
-    """Keep a function or a kernel until the process ends, where it runs to be bundled."""
-    # A function that is defined in a function, and a module that is loaded there, are gone with it.
+    """Keep a function or a kernel until the process ends, if the process runs to be bundled."""
+    # A function defined inside a function, and a module loaded there, would otherwise be freed with
+    # it.
     if _made is not None:
         _made.append(one)
 
 
 def kept_to_bundle() -> tuple[object, ...]:
-    """Return what was kept, in the order in which it was made."""
+    """Return the kept objects, in the order of their creation."""
     return tuple(_made or ())

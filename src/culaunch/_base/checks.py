@@ -21,7 +21,7 @@ def checked_list(argument: str, value: object, holds: str) -> Sequence[Any]:
     Raises
     ------
     TypeError
-        If it is no iterable, or a single text.
+        If it is not an iterable, or is a single str.
     """
     if isinstance(value, (str, bytes, os.PathLike)) or not isinstance(value, Iterable):
         raise TypeError(f"{argument} must be a list of {holds} (got {spell(value)})")
@@ -29,21 +29,21 @@ def checked_list(argument: str, value: object, holds: str) -> Sequence[Any]:
 
 
 def checked_flag(argument: str, value: object) -> bool:
-    """Return a switch; text such as ``"no"``, which Python takes as true, is a TypeError."""
+    """Return a bool; text such as ``"no"``, which is true in Python, is a TypeError."""
     if not isinstance(value, bool):
         raise TypeError(f"{argument} must be True or False (got {spell(value)})")
     return value
 
 
 def checked_choice(argument: str, value: object, choices: Mapping[str, Choice]) -> Choice:
-    """Return what one of several words stands for.
+    """Return the value for one of several words.
 
     Raises
     ------
     TypeError
-        If it is no str.
+        If it is not a str.
     ValueError
-        If it is another word; the message lists them.
+        If it is another word; the message lists the words.
     """
     if isinstance(value, str) and value in choices:
         return choices[value]
@@ -57,7 +57,7 @@ def checked_text(argument: str, value: object, what: str = "a str") -> str:
     Raises
     ------
     TypeError
-        If it is no str.
+        If it is not a str.
     ValueError
         If it has a null character, or lone surrogates, which have no bytes.
     """
@@ -85,9 +85,7 @@ def checked_number(argument: str, value: object) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise OverflowError(
-            f"{argument} must be a number of a float (got {spell(value)})"
-        ) from None
+        raise OverflowError(f"{argument} must fit a float (got {spell(value)})") from None
 
 
 def checked_path(argument: str, value: object) -> str:
@@ -106,9 +104,9 @@ def checked_path(argument: str, value: object) -> str:
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
-        raise ValueError(f"{argument} must be a path (got {text!r})") from None
+        raise ValueError(f"{argument} must be a valid path (got {text!r})") from None
     if not text or "\0" in text:
-        raise ValueError(f"{argument} must be a path (got {text!r})")
+        raise ValueError(f"{argument} must be a valid path (got {text!r})")
     return text
 
 

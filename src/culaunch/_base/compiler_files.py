@@ -1,4 +1,4 @@
-"""Files for compilers, and what is said where the disk has no room for them."""
+"""Temporary files of compilers, and the error if the disk has no room for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 
 _LITTLE = 16 << 20
 _FEW = 16
-# As compilers report it, whatever they are.
+# The system's messages, as compilers print them.
 _NO_ROOM = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
@@ -29,29 +29,29 @@ def no_room(compiler: str, said: str, directory: str) -> OSError | None:
     compiler : str
         Its name.
     said : str
-        What it wrote.
+        Its output.
     directory : str
         Where its files are.
     """
     found = next((text for text in _NO_ROOM if text in said), None)
-    # So says cpp, and why is lost on the way.
+    # cpp prints this, and omits the reason.
     if found is None and "when writing output to" in said and little_room(directory):
         found = _NO_ROOM[0]
     if found is None:
         return None
-    why = f"{found}: {compiler} writes its files there; TMPDIR names another place"
+    why = f"{found}: {compiler} writes its files in this directory: set TMPDIR to another one"
     return OSError(errno.ENOSPC, why, directory)
 
 
 def little_room(directory: str) -> str:
-    """Return a note for a compiler's error where there is little room for its files, or ``""``."""
+    """Return a note for a compiler's error if there is little room for its files, or ``""``."""
     # A compiler that finds no room may say anything, and has removed its files by now.
     with contextlib.suppress(OSError):
         space = os.statvfs(directory)
         left = space.f_bavail * space.f_frsize
         if left < _LITTLE or (space.f_files and space.f_favail < _FEW):
             return (
-                f"the disk of {directory} has room for {left >> 10} KiB and {space.f_favail} "
-                "files; TMPDIR names another place for a compiler's"
+                f"the disk of {directory} has room for only {left >> 10} KiB and {space.f_favail} "
+                "files: set TMPDIR to another directory for the compiler's files"
             )
     return ""

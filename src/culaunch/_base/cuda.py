@@ -9,7 +9,7 @@ import enum
 
 
 class Number(enum.IntEnum):
-    """A number that is written as such, in Python 3.10 too."""
+    """An int whose text is the number, also in Python 3.10."""
 
     __str__ = int.__repr__  # int's own __str__ asks for the enumeration's __repr__
 
@@ -170,6 +170,10 @@ class GraphNodeType(Number):
     WAIT_EVENT = 6
     EVENT_RECORD = 7
     CONDITIONAL = 13
+
+
+# The types that ``cuGraphNodeSetEnabled`` supports, as ``cuda.h`` says of it.
+CAN_BE_DISABLED = {GraphNodeType.KERNEL, GraphNodeType.MEMCPY, GraphNodeType.MEMSET}
 
 
 class PointerAttribute(Number):

@@ -34,8 +34,7 @@ def find_nvcc() -> str | None:
 
     The order is ``CUDA_HOME`` or ``CUDA_PATH``, PATH, pip, the usual place.
     """
-    # The environment comes before PATH: setting CUDA_HOME is a deliberate choice. None stands for
-    # PATH.
+    # The environment comes before PATH: setting CUDA_HOME is a deliberate choice. None means PATH.
     for place in (*(os.path.join(home, "bin") for home in chosen_homes()), None):
         if program := shutil.which("nvcc", path=place):
             return program

@@ -40,7 +40,7 @@ def strict_choice() -> bool:
 
 
 def check_choice(choice: str, what: str) -> None:
-    """Raise ValueError unless a text names a driver; ``what`` says where it stood."""
+    """Raise ValueError unless a text names a driver; ``what`` names the text's source."""
     if choice in _NAMES or os.sep in choice:
         return
     raise ValueError(

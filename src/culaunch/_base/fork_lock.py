@@ -15,8 +15,8 @@ class ForkLock:
     """
 
     def __init__(self) -> None:
-        # For C++, too, which takes and releases it with nothing of Python in between, where an
-        # interrupt would leave it held: one object for both, asked for each time.
+        # C++ takes and releases this lock without Python code in between, where an interrupt would
+        # leave it held. Both use one object, which is read each time.
         self.current = threading.RLock()
         _locks.add(self)
 

@@ -1,4 +1,4 @@
-"""Keywords that other libraries have for what has another name here."""
+"""Keywords of other libraries, and their names in culaunch."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 def refuse_keywords(
     function: str, unknown: Iterable[str], known: Iterable[str], others: Mapping[str, str]
 ) -> NoReturn:
-    """Raise TypeError for keywords that a function has not, with those that were meant.
+    """Raise TypeError for unknown keywords, with the keywords that were probably meant.
 
     Parameters
     ----------
     function : str
-        What was called.
+        The called function.
     unknown : iterable of str
-        The keywords that it has not.
+        The keywords that it does not have.
     known : iterable of str
-        Those that it has.
+        Its keywords.
     others : Mapping[str, str]
-        What other libraries call them.
+        The names of its keywords in other libraries.
     """
     first, known = next(iter(unknown)), tuple(known)
-    # A word of another library's is known, and need not resemble ours.
+    # A word of another library is known, and may not resemble culaunch's word.
     meant = others.get(first)
     if meant is None:
         hint = did_you_mean(first, known)
     else:
         hint = f": did you mean {meant!r}?" if meant in known else f": give {meant}"
-    listed = "" if hint else f": it takes {', '.join(known)}"
+    listed = "" if hint else f": its keywords are {', '.join(known)}"
     raise TypeError(f"{function} has no keyword {first!r}{hint}{listed}")

@@ -18,16 +18,16 @@ def optional(package: str, purpose: str, command: str) -> Any:
     package : str
         The name to import.
     purpose : str
-        What needs it, as the beginning of a sentence.
+        The feature that needs it, as the beginning of a sentence.
     command : str
-        What pip is to install.
+        The requirement for pip.
 
     Raises
     ------
     MissingDependencyError
         If it is not installed. One that is installed and fails as it is loaded keeps its error.
     """
-    # Asked at many launches: a look into a dict, where the import system takes a lock.
+    # Called at many launches, so use a dict lookup: the import system takes a lock.
     found = sys.modules.get(package)
     if found is not None:
         return found
@@ -46,5 +46,5 @@ def is_installed(package: str) -> bool:
     """Return whether a package can be found; it is not imported."""
     try:
         return package in sys.modules or importlib.util.find_spec(package) is not None
-    except ImportError:  # an import hook may refuse a name, too
+    except ImportError:  # an import hook may also refuse a name
         return False

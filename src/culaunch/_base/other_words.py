@@ -33,8 +33,10 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
         "cdiv": "culaunch.ceildiv(n, size)",
         "cuda": "culaunch itself, as in culaunch.Stream()",
         "get_device": "culaunch.driver.devices()",
-        "jit": "culaunch.compile for CUDA C++, culaunch.elementwise.fuse for a formula, and "
-        "culaunch.triton.native for a kernel of Triton",
+        "jit": (
+            "culaunch.compile for CUDA C++, culaunch.elementwise.fuse for a formula, and "
+            "culaunch.triton.native for a Triton kernel"
+        ),
         "launch": "kernel[grid, block](...)",
         "LaunchConfig": "kernel.configure(grid=, block=)",
         "Linker": "culaunch.link(images)",
@@ -44,14 +46,14 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
     },
     "Module": {
         **dict.fromkeys(("get_function", "get_kernel", "getFunction"), 'module["name"]'),
-        "functions": "iteration: list(module)",
+        "functions": "list(module)",
     },
     "Kernel": {
-        "compile": "not needed: culaunch.compile has done it",
+        "compile": "not needed: culaunch.compile has compiled it",
         "forall": "kernel[culaunch.ceildiv(n, 256), 256]",
         **dict.fromkeys(("prepare", "prepared_call", "prepared_async_call"),
                         "kernel.configure(grid=, block=)"),
-        "max_dynamic_shared_size_bytes": "not needed: a launch opts in automatically",
+        "max_dynamic_shared_size_bytes": "not needed: each launch opts in automatically",
         "num_arguments": "len(kernel.signature.parameters)",
         **{theirs: f"kernel.attributes().{ours}" for theirs, ours in {
             "binary_version": "binary_version", "const_size_bytes": "const_bytes",
@@ -65,7 +67,7 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("copy_to_device", "set"), "array.copy_from(host)"),
         **dict.fromkeys(("data", "data_ptr", "device_ptr", "gpudata", "ptr"), "array.address"),
         "copy": "culaunch.empty(like=array).copy_from(array)",
-        "free": "not needed: memory is freed with its last array",
+        "free": "not needed: the memory is freed with its last array",
         **dict.fromkeys(("item", "tolist"), "array.numpy().tolist()"),
         "reshape": "array.view(shape=...)",
     },
@@ -86,11 +88,11 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
 
 
 # Features that culaunch does not have, and their replacements: the table of docs/support.md.
-_POOL = "culaunch has no memory pool; use the framework's allocator, or cuda.core"
-_RANDOM = "culaunch has no random numbers; use torch.rand, cupy.random or jax.random"
-_MATRICES = "culaunch has no matrix products; use torch.matmul, or CUTLASS in a kernel"
-_OVER = "a framework's array over the same memory has it, as in torch.from_dlpack(array).{name}()"
-_REDUCTION = "reduce in a fused function, with culaunch.elementwise.{name}; or " + _OVER
+_POOL = "culaunch has no memory pool: use the framework's allocator, or cuda.core"
+_RANDOM = "culaunch has no random numbers: use torch.rand, cupy.random or jax.random"
+_MATRICES = "culaunch has no matrix products: use torch.matmul, or CUTLASS in a kernel"
+_OVER = "use a framework's array over the same memory, as in torch.from_dlpack(array).{name}()"
+_REDUCTION = "reduce in a fused function, with culaunch.elementwise.{name}, or " + _OVER
 _REDUCTIONS = {
     **{name: _REDUCTION.format(name=name) for name in (
         "all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "var",
@@ -112,7 +114,7 @@ DONE_BY_OTHERS: dict[str, dict[str, str]] = {
         **_REDUCTIONS,
         **dict.fromkeys(
             ("T", "mT", "transpose", "swapaxes", "permute", "astype"),
-            "a DeviceArray is memory in C order; a framework's array over it does this, as in "
+            "a DeviceArray is memory in C order: use a framework's array over it, as in "
             "torch.from_dlpack(array)",
         ),
     },
@@ -120,13 +122,13 @@ DONE_BY_OTHERS: dict[str, dict[str, str]] = {
 
 
 def with_other_words(cls: type[T]) -> type[T]:
-    """Let a class answer the names of ``OTHER_WORDS`` with what they are here."""
+    """Let a class suggest its own names for those of ``OTHER_WORDS``."""
     owner = cls.__name__
 
     # Defined only here: otherwise type checkers would accept every name.
     def answer(self: object, name: str) -> object:
-        """Refuse a name that is not there, which are all that come here."""
-        if hint := here_it_is(owner, name):
+        """Refuse an unknown name. Python calls this only for names that it does not find."""
+        if hint := suggestion(owner, name):
             raise AttributeError(f"{owner!r} object has no attribute {name!r}{hint}")
         # Python's own message, or the message of a property without a value.
         return object.__getattribute__(self, name)
@@ -135,8 +137,8 @@ def with_other_words(cls: type[T]) -> type[T]:
     return cls
 
 
-def here_it_is(owner: str, name: str) -> str:
-    """Return ``": here it is array.address"``, who else does it, or nothing for an unknown name.
+def suggestion(owner: str, name: str) -> str:
+    """Return ``": use array.address"``, what other library does it, or nothing if it is unknown.
 
     Parameters
     ----------
@@ -147,6 +149,6 @@ def here_it_is(owner: str, name: str) -> str:
     """
     meant = OTHER_WORDS[owner].get(name)
     if meant:
-        return f": here it is {meant}"
+        return f": {meant}" if meant.startswith("not needed") else f": use {meant}"
     by_others = DONE_BY_OTHERS.get(owner, {}).get(name)
     return f": {by_others}" if by_others else ""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import stat
 import zlib
 from itertools import count
@@ -21,19 +20,19 @@ from culaunch._base.alive import claim, take_dead
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_MOST_LINKS = 40  # as the kernel has it
-# A file that can be written, but not replaced: its directory is read-only, or the file is a mount
-# of its own, as in a container.
+_MOST_LINKS = 40  # the kernel's limit
+# A file that can be written, but not replaced: its directory is read-only, or the file is itself a
+# mount, as in a container.
 _NO_REPLACING = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV}
-# What write() reports without the name of the file.
+# The errors that write() reports without the name of the file.
 _NAMELESS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
 
 
 @contextlib.contextmanager
 def open_output(path: str, *, durable: bool = False) -> Iterator[BinaryIO]:
-    """Open an output for writing and reading back; it is in place when the block ends well.
+    """Open an output for writing and reading back. It is published if the block succeeds.
 
-    Until then, and after an exception, what had that name stays as it was.
+    Until then, and after an exception, an existing file with that name is unchanged.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ def open_output(path: str, *, durable: bool = False) -> Iterator[BinaryIO]:
     """
     try:
         found = _existing(path)
-        # A device or a FIFO cannot be replaced by a rename: what writes to it wants the bytes.
+        # A rename cannot replace a device or a FIFO, whose reader needs the bytes.
         if found is None or stat.S_ISREG(found.st_mode):
             target = _follow(path)
             if target is not None:
@@ -75,7 +74,7 @@ def write_output(path: str, data: bytes, *, durable: bool = False) -> None:
 
 
 def write_outputs(outputs: Mapping[str, bytes]) -> None:
-    """Write outputs that belong together: where one cannot be written, all stay as they were."""
+    """Write outputs that belong together: if one cannot be written, all stay as they were."""
     with contextlib.ExitStack() as stack:
         for path, data in outputs.items():
             file = stack.enter_context(open_output(path))
@@ -104,11 +103,13 @@ def _existing(path: str) -> os.stat_result | None:
         # A link to nothing may still be written through, as any compiler does.
         if not os.path.isdir(directory):
             raise FileNotFoundError(
-                errno.ENOENT, "the directory of the output does not exist; make it first", directory
+                errno.ENOENT,
+                "the directory of the output does not exist: create it first",
+                directory,
             ) from None
         return None
     if stat.S_ISDIR(found.st_mode):
-        raise IsADirectoryError(errno.EISDIR, "the output is a directory; name a file", path)
+        raise IsADirectoryError(errno.EISDIR, "the output must be a file, not a directory", path)
     if stat.S_ISREG(found.st_mode):
         # Renaming would not ask whether the file itself may be written.
         os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
@@ -116,7 +117,7 @@ def _existing(path: str) -> os.stat_result | None:
 
 
 def _follow(path: str) -> str | None:
-    """Return what links lead to, or None for a place that only a descriptor knows."""
+    """Return the target of links, or None for a file that only a descriptor reaches."""
     shown = path
     for _ in range(_MOST_LINKS):
         directory = os.path.realpath(os.path.dirname(path) or ".")
@@ -133,7 +134,7 @@ def _follow(path: str) -> str | None:
 def _replaced(
     path: str, target: str, found: os.stat_result | None, durable: bool
 ) -> Iterator[BinaryIO]:
-    """Write beside a regular file, then rename."""
+    """Write to a file next to a regular one, then rename it."""
     try:
         temporary, handle = _beside(target)
     except OSError as error:
@@ -163,12 +164,12 @@ def _replaced(
 
 
 def _beside(target: str) -> tuple[str, int]:
-    """Make a file beside an output and lock it; return its path and descriptor.
+    """Make and lock a file next to an output; return its path and descriptor.
 
     Its name contains the output's name: the next writer of that output removes the file of a killed
     writer.
     """
-    # Not tempfile: its files are private, and the umask can only be asked by changing it.
+    # Do not use tempfile: its files are private, and reading the umask requires changing it.
     folder, name = os.path.split(target)
     stem = os.path.join(folder, f".culaunch-{zlib.crc32(os.fsencode(name)):08x}")
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -192,7 +193,7 @@ def _beside(target: str) -> tuple[str, int]:
 def _take_place(
     path: str, handle: int, temporary: str, target: str, found: os.stat_result | None
 ) -> bool:
-    """Rename the new file to the old one's name; return False where that would change its owner."""
+    """Rename the new file to the old one's name; return False if that would change its owner."""
     if found is not None:
         ours = os.fstat(handle)
         if (ours.st_uid, ours.st_gid) != (found.st_uid, found.st_gid):
@@ -225,9 +226,11 @@ def _scratch() -> BinaryIO:
 
 
 def _write_through(path: str, file: BinaryIO) -> None:
+    import shutil
+
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
-    # Not emptied first: where the disk has no room, the old content is to stay.
+    # Not emptied first: if the disk has no room, the old content is to stay.
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
     with open(os.open(path, flags, 0o666), "wb") as output:
         is_regular = stat.S_ISREG(os.fstat(output.fileno()).st_mode)
@@ -240,7 +243,7 @@ def _write_through(path: str, file: BinaryIO) -> None:
 
 
 def _make_room(descriptor: int, size: int) -> None:
-    """Have the disk refuse what it has no room for, while the old content is there whole."""
+    """Reserve the room on the disk, so a full disk raises before the old content changes."""
     before = os.fstat(descriptor).st_size
     if size <= before or not hasattr(os, "posix_fallocate"):
         return

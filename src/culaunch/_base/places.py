@@ -20,7 +20,7 @@ class Place(NamedTuple):
     line: int
 
     def text(self) -> str:
-        """Write it out: ``file:line``, and the line's text where it can be read."""
+        """Write it out: ``file:line``, and the line's text if it can be read."""
         # Read where an error is made, and not for each place: most places are never shown.
         text = linecache.getline(self.file, self.line).strip()
         return f"{self}: `{text}`" if text else str(self)
@@ -44,11 +44,21 @@ def user_frame() -> FrameType:
 
 
 def is_ours(frame: FrameType) -> bool:
-    """Tell whether a frame is of culaunch."""
-    return frame.f_code.co_filename.startswith(_HERE)
+    """Tell whether a frame runs code of culaunch."""
+    return is_own_file(frame.f_code.co_filename)
 
 
-def written(place: str) -> str:
+def is_own_file(name: str) -> bool:
+    """Tell whether a file belongs to culaunch."""
+    return name.startswith(_HERE)
+
+
+def room_of(name: str) -> str:
+    """Return the first folder, or the file, of a file of culaunch."""
+    return name.removeprefix(_HERE).partition(os.sep)[0]
+
+
+def with_line(place: str) -> str:
     """Write out a place that was kept as ``file:line``."""
     file, _, line = place.rpartition(":")
     return Place(file, int(line)).text() if line.isdigit() else place

@@ -6,7 +6,7 @@ import math
 
 
 def ratio_between(one: object, other: object) -> float | None:
-    """Return the ratio of two numbers in powers of two; None where they are not two to compare."""
+    """Return the ratio of two numbers in powers of two; None if they are not comparable."""
     if not (_is_comparable(one) and _is_comparable(other)):
         return None
     # With 1 added, since 0 has no logarithm.

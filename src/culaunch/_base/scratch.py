@@ -19,7 +19,7 @@ from culaunch._base.alive import claim, take_dead
 if TYPE_CHECKING:
     from types import TracebackType
 
-# What a user, a test or another version calls its own directories is not to match.
+# The names must not match directories of a user, a test or another version.
 PREFIX = "culaunch-scratch-"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -58,7 +58,7 @@ class Scratch:
         """Keep it until the process ends."""
 
         def end() -> None:
-            if self.is_own:  # a forked child runs the parent's handlers, too
+            if self.is_own:  # a forked child also runs the parent's handlers
                 self.remove()
                 # Workers of multiprocessing end without running theirs.
                 remove_dead(self._base, self._prefix)
@@ -79,7 +79,7 @@ class Scratch:
 
 
 def remove_dead(base: str, prefix: str = PREFIX) -> None:
-    """Remove what processes left that were killed: nobody holds their locks."""
+    """Remove the directories of killed processes, whose locks are free."""
     # `mkdtemp` makes up the rest: a user's own directory may begin in the same way.
     pattern = re.compile(re.escape(prefix) + r"\w{6,8}")
     with contextlib.suppress(OSError), os.scandir(base) as items:

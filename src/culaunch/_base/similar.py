@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``": did you mean 'emulator'?"``, or nothing where no name is near."""
-    import difflib  # its import costs more than it is worth where all is well
+    """Return ``": did you mean 'emulator'?"``, or nothing if no name is near."""
+    import difflib  # its import costs more than it is worth if all is well
 
-    # Capital letters are the mistake as often as any other. Of two names that differ in nothing
-    # else, such as Graph and graph, the later one wins: the one that begins as the word does.
+    # Wrong capital letters are a common mistake. If two names differ only in them, such as Graph
+    # and graph, the later one wins: the one that begins like the word.
     names = sorted(known, key=lambda name: name[:1].isupper() == word[:1].isupper())
     lower = {name.lower(): name for name in names}
     found = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.7)

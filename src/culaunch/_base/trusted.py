@@ -1,4 +1,4 @@
-"""Directories for code and images: only if nobody else can write to them.
+"""Directories for code and images, which no other user can write to.
 
 Their contents run, on a GPU or in this process. So a directory and every file in it must belong to
 the user or to root, and must not be group- or world-writable. Each check uses the descriptor of the
@@ -30,9 +30,9 @@ class TrustedDirectory:
     Parameters
     ----------
     path : str
-        What to call it.
+        Its name in errors.
     descriptor : int
-        The directory, which was checked; it is closed with this object.
+        The checked directory, which is closed with this object.
     """
 
     def __init__(self, path: str, descriptor: int) -> None:
@@ -89,7 +89,7 @@ class TrustedDirectory:
         return cls(path, descriptor)
 
     def read(self, name: str) -> tuple[bytes, os.stat_result] | None:
-        """Read a file whole; return None where there is none, or one that others can change."""
+        """Read a whole file; return None if it is missing, or if others can change it."""
         try:
             flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             descriptor = os.open(name, flags, dir_fd=self._descriptor)
@@ -100,7 +100,8 @@ class TrustedDirectory:
             if not stat.S_ISREG(status.st_mode) or why_not_trusted(status) is not None:
                 return None
             parts = []
-            # Until the end: a signal or a network mount may give less than was asked for.
+            # Read until the end, because a signal or a network mount may return less than
+            # requested.
             while part := os.read(descriptor, max(status.st_size, 1)):
                 parts.append(part)
             return b"".join(parts), status
@@ -120,12 +121,12 @@ class TrustedDirectory:
         try:
             self._publish(name, data)
         except OSError as error:
-            # A write knows no name, and a temporary file's tells nobody anything.
+            # An error of a write has no file name, and the name of a temporary file would not help.
             path = os.path.join(self.path, name)
             raise OSError(error.errno, error.strerror, path) from error
 
     def _publish(self, name: str, data: bytes) -> None:
-        # Beside its final place: the rename then stays within one file system. Its name is unique,
+        # Next to its final path, so the rename stays within one file system. The name is unique,
         # even for a writer in another container with the same process id.
         temporary = f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -150,7 +151,7 @@ class TrustedDirectory:
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
         """Yield the names and facts of the regular files."""
         # To listdir(), -1 is the current directory.
-        assert self._descriptor >= 0, "it is closed"
+        assert self._descriptor >= 0, "the directory is closed"
         for name in os.listdir(self._descriptor):
             with contextlib.suppress(OSError):
                 status = self.status(name)
@@ -158,11 +159,11 @@ class TrustedDirectory:
                     yield name, status
 
     def status(self, name: str) -> os.stat_result:
-        """Return the facts of what has a name here."""
+        """Return the facts of the file with this name."""
         return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
 
     def touch(self, name: str) -> None:
-        """Note that a file was used, where that can be noted."""
+        """Note that a file was used, if that can be noted."""
         with contextlib.suppress(OSError):
             os.utime(name, dir_fd=self._descriptor, follow_symlinks=False)
 
@@ -175,10 +176,10 @@ class TrustedDirectory:
         return True
 
     def lasting_path(self, name: str) -> str:
-        """Return a path that leads to a file here whatever others do to the directories above.
+        """Return a path to a file here that stays valid if others change the directories above.
 
-        It is the usual path where nobody else may change any of those. Elsewhere it goes through
-        the descriptor, which then stays open as long as the process.
+        It is the usual path if only the user can change those. Otherwise it goes through the
+        descriptor, which then stays open until the process ends.
         """
         path = os.path.realpath(self.path)
         above = path
@@ -221,7 +222,10 @@ def why_not_trusted(found: os.stat_result) -> str | None:
     if not _is_believed(found.st_uid):
         return f"it belongs to user {found.st_uid}, not {os.geteuid()}"
     if found.st_mode & _OTHERS_WRITE:
-        return f"others may write to it (mode {stat.S_IMODE(found.st_mode):04o}; chmod go-w)"
+        return (
+            f"other users may write to it (mode {stat.S_IMODE(found.st_mode):04o}): run chmod "
+            "go-w on it"
+        )
     return None
 
 
@@ -251,7 +255,7 @@ def _is_believed(user: int) -> bool:
 
 
 def _is_settled(above: os.stat_result) -> bool:
-    """Tell whether others can neither rename nor replace what is in a directory and ours."""
+    """Tell whether others can neither rename nor replace our files in a directory."""
     if not _is_believed(above.st_uid):
         return False
     return not above.st_mode & _OTHERS_WRITE or bool(above.st_mode & stat.S_ISVTX)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
-# Where PyTorch sets what looks at each Python frame that begins; it is there once torch is.
+# PyTorch's hook that sees each new Python frame. It exists once torch is imported.
 _FRAMES = "torch._C._dynamo.eval_frame"
 
 
@@ -28,7 +28,7 @@ def untraced(function: Function) -> Function:
         frames = sys.modules.get(_FRAMES)
         if frames is None:
             return function(*args, **kwargs)
-        # torch does the same for functions that it must not trace.
+        # torch does this for functions that it must not trace.
         before = frames.set_eval_frame(None)
         try:
             return function(*args, **kwargs)

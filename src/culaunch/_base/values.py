@@ -11,20 +11,20 @@ _LONGEST = 40
 
 
 def show(value: object) -> str:
-    """Show what came: its type, and itself where that is short."""
+    """Describe a value: its type, and its repr if that is short."""
     shown = getattr(type(value), "_shown", None)
-    if shown is not None:  # stand-ins in a function's body know a name
+    if shown is not None:  # stand-ins in a function's body have a name
         return str(shown(value))
     name = type_name(value)
     text = _text(value)
-    # Python refuses to write ints of more than 4300 digits, with an error of its own.
+    # Python raises an error for the text of an int with more than 4300 digits.
     if type(value) is int and text is None:
         return f"int of {value.bit_length()} bits"
     return f"{name} {text}" if text is not None and value is not None else name
 
 
 def spell(value: object) -> str:
-    """Show a value as it is written, where that is short, and else its type."""
+    """Show a value's text if it is short, otherwise its type."""
     if type(value) in (tuple, list) and len(value) <= 5:  # type: ignore[arg-type]
         items = ", ".join(map(spell, value))  # type: ignore[call-overload]
         if type(value) is list:
@@ -40,6 +40,14 @@ def spell(value: object) -> str:
             text = None
     shown = show(value)
     return text if text is not None else f"{'an' if shown[0] in 'aeiou' else 'a'} {shown}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 byte``, ``2 bytes``: a number and its noun."""
+    if number == 1:
+        return f"1 {noun}"
+    plural = {"entry": "entries", "axis": "axes", "launch": "launches"}.get(noun, f"{noun}s")
+    return f"{number} {plural}"
 
 
 def type_name(value: object) -> str:
@@ -65,7 +73,7 @@ def as_html(value: object) -> str:
 
 
 def fits(value: Any, name: str, bits: int) -> int:
-    """Return an int that fits so many bits, with its sign.
+    """Return an int that fits a number of bits, including its sign.
 
     Raises
     ------

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 DELAY = 2.0
 _EVERY = 0.5
 _CLEAR = "\r\x1b[K"
-# One line for the process: of waits inside of each other, and of threads, the first shows its own.
-# To take it is to pop it. Nobody waits for it, so it is not a lock.
+# The process has one line. Of nested waits, and of waits in several threads, the first one shows
+# its text. It takes the line by popping it. It never blocks, so it is not a lock.
 _turn = [True]
 
 
 @contextlib.contextmanager
 def waiting(what: str, delay: float | None = None) -> Iterator[Callable[[str], None]]:
-    """Show on standard error what is being waited for, if it is a terminal, and then remove it.
+    """Show the reason of a wait on standard error if that is a terminal, and remove it later.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def waiting(what: str, delay: float | None = None) -> Iterator[Callable[[str], N
         Seconds until it is shown; two by default.
     """
     text = [what]
-    if not is_terminal(sys.stderr) or not _taken():
+    if not is_terminal(sys.stderr) or not _take_turn():
         yield lambda _: None
         return
     done = threading.Event()
@@ -52,7 +52,7 @@ def waiting(what: str, delay: float | None = None) -> Iterator[Callable[[str], N
         _turn.append(True)
 
 
-def _taken() -> bool:
+def _take_turn() -> bool:
     try:
         return _turn.pop()
     except IndexError:

@@ -42,8 +42,8 @@ def write_bundle(
     missing = [key for key in keys if images.get(key) is None and libraries.get(key) is None]
     if missing:
         raise ValueError(
-            f"{len(missing)} of {len(keys)} entries that were used are not in the cache any more "
-            f"({missing[0]}, ...): run the program again"
+            f"entries that the program used are missing from the cache: {len(missing)} of "
+            f"{len(keys)} ({missing[0]}, ...); run the program again"
         )
     os.makedirs(output, mode=0o755, exist_ok=True)
     with TrustedDirectory.open(output) as directory:
@@ -60,7 +60,7 @@ def write_bundle(
 
 
 def _library(key: str, places: Sequence[str]) -> tuple[bytes, Note] | None:
-    """Return a library, and its note, from the first place that has it whole."""
+    """Return a library and its note from the first place that has both intact."""
     _, folder, stem = key.split("/")
     for place in places:
         with (
@@ -81,6 +81,6 @@ def _publish(directory: TrustedDirectory, key: str, library: bytes, note: Note) 
     with directory.sub(INLINE, make=True) as inline, inline.sub(folder, make=True) as inside:
         LIBRARIES.publish(inside, stem, library, note)
         for path in (inline.path, inside.path):
-            os.chmod(path, 0o755)  # noqa: S103 - to be read by whoever runs the program
+            os.chmod(path, 0o755)  # noqa: S103 - every user of the program reads it
         for name, _ in inside.files():
             os.chmod(os.path.join(inside.path, name), 0o644)

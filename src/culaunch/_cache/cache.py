@@ -87,7 +87,8 @@ class Cache:
         self.lock_timeout = checked_lock_timeout(lock_timeout)
         self.remote = checked_remote(remote)
         self._server = None if self.remote is None else self.remote._server  # noqa: SLF001
-        # Nothing is opened or made yet: a program that compiles nothing leaves no directory behind.
+        # Nothing is opened or created yet, so a program that compiles nothing leaves no directory
+        # behind.
         self._store = Store(self.path, self.max_bytes)
         self._local = LocalEntries(self._store, self.shipped)
 
@@ -104,6 +105,11 @@ class Cache:
         make : callable
             Makes the image. Its exceptions propagate, and nothing is cached then.
 
+        Returns
+        -------
+        Image
+            The cached image, or the new one.
+
         Raises
         ------
         TypeError, ValueError
@@ -114,20 +120,20 @@ class Cache:
         image = self.lookup(key)
         if image is not None:
             return image
-        # Where the directory cannot be used there is nothing to wait for and nothing to keep.
+        # Without a usable directory, there is no lock to wait for, and nothing is cached.
         directory = self._local.open()
         if directory is None:
             return self._fetch(key) or checked_image("make() must return", make())
         directory.close()
-        # Most calls end with this look before the lock, which writes no file. The lock is held
-        # until the image is in place, so a process that waits finds it there.
+        # Most calls end with this lookup before the lock, which writes no file. The lock is held
+        # until the image is in place, so a waiting process finds the image.
         with self._store.lock(key, self.lock_timeout):
             # Another process may have made it while this one waited for the lock. Only the holder
             # of the lock asks the remote cache: one of many processes on a machine.
             image = self._local.read_own(key) or self._fetch(key)
             if image is None:
                 image = checked_image("make() must return", make())
-                # Still under the lock: let go before, the next one would find nothing and compile
+                # Still under the lock. Otherwise the next process would find nothing and compile
                 # again.
                 self.store(key, image)
         record_use(key)
@@ -146,7 +152,8 @@ class Cache:
         Image or None
             None if the cache has no intact image of the key.
         """
-        # The own directory first: what is shipped may be bad, and is then made again and kept here.
+        # The own directory comes first: a shipped entry may be damaged, and is then compiled again
+        # and cached here.
         image = self._local.read_own(checked_key(key)) or self._local.read_shipped(key)
         if image is not None:
             record_use(key)
@@ -167,7 +174,7 @@ class Cache:
         bool
             Whether it was stored. The first failure is a warning.
         """
-        # A wrong argument is an error even where nothing can be kept.
+        # A wrong argument is an error even if nothing can be cached.
         entry = IMAGES.pack(checked_key(key), checked_image("image must be", image))
         if self._server is not None:
             self._server.send(IMAGES.name(key), entry)
@@ -203,6 +210,11 @@ class Cache:
             The key of the note.
         note : Note
             The note.
+
+        Raises
+        ------
+        TypeError
+            If `note` is not a Note.
         """
         checked_key(key)
         if not isinstance(note, Note):
@@ -211,7 +223,13 @@ class Cache:
             self._store.publish(NOTES.name(key), NOTES.pack(key, note))
 
     def info(self) -> CacheInfo:
-        """Return the cache's directory, whether it is usable, and its contents."""
+        """Return the cache's directory, whether it is usable, and its contents.
+
+        Returns
+        -------
+        CacheInfo
+            The facts at the time of the call.
+        """
         remote = "" if self._server is None else self._server.shown
         try:
             found = self._store.look()
@@ -241,6 +259,11 @@ class Cache:
         drop : bool, optional
             Whether to remove them. (Without it, each is dropped when it is next asked for.)
 
+        Returns
+        -------
+        list of str
+            The paths of the damaged entries.
+
         Raises
         ------
         OSError
@@ -255,6 +278,11 @@ class Cache:
     def clear(self) -> int:
         """Remove every entry, and headers that were unpacked; return how many entries there were.
 
+        Returns
+        -------
+        int
+            The number of removed entries.
+
         Raises
         ------
         OSError
@@ -266,6 +294,11 @@ class Cache:
 
     def push(self) -> int:
         """Upload the entries that the remote cache lacks; return their number.
+
+        Returns
+        -------
+        int
+            The number of uploaded entries.
 
         Raises
         ------
@@ -280,6 +313,11 @@ class Cache:
 
     def pull(self) -> int:
         """Download the entries that this cache lacks; return their number.
+
+        Returns
+        -------
+        int
+            The number of downloaded entries.
 
         Raises
         ------
@@ -307,6 +345,11 @@ class Cache:
         record : str or os.PathLike
             The file that the program wrote while ``$CULAUNCH_CACHE_RECORD`` named it.
 
+        Returns
+        -------
+        int
+            The number of entries.
+
         Raises
         ------
         ValueError
@@ -332,6 +375,16 @@ class Cache:
         ----------
         *parts : str
             The names of the directory and its parents in the cache.
+
+        Returns
+        -------
+        str
+            The path of the directory, which exists.
+
+        Raises
+        ------
+        ValueError
+            If a part is not the name of a single directory.
         """
         for part in parts:
             if checked_text("a part", part) in ("", ".", "..") or os.sep in part:
@@ -351,7 +404,7 @@ class Cache:
         return Scratch().remove_at_exit().path
 
     def __reduce__(self) -> tuple[object, ...]:
-        # For the workers of an executor, where the cache of many requests is one object.
+        # For an executor's workers, in which the cache of many requests is one object.
         remote = False if self.remote is None else self.remote
         return _rebuild, (self.path, self.max_bytes, self.shipped, self.lock_timeout, remote)
 
@@ -359,7 +412,7 @@ class Cache:
         return f"<culaunch.cache.Cache {self.path!r}>"
 
     def _fetch(self, key: str) -> Image | None:
-        """Take an image from the remote cache, and keep it here."""
+        """Fetch an image from the remote cache, and store it here."""
         found = self._fetched(key)
         if found is None:
             return None
@@ -367,13 +420,12 @@ class Cache:
         return found[0]
 
     def _fetched(self, key: str) -> tuple[Image, bytes] | None:
-        """Take an entry from the remote cache: the image, and the bytes to be kept."""
+        """Fetch an entry from the remote cache: the image, and the bytes to store."""
         entry = None if self._server is None else self._server.fetch(IMAGES.name(key))
         if self._server is None or entry is None:
             return None
         try:
-            # The server gave bytes. They are checked as those of a file are, before anybody loads
-            # them, and only then kept.
+            # The server's bytes are checked like a file's before they are loaded or stored.
             image = IMAGES.unpack(key, entry)
         except BadEntryError as error:
             self._server.warn(f"the entry {IMAGES.name(key)} {error}; compiling again")
@@ -382,12 +434,12 @@ class Cache:
 
 
 def _rebuild(*state: Any) -> Cache:
-    # A lock that a parent holds stays locked forever in its child: each process has its own.
-    return _known(os.getpid(), *state)
+    # A lock that a parent holds stays locked forever in its child, so each process has its own.
+    return _shared_cache(os.getpid(), *state)
 
 
 @functools.lru_cache(maxsize=16)
-def _known(
+def _shared_cache(
     _process: int,
     path: str,
     max_bytes: int,

@@ -1,4 +1,4 @@
-"""Checks of what a caller gives to a cache."""
+"""Checks of the arguments of a cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from culaunch._image import Image
 
 
 def checked_key(key: object) -> str:
-    """Return a valid key, which becomes part of a path; otherwise raise TypeError or ValueError."""
+    """Return a valid key, which becomes part of a path. Otherwise raise TypeError or ValueError."""
     if not isinstance(key, str):
         raise TypeError(f"key must be a str (got {type(key).__name__})")
     if KEY.fullmatch(key) is None:
@@ -22,14 +22,14 @@ def checked_key(key: object) -> str:
 
 
 def checked_image(what: str, image: object) -> Image:
-    """Return an image; TypeError for anything else, which begins with `what`."""
+    """Return an image. For anything else, raise a TypeError that begins with `what`."""
     if not isinstance(image, Image):
         raise TypeError(f"{what} a culaunch.Image (got {type(image).__name__})")
     return image
 
 
 def checked_shipped(given: object) -> tuple[str, ...]:
-    """Return the directories that are shipped, by default those of the environment."""
+    """Return the shipped directories, by default from the environment."""
     if given is None:
         given = default_shipped()
     # A str is iterable, too, and would become directories with one-letter names.
@@ -41,10 +41,10 @@ def checked_shipped(given: object) -> tuple[str, ...]:
 
 
 def checked_max_bytes(given: object) -> int:
-    """Return the size limit; the environment has the default."""
+    """Return the size limit. The environment sets the default."""
     if given is None:
         return default_max_bytes()
-    # True is an int, and as a size it is a mistake.
+    # True is an int, but a mistake as a size.
     if isinstance(given, bool) or not isinstance(given, int):
         raise TypeError(f"max_bytes must be an int, in bytes (got {spell(given)})")
     if given <= 0:
@@ -53,7 +53,7 @@ def checked_max_bytes(given: object) -> int:
 
 
 def checked_lock_timeout(given: object) -> float:
-    """Return how long another process is waited for, in seconds."""
+    """Return how long to wait for another process, in seconds."""
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         raise TypeError(f"lock_timeout must be a number of seconds (got {spell(given)})")
     # Written this way to refuse NaN, for which both comparisons are false.

@@ -1,4 +1,4 @@
-"""The cache that a call uses when it names none."""
+"""The default cache of a call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from culaunch._cache.remote.environment import VARIABLES
 
 
 def default_cache() -> Cache:
-    """Return the cache that the environment describes, one object while that stays the same."""
+    """Return the cache that the environment describes: the same object until this changes."""
     # The values are part of the key, so a test or a notebook that changes one gets another cache.
     # The process is part of it, too: a forked child must not share its parent's locks and threads.
     others = tuple(os.environ.get(name) for name in _OTHERS)
@@ -20,7 +20,7 @@ def default_cache() -> Cache:
 
 
 def checked_cache(cache: bool | Cache) -> Cache | None:
-    """Check what the caller gave for ``cache=``."""
+    """Check the argument ``cache=``."""
     if isinstance(cache, Cache):
         return cache
     if not isinstance(cache, bool):
@@ -33,5 +33,5 @@ def _cache_of(path: str, others: tuple[str | None, ...], process: int) -> Cache:
     return Cache(path)
 
 
-# The environment variables of a cache besides its path.
+# The environment variables of a cache, except for its path.
 _OTHERS = ("CULAUNCH_CACHE_MAX_SIZE", "CULAUNCH_CACHE_SHIPPED", *VARIABLES)

@@ -31,7 +31,7 @@ _BODY = _HEAD.size + hashlib.sha256().digest_size
 
 
 class BadEntryError(Exception):
-    """An entry that is not what was written."""
+    """The contents of an entry differ from the written ones."""
 
 
 def pack_entry(key: str, metadata: Any, data: bytes = b"") -> bytes:
@@ -40,15 +40,14 @@ def pack_entry(key: str, metadata: Any, data: bytes = b"") -> bytes:
     Parameters
     ----------
     key : str
-        What it is found by.
+        The key that finds it.
     metadata
-        What JSON can hold.
+        A JSON value.
     data : bytes, optional
-        What is kept as it is.
+        The stored bytes.
     """
     text = json.dumps(metadata, separators=(",", ":")).encode()
-    # The digest covers the lengths as well: a file that was cut and a length that was changed to
-    # match are found.
+    # The digest covers the lengths, too, so it detects a truncated file with an adjusted length.
     head = _HEAD.pack(_MAGIC, FORMAT_VERSION, len(text), len(data))
     body = text + data
     return head + _digest(key, head, body) + body
@@ -60,7 +59,7 @@ def unpack_entry(key: str, entry: bytes) -> tuple[Any, bytes]:
     Raises
     ------
     BadEntryError
-        If it is not what was written for this key.
+        If it is not as written for this key.
     """
     # Check the lengths before the digest: a short file has no digest. Check the digest before the
     # metadata: no parser gets bytes from a broken disk or an attacker.
@@ -77,14 +76,14 @@ def unpack_entry(key: str, entry: bytes) -> tuple[Any, bytes]:
     try:
         metadata = json.loads(entry[_BODY : _BODY + metadata_size])
     except (ValueError, RecursionError) as error:
-        # The digest is right: the writer used another definition of an entry.
+        # The digest is right, so the writer had another definition of an entry.
         raise meaningless(error) from error
     return metadata, entry[_BODY + metadata_size :]
 
 
 def meaningless(error: Exception) -> BadEntryError:
-    """Return what is raised for an entry whose digest is right and whose metadata are not."""
-    return BadEntryError(f"has metadata that mean nothing ({error})")
+    """Return the error for an entry with a valid digest but invalid metadata."""
+    return BadEntryError(f"has invalid metadata ({error})")
 
 
 def _digest(key: str, head: bytes | memoryview, body: bytes | memoryview) -> bytes:

@@ -1,4 +1,4 @@
-"""The kind of entry that is a compiled image: ``<key>.entry``, where a key is 64 digits."""
+"""The kind of entry that is a compiled image: ``<key>.entry``, if a key is 64 digits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from culaunch._image import Image
 
 
 def pack_image(key: str, image: Image) -> bytes:
-    """Return the bytes of an image's entry; its metadata are all that an image has but its data."""
+    """Return the bytes of an image's entry.
+
+    The metadata contain everything except the image's data.
+    """
     metadata = {
         "names": dict(image.names),
         "signatures": {name: list(types) for name, types in image.signatures.items()},
@@ -20,7 +23,7 @@ def pack_image(key: str, image: Image) -> bytes:
 
 
 def unpack_image(key: str, entry: bytes) -> Image:
-    """Return the image of an entry; BadEntryError if it is not what was written."""
+    """Return the image of an entry; BadEntryError if it is damaged."""
     metadata, data = unpack_entry(key, entry)
     try:
         return _image(metadata, data)
@@ -29,8 +32,7 @@ def unpack_image(key: str, entry: bytes) -> Image:
 
 
 def _image(metadata: dict[str, Any], data: bytes) -> Image:
-    # The digest says that culaunch wrote it, and not that this version did: every type is looked
-    # at.
+    # The digest shows that culaunch wrote it, but not which version, so check every type.
     names, signatures, log = metadata["names"], metadata["signatures"], metadata["log"]
     texts = [*names, *names.values(), *signatures, log]
     for types in signatures.values():
@@ -38,7 +40,7 @@ def _image(metadata: dict[str, Any], data: bytes) -> Image:
             raise TypeError("a signature is not a list")
         texts += [one for one in types if one is not None]
     if not all(isinstance(text, str) for text in texts):
-        raise TypeError("a name, a type or the log is not a text")
+        raise TypeError("a name, a type or the log is not a str")
     signatures = {name: tuple(types) for name, types in signatures.items()}
     return Image(data, names=names, signatures=signatures, log=log)
 

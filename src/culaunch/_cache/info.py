@@ -23,7 +23,7 @@ class CacheInfo:
     entries: int
     """Compiled images, and libraries of :func:`culaunch.cpp.load_inline`."""
     size: int
-    """Bytes in entries and in what writers left."""
+    """Bytes of entries and of files that writers left."""
     max_bytes: int
     shipped: tuple[str, ...]
     libraries: int = 0

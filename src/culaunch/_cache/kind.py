@@ -1,4 +1,4 @@
-"""The kind of entry with one file per entry, and what it shares with libraries."""
+"""The kinds of entries: those with one file per entry, and the part shared with libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from culaunch._base.trusted import TrustedDirectory
 
 T = TypeVar("T")
-# An entry's time is refreshed when it is off by more, in either direction: clocks are set back.
+# An entry's time is updated if it is off by more, in either direction, because clocks may be set
+# back.
 _TOUCH_SECONDS = 1.0
 
 
@@ -73,13 +74,13 @@ class FileKind(Generic[T]):
             if own:
                 drop_file(directory, name, status)
             raise
-        # Record a use only of an intact entry: a bad one must not look wanted.
+        # Record a use only of an intact entry, so a damaged one does not look used.
         if own:
             touch_file(directory, name, status)
         return value
 
     def check(self, directory: TrustedDirectory, name: str, *, drop: bool) -> bool:
-        """Read a file; tell whether it is what was written. One that is gone is not bad."""
+        """Read a file; return whether it is intact. A removed file is not damaged."""
         found = directory.read(name)
         if found is None:
             return True
@@ -94,7 +95,7 @@ class FileKind(Generic[T]):
 
 
 def touch_file(directory: TrustedDirectory, name: str, status: os.stat_result) -> None:
-    """Note that a file was used."""
+    """Record that a file was used."""
     if abs(time.time() - status.st_mtime) > _TOUCH_SECONDS:
         directory.touch(name)
 

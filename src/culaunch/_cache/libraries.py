@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from culaunch._cache.remote.server import Server
 
-# Seconds that a build of the same by another process is waited for.
+# The maximum wait, in seconds, for another process's build of the same library.
 _LONGEST_BUILD = 3600.0
 
 
 @dataclass(frozen=True)
 class Libraries:
-    """The libraries of one key, one for each state of the headers that was met."""
+    """The libraries of one key, one for each known state of the headers."""
 
     store: Store
     """The user's cache, or the directory that the caller named."""
@@ -40,7 +40,7 @@ class Libraries:
     name: str
     key: str
     reads_of: Callable[[Any], Reads]
-    """Makes them of what ``as_json`` gave; ValueError or TypeError if it is something else."""
+    """Makes them from the result of ``as_json``; ValueError or TypeError for other values."""
     shipped: tuple[str, ...] = ()
     """Directories that are looked in when the store has none, and never written to."""
     server: Server | None = None
@@ -54,9 +54,9 @@ class Libraries:
         key: str,
         reads_of: Callable[[Any], Reads],
     ) -> Libraries:
-        """Return those in a directory, by default in this user's cache."""
-        # The name is for people who look into the directory; the key, cut to 128 bits, is what
-        # tells two builds apart. Together they stay below the 255 bytes that file systems take.
+        """Return the libraries in a directory, by default in this user's cache."""
+        # The name is for people who look into the directory. The key, cut to 128 bits,
+        # distinguishes builds. Together they stay below the 255 bytes that file systems take.
         folder = f"{name[:64]}-{key[:32]}"
         if build_directory is None:
             store = Store(os.path.abspath(default_path()), default_max_bytes())
@@ -64,7 +64,7 @@ class Libraries:
             server = None if remote is None else remote._server  # noqa: SLF001
             shipped = tuple(map(os.path.abspath, default_shipped()))
             return cls(store, (INLINE, folder), name, key, reads_of, shipped, server)
-        # A directory that the caller named is the caller's: nothing there is evicted.
+        # A directory named by the caller belongs to the caller, so nothing there is evicted.
         store = Store(os.path.abspath(os.fsdecode(build_directory)), None)
         return cls(store, (folder,), name, key, reads_of)
 
@@ -74,7 +74,7 @@ class Libraries:
         return os.path.join(self.store.path, *self.folders)
 
     def find(self) -> Library | None:
-        """Return a library whose headers are as they are now."""
+        """Return a library that was built from the present headers."""
         found = None
         with contextlib.suppress(OSError), self.store.open(*self.folders, make=False) as directory:
             found = self._find(directory, is_own=True)
@@ -111,10 +111,10 @@ class Libraries:
                 try:
                     kept = self._publish(built)
                 except OSError as error:
-                    # Others may write there, a full disk, a quota.
+                    # Others may write there, the disk is full, or a quota is exceeded.
                     self._warn(error)
                     return built
-                # Kept: the temporary directory is no longer needed, and goes in `finally`.
+                # The result is cached. The temporary directory is removed in `finally`.
                 built = None
                 self._record(kept)
                 return kept
@@ -133,10 +133,10 @@ class Libraries:
         return self.store.lock(self.key, _LONGEST_BUILD)
 
     def _fetch(self, place: str) -> tuple[str, Reads] | None:
-        """Take the library from the remote cache to a directory, if its headers are as they are."""
+        """Fetch the library to a directory from the remote cache, if it matches the headers."""
         if self.server is None or not self.server.has_keys:
             return None
-        # Imported only if there is a server: most programs have none.
+        # Imported only if there is a server, because most programs do not use one.
         from culaunch._cache.remote.shared_libraries import digits_of, fetch_library
 
         found = fetch_library(self.server, digits_of(self.folders[-1]))
@@ -152,12 +152,12 @@ class Libraries:
         try:
             with open(path, "wb") as file:
                 file.write(found.content)
-        except OSError:  # no room: what builds it says so, if it cannot either
+        except OSError:  # no room, which the build will also report if it has none
             return None
         return path, reads
 
     def _send(self, built: Library) -> None:
-        """Write the library to the remote cache, in time, where it can be signed."""
+        """Write the library to the remote cache in the background, if it can be signed."""
         if self.server is None or not self.server.signs:
             return
         from culaunch._cache.remote.shared_libraries import SUFFIX as SHARED
@@ -169,7 +169,7 @@ class Libraries:
         self.server.send_signed(digits_of(folder) + SHARED, shared.packed())
 
     def _record(self, found: Library) -> None:
-        """Record the use, if recording is on, for the bundle of a program."""
+        """Record the use for the bundle of a program, if recording is on."""
         if self.folders[0] == INLINE:
             record_use("/".join([*self.folders, self._stem(found.reads)]))
 
@@ -207,8 +207,8 @@ class Libraries:
         return size
 
     def _find(self, directory: TrustedDirectory, *, is_own: bool) -> Library | None:
-        # One for each state of the headers that was met: going back to an older header finds the
-        # older library, which is not built again.
+        # Each known state of the headers has its library, so going back to older headers does not
+        # rebuild.
         for name, _ in sorted(directory.files()):
             if name.endswith(NOTES.suffix):
                 found = self._read(directory, name.removesuffix(NOTES.suffix), is_own=is_own)
@@ -217,7 +217,7 @@ class Libraries:
         return None
 
     def _read(self, directory: TrustedDirectory, stem: str, *, is_own: bool) -> Library | None:
-        # A library that differs from the written one is not loaded: it is built again.
+        # A library that differs from the written one is built again, not loaded.
         note = LIBRARIES.read(directory, stem, is_use=is_own)
         if note is None:
             return None
@@ -241,7 +241,7 @@ class Libraries:
 
 @dataclass(frozen=True)
 class Library:
-    """A library, and what it was built from."""
+    """A library, and the digest of its inputs."""
 
     path: str
     reads: Reads
@@ -249,23 +249,23 @@ class Library:
     """The directory that it was built in, if it could not be kept."""
 
     def loaded(self) -> None:
-        """Clean up after the library was loaded from a place of its own."""
+        """Clean up after a library was loaded from a temporary directory."""
         if self.scratch is not None:
             self.scratch.remove()
 
 
 class Reads(Protocol):
-    """The files that a build read, in the representation of the room that follows headers."""
+    """The files that a build read, as the room that follows headers represents them."""
 
     @property
     def state(self) -> str:
-        """A name for the contents that were read, among other contents of the same headers."""
+        """A name for the contents that were read, unique among the states of these headers."""
 
     def is_current(self) -> bool:
-        """Tell whether a compiler would read the same now as it did."""
+        """Tell whether a compiler would still read the same contents."""
 
     def as_json(self) -> Any:
-        """Return it as JSON can hold it."""
+        """Return it as JSON."""
 
 
 def _opened(path: str, folders: tuple[str, ...]) -> TrustedDirectory:

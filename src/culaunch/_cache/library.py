@@ -33,12 +33,12 @@ SOURCES = (".cpp", ".cu")
 
 
 class LibraryKind:
-    """Entries that are a library and its note, in a directory with others of their key."""
+    """Entries of a library and its note, in a directory shared by their key."""
 
     def read(self, folder: TrustedDirectory, stem: str, *, is_use: bool = True) -> Note | None:
-        """Return the note of a library if both are what was written; note that it is used."""
+        """Return the note of a library if both are intact, and record the use."""
         # The file is read and checked as a whole, then loaded by its path. It cannot change in
-        # between: only the user can write to it, and publishing replaces it with another file.
+        # between, because only the user can write to it, and publishing replaces the file.
         library = folder.read(stem + SUFFIX)
         found = folder.read(NOTES.name(stem))
         if library is None or found is None:
@@ -68,7 +68,7 @@ class LibraryKind:
         try:
             folder.publish(NOTES.name(stem), packed)
         except OSError:
-            # Without its note it is never used, and takes the room that was missing.
+            # Without its note it is never used, and wastes space.
             folder.remove(stem + SUFFIX)
             raise
         return len(library) + len(packed)
@@ -76,11 +76,11 @@ class LibraryKind:
     def check(
         self, directory: TrustedDirectory, name: str, files: Sequence[str], *, drop: bool
     ) -> bool:
-        """Tell whether a library is what its note says; one without a note is never used."""
+        """Tell whether a library matches its note; a library without a note is never used."""
         with contextlib.suppress(OSError), directory.sub(INLINE) as inline:
             with inline.sub(name) as folder:
-                # To look is not to use: a check of the whole cache must not make all of it look
-                # recent.
+                # This is not a use: checking the whole cache must not make every entry recently
+                # used.
                 stem = files[0].removesuffix(SUFFIX)
                 is_intact = self.read(folder, stem, is_use=False) is not None
             if drop and not is_intact:
@@ -93,5 +93,5 @@ LIBRARIES = LibraryKind()
 
 
 def note_key(folder: TrustedDirectory, stem: str) -> str:
-    """Return what the note of a library is packed for: where it is below the cache."""
+    """Return a library's path in the cache, for packing its note."""
     return f"{os.path.basename(folder.path)}/{stem}"

@@ -1,4 +1,4 @@
-"""The directories of a cache on this machine: its own, and those that were shipped."""
+"""The directories of a cache on this machine: its own, and the shipped ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LocalEntries:
-    """Images on this machine; what cannot be used is a warning, once.
+    """Images on this machine; a cache that cannot be used causes one warning.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class LocalEntries:
             return _read(directory, key, own=True)
 
     def read_shipped(self, key: str) -> Image | None:
-        """Return the image of a key in a directory that was shipped."""
+        """Return the image of a key in a shipped directory."""
         for path in self.shipped:
             directory = self._open_shipped(path)
             if directory is None:
@@ -53,7 +53,7 @@ class LocalEntries:
         return None
 
     def publish(self, key: str, entry: bytes) -> bool:
-        """Keep the bytes of an entry; return whether that worked."""
+        """Store the bytes of an entry; return whether this worked."""
         directory = self.open()
         if directory is None:
             return False
@@ -62,7 +62,7 @@ class LocalEntries:
         try:
             self.store.publish(IMAGES.name(key), entry)
         except OSError as error:
-            self.warn(f"an image was compiled but not kept: {error.strerror or error}")
+            self.warn(f"an image was compiled but not cached: {error.strerror or error}")
             return False
         return True
 
@@ -84,8 +84,8 @@ class LocalEntries:
             return None
 
     def warn(self, message: str) -> None:
-        """Say something once."""
-        # A program that compiles a hundred kernels on a full disk should hear of it once.
+        """Issue a warning once."""
+        # A program that compiles a hundred kernels on a full disk should warn only once.
         if message not in self._warned:
             self._warned.add(message)
             warnings.warn(f"cache {self.store.path!r}: {message}", CacheWarning, stacklevel=2)

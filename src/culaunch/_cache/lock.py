@@ -51,8 +51,8 @@ def lock_key(path: str, key: str, timeout: float) -> Iterator[bool]:
     if _SET is not None:
         with contextlib.suppress(OSError):
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            # O_NOFOLLOW: otherwise a link in its place could make this process lock a file of
-            # another user's choice.
+            # O_NOFOLLOW: otherwise a link at this path could make this process lock a file that
+            # another user chose.
             descriptor = os.open(path, flags, 0o600)
     try:
         if descriptor >= 0:
@@ -60,7 +60,7 @@ def lock_key(path: str, key: str, timeout: float) -> Iterator[bool]:
         yield held
     finally:
         if held:
-            # Not left to close(): a child that was forked meanwhile has the description too.
+            # Unlock explicitly, because a child that was forked meanwhile shares the description.
             with contextlib.suppress(OSError):
                 _set(descriptor, fcntl.F_UNLCK, _offset(key))
         if descriptor >= 0:
@@ -77,8 +77,8 @@ def _acquire(descriptor: int, offset: int, timeout: float) -> bool:
         except (BlockingIOError, PermissionError):  # noqa: PERF203 - held by another
             if time.monotonic() >= deadline:
                 return False
-            # Linux has a waiting form, but without a time limit; and a signal's handler has to run
-            # in between.
+            # Linux has a waiting call, but without a time limit. Signal handlers must also run in
+            # between.
             time.sleep(pause)
             pause = min(pause * 1.5, 0.025)
         except OSError:

@@ -1,8 +1,8 @@
 """The kind of entry that only saves work: a result that holds while the disk reads the same.
 
-``<key>.note`` says what the headers of a source came to; ``<stem>.note`` beside a library of
-``load_inline`` says which library it is, and what it was built from. A note that is lost or damaged
-costs the work that it saved, and nothing else: nobody is told.
+``<key>.note`` has the digest of a source's headers; ``<stem>.note`` beside a library of
+``load_inline`` identifies the library and its inputs. A note that is lost or damaged costs the work
+that it saved, and nothing else: nobody is told.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from culaunch._cache.kind import FileKind
 
 @dataclass(frozen=True)
 class Note:
-    """A result, and what was read of the disk for it."""
+    """A result, and the files that were read for it."""
 
     result: str
-    """The digest of what was found or made."""
+    """The digest of the result."""
     reads: Any
     """A JSON value; the room that follows headers defines its meaning."""
 
@@ -30,14 +30,14 @@ def pack_note(key: str, note: Note) -> bytes:
 
 
 def unpack_note(key: str, entry: bytes) -> Note:
-    """Return the note of an entry; BadEntryError if it is not what was written."""
+    """Return the note of an entry; BadEntryError if it is damaged."""
     metadata, _ = unpack_entry(key, entry)
     try:
         result, reads = metadata["result"], metadata["reads"]
     except (TypeError, KeyError) as error:
         raise meaningless(error) from error
     if not isinstance(result, str):
-        raise meaningless(TypeError("the result is not a text"))
+        raise meaningless(TypeError("the result is not a str"))
     return Note(result, reads)
 
 

@@ -18,7 +18,7 @@ def default_path() -> str:
     if named:
         return named
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification has relative paths ignored.
+    # The XDG specification requires ignoring relative paths.
     if not os.path.isabs(base):
         base = os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "culaunch")
@@ -32,8 +32,8 @@ def default_shipped() -> list[str]:
 def default_max_bytes() -> int:
     """Return the cap on the size of the cache.
 
-    A value that is no size is a warning, once, and the default is used: what is wrong with the
-    cache fails no compile.
+    An invalid value causes one warning, and the default is used, because a problem of the cache
+    must not fail a compile.
     """
     return _max_bytes(os.environ.get("CULAUNCH_CACHE_MAX_SIZE", ""))
 

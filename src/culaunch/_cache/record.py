@@ -25,15 +25,14 @@ _failed: set[tuple[str, str]] = set()
 
 
 def record_use(key: str) -> None:
-    """Note in the file that the environment names, if it names one, that a key was used."""
+    """Append a used key to the file that the environment names, if any."""
     path = os.environ.get(VARIABLE)
-    # One line for each key and process: a launch that looks up the cache again and again writes
-    # nothing.
+    # Write one line for each key and process, so repeated cache lookups of a launch write nothing.
     if not path or (path, key) in _noted:
         return
     _noted.add((path, key))
     try:
-        # Many processes write to one file: each line is one write at its end.
+        # Many processes append to one file, so each line is a single write.
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             _append(descriptor, f"{key}\n".encode())
@@ -53,27 +52,27 @@ def record_use(key: str) -> None:
 
 
 def _append(descriptor: int, line: bytes) -> None:
-    """Add a line, whole or not at all."""
+    """Append a line completely or not at all."""
     if fcntl is not None:
-        # Where there are no locks, a line may stay cut, and the record is refused.
+        # On a file system without locks, a line may be cut off, and the record is refused.
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
     before = os.fstat(descriptor)
     written = os.write(descriptor, line)
     if written < len(line):
-        # The start of a line would spoil the next one, too.
+        # An incomplete line would also damage the next one.
         if stat.S_ISREG(before.st_mode):
             os.ftruncate(descriptor, before.st_size)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def read_record(path: str) -> list[str]:
-    """Return the keys in a record, and the places of libraries in the cache, each once.
+    """Return the distinct keys of a record, and the distinct places of libraries in the cache.
 
     Raises
     ------
     ValueError
-        If it is no record.
+        If it is not a record.
     OSError
         If it cannot be read.
     """
@@ -81,5 +80,5 @@ def read_record(path: str) -> list[str]:
         keys = dict.fromkeys(line.strip() for line in file)
     for key in keys:
         if KEY.fullmatch(key) is None and _LIBRARY.fullmatch(key) is None:
-            raise ValueError(f"{path!r} is not a record of a cache: it has the line {key!r:.80}")
+            raise ValueError(f"{path!r} is not a cache record: it has the line {key!r:.80}")
     return list(keys)

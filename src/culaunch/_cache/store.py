@@ -1,9 +1,8 @@
-"""The directory of a cache: ``include/culaunch/jit/cache_contents.h`` says what is in it."""
+"""The directory of a cache: ``culaunch/jit/store/cache_contents.h`` describes its contents."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +23,7 @@ _RECOUNT_SECONDS = 10.0
 
 
 class Stored(NamedTuple):
-    """An entry that is there: one file, or several that belong together."""
+    """A stored entry: one file, or several files that belong together."""
 
     folder: str
     """The directory in ``inline`` that it is in, or ``""``."""
@@ -36,16 +35,16 @@ class Stored(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where its first file is in the cache."""
+        """The path of its first file in the cache."""
         return f"{INLINE}/{self.folder}/{self.names[0]}" if self.folder else self.names[0]
 
     @property
     def is_note(self) -> bool:
-        """Whether it only saves work, and stands for nothing by itself."""
+        """Whether it only saves work, and does not count as an entry."""
         return self.names[0].endswith(NOTES.suffix)
 
     def check(self, directory: TrustedDirectory, *, drop: bool) -> bool:
-        """Read it; tell whether it is what was written, and remove it if it is not."""
+        """Read it; return whether it is intact, and remove it if it is not."""
         if self.folder:
             return LIBRARIES.check(directory, self.folder, self.names, drop=drop)
         (name,) = self.names
@@ -53,7 +52,7 @@ class Stored(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """The entries in a directory, and what writers left that are at work or died."""
+    """The entries in a directory, and the files of writers that still run or were killed."""
 
     entries: tuple[Stored, ...]
     """The least recently used first."""
@@ -86,13 +85,13 @@ class Store:
         self._size_lock = ForkLock()
 
     def open(self, *folders: str, make: bool = True) -> TrustedDirectory:
-        """Open the directory, or one below it; make what is missing, or raise FileNotFoundError."""
+        """Open the directory, or one below it; create missing ones, or raise FileNotFoundError."""
         try:
             directory = TrustedDirectory.open(self.path)
         except FileNotFoundError:
             if not make:
                 raise
-            # Looked for first: making it touches every directory above.
+            # Look for it first, because creating it touches every parent directory.
             directory = TrustedDirectory.open(self.path, make=True)
         for folder in folders:
             with directory as above:
@@ -100,11 +99,11 @@ class Store:
         return directory
 
     def lock(self, key: str, timeout: float) -> AbstractContextManager[bool]:
-        """Hold the lock of a key, among all that use this directory."""
+        """Hold the lock of a key, among all users of this directory."""
         return lock_key(os.path.join(self.path, ".lock"), key, timeout)
 
     def publish(self, name: str, entry: bytes) -> None:
-        """Put a file of an entry in place, and count it."""
+        """Publish a file of an entry, and count it."""
         with self.open() as directory:
             try:
                 directory.publish(name, entry)
@@ -127,8 +126,8 @@ class Store:
         if self.max_bytes is None:
             return
         with self._size_lock:
-            # Add the entries of this process to the total. Only entries of other processes need a
-            # look at the directory.
+            # Add this process's entries to the total. Only other processes' entries require reading
+            # the directory.
             self._size = None if self._size is None else self._size + size
             self._stored += 1
             # Other processes store entries as well, so compute the total again now and then.
@@ -158,7 +157,9 @@ class Store:
             ]
 
     def clear(self) -> int:
-        """Remove all there is; return how many entries there were that count."""
+        """Remove everything; return the number of removed entries."""
+        import shutil
+
         with self.open(make=False):
             removed = clear_cache(self.path)
             shutil.rmtree(os.path.join(self.path, "headers"), ignore_errors=True)

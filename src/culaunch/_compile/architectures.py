@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 from collections.abc import Iterable
@@ -15,8 +14,8 @@ from culaunch._errors import CompileError
 _ARCH = re.compile(r"(sm|compute)_([1-9][0-9]{1,2})([af]?)")
 _LOOSELY = re.compile(r"(?:sm|compute|cc|arch)?[ _-]?([1-9][0-9]?)\.?([0-9])([af]?)", re.IGNORECASE)
 _EXAMPLES = "such as 'sm_90', 'sm_90a' or 'compute_80'"
-# Where there is no device to compile for: PTX that the emulator executes, and that the drivers of
-# this and of newer GPUs compile further.
+# Without a device to compile for, compile PTX: the emulator executes it, and drivers compile it for
+# this and newer GPUs.
 _ANYWHERE = ("compute_80",)
 
 
@@ -47,7 +46,7 @@ def resolve_arch(arch: str | Iterable[str] | None) -> tuple[str, ...]:
             raise ValueError(
                 f"arch {name!r} is not an architecture; name one {_EXAMPLES}{_meant(name)}"
             )
-    # A set, and then one order: ["sm_90", "sm_80"] and ["sm_80", "sm_90"] are one request, with one
+    # Sort without duplicates: ["sm_90", "sm_80"] and ["sm_80", "sm_90"] are one request with one
     # key.
     found: set[str] = set()
     for name in named:
@@ -69,7 +68,7 @@ def arch_number(arch: str) -> str:
 
 
 def check_supported(archs: Iterable[str], supported: Iterable[int], compiler: str) -> None:
-    """Raise unless a compiler knows every architecture; the message lists those that it knows."""
+    """Raise unless a compiler supports all architectures. The message lists the supported ones."""
     known = tuple(supported)
     for arch in archs:
         match = _ARCH.fullmatch(arch)
@@ -79,7 +78,7 @@ def check_supported(archs: Iterable[str], supported: Iterable[int], compiler: st
 
 
 def _meant(arch: object) -> str:
-    """Say what 90, "90", "sm90", "9.0" or "SM_90a" stands for."""
+    """Suggest the architecture for 90, "90", "sm90", "9.0" or "SM_90a"."""
     if isinstance(arch, int):  # a very large one cannot be written
         arch = f"{arch}" if 0 < arch < 1000 else ""
     match = _LOOSELY.fullmatch(str(arch) if isinstance(arch, (str, float)) else "")
@@ -89,7 +88,7 @@ def _meant(arch: object) -> str:
 def _order(arch: str) -> tuple[bool, int, str]:
     match = _ARCH.fullmatch(arch)
     assert match is not None
-    # Cubins first, PTX behind them, both by age: the order of a fatbin, and of the cache key.
+    # Cubins first, then PTX, both from old to new: the order of a fatbin, and of the cache key.
     return match[1] == "compute", int(match[2]), match[3]
 
 
@@ -105,28 +104,32 @@ def _native() -> tuple[str, ...]:
 
 
 def _current_device_arch() -> tuple[str, ...]:
-    """Return what the driver in use takes; nothing where it has no device."""
+    """Return the architectures that the driver in use accepts; none without a device."""
     driver = driver_choice()
     if driver == "emulator":
-        # The emulated driver executes PTX, so PTX is what it needs in the image.
+        # The emulated driver executes PTX, so the image needs PTX.
         emulated = os.environ.get("CULAUNCH_EMULATOR_ARCH") or "sm_80"
         if _ARCH.fullmatch(emulated) is None:
-            raise ValueError(f"CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got {emulated!r})")
+            raise ValueError(
+                f"CULAUNCH_EMULATOR_ARCH must be an architecture such as 'sm_80' (got {emulated!r})"
+            )
         return (f"compute_{arch_number(emulated)}",)
     return _ask_driver("libcuda.so.1" if driver == "cuda" else driver)
 
 
 def _ask_driver(library: str) -> tuple[str, ...]:
     """Ask the driver for the current device's compute capability, without making a context."""
+    import ctypes
+
     try:
         cuda = ctypes.CDLL(library)
-    # No driver is no error here: the machine compiles for others.
+    # A missing driver is not an error here: the machine compiles for others.
     except OSError:
         return ()
     device = ctypes.c_int(0)
     if cuda.cuInit(0) != 0:
         return ()
-    # When no context is current, everyone's first call would use device 0.
+    # Without a current context, every first call uses device 0.
     if (
         cuda.cuCtxGetDevice(ctypes.byref(device)) != 0
         and cuda.cuDeviceGet(ctypes.byref(device), 0) != 0

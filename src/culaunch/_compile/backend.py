@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from culaunch._includes.closure import Search
 
 
-# A directory that is not there.
+# A directory that does not exist.
 NOWHERE = "/culaunch/source"
 
 
@@ -44,7 +44,7 @@ class Job:
 
     @property
     def place(self) -> str:
-        """Where the compiler takes the source to be."""
+        """The path that the compiler assumes for the source."""
         return os.path.join(self.directory or NOWHERE, os.path.basename(self.name))
 
     @property
@@ -77,15 +77,15 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def identity(self) -> str:
-        """Return what stands for this very build of the compiler in a cache key."""
+        """Return the identity of exactly this build of the compiler, for a cache key."""
 
     @abc.abstractmethod
     def confirm(self) -> bool:
-        """Return False when the compiler turns out to be another than :meth:`identity` said."""
+        """Return False if the compiler differs from :meth:`identity`."""
 
     @abc.abstractmethod
     def flags(self, options: Options) -> list[str]:
-        """Spell the options as this compiler does."""
+        """Spell the options for this compiler."""
 
     @abc.abstractmethod
     def search(
@@ -111,7 +111,7 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def check_archs(self, archs: Sequence[str]) -> None:
-        """Raise for an architecture that it does not know, with the list of those that it does."""
+        """Raise for an unsupported architecture, with the list of the supported ones."""
 
     @abc.abstractmethod
     def compile(self, job: Job, arch: str) -> Compiled:

@@ -128,8 +128,8 @@ def compile(  # noqa: A001
     """
     if unknown:
         refuse_keywords("compile", unknown, _KEYWORDS, _OTHER_WORDS)
-    # Check everything before looking for a compiler: a wrong argument is reported even if no
-    # compiler is installed.
+    # Check everything before looking for a compiler, so wrong arguments are reported even without
+    # one.
     unit = read_source(source, name)
     options = make_options(
         std=std,
@@ -149,9 +149,11 @@ def compile(  # noqa: A001
         raise TypeError(f"backend must be 'nvrtc' or 'nvcc' (got {spell(backend)})")
     compiler = loaded_backend(backend)
     if checked_flag("pch", pch) and backend != "nvrtc":
-        raise ValueError("pch=True keeps precompiled headers of NVRTC; nvcc has none")
+        raise ValueError(
+            "pch=True needs backend='nvrtc': precompiled headers are a feature of NVRTC"
+        )
     archs = resolve_arch(arch)
-    if not (relocatable or lto):  # link makes those into what can be loaded
+    if not (relocatable or lto):  # link turns those into loadable images
         archs = with_ptx(archs)
     request = Request(
         unit,
@@ -164,8 +166,7 @@ def compile(  # noqa: A001
         pch,
     )
     image = _make_image(request, checked_cache(cache))
-    # Outside of the cache: the image is the same with and without it, and a hit has the log as
-    # well.
+    # This is outside of the cache: the image is the same either way, and a hit also has the log.
     error = warnings_error(image.log) if warnings_as_errors and image.log else None
     if error is not None:
         raise error
@@ -173,7 +174,7 @@ def compile(  # noqa: A001
 
 
 def _make_image(request: Request, store: Cache | None) -> Image:
-    """Take the image from the cache, or make and keep it."""
+    """Return the cached image, or compile and cache it."""
     compiler = request.compiler
     if store is None:
         compiler.confirm()
@@ -182,15 +183,15 @@ def _make_image(request: Request, store: Cache | None) -> Image:
         try:
             return _find_image(request, store)
         except _OtherCompilerError:
-            # Now that it is loaded, it is known which one it is, and which headers belong to it.
+            # Now the compiler is loaded, so its version and its headers are known.
             return _find_image(request, store)
     except _NotToBeKeptError as error:
         return error.image
 
 
 def _find_image(request: Request, store: Cache) -> Image:
-    # The quickest way first: what the headers came to is remembered, the key follows from it, and
-    # the image is there. Nothing is loaded then, neither compiler nor header.
+    # Try the fastest way first: if the headers' digest is cached and the key's image exists,
+    # neither a compiler nor a header is read.
     digest = request.recalled(store)
     image = None if digest is None else store.lookup(request.key(digest))
     if image is not None:
@@ -198,8 +199,8 @@ def _find_image(request: Request, store: Cache) -> Image:
     includes = request.includes(store)
 
     def make() -> Image:
-        # The key named a build of the compiler by the file that would be loaded. Now it is loaded:
-        # if it is another one, the key was wrong, and a new one is made.
+        # The key names the build in the compiler's file. If the loaded compiler is a different one,
+        # the key was wrong, and a new one is made.
         if not request.compiler.confirm():
             raise _OtherCompilerError
         image = _build(request.job(includes), request.compiler, request.archs)
@@ -208,7 +209,7 @@ def _find_image(request: Request, store: Cache) -> Image:
             raise _NotToBeKeptError(image)
         return image
 
-    # A source whose headers cannot all be followed has no key that would notice their change.
+    # A source whose headers cannot all be followed has no key, because changes would go unnoticed.
     return make() if includes.unknown else store.get_or_make(request.key(includes.digest), make)
 
 
@@ -232,7 +233,7 @@ def _build(job: Job, compiler: Backend, archs: Sequence[str]) -> Image:
         from culaunch._compile.fatbins import combine
 
         data = combine(parts, job.name)
-    # The first architecture's word counts where several have one; they hardly ever differ.
+    # If several architectures have a signature, use the first one's; they hardly ever differ.
     signatures = {
         name: types for part in reversed(parts) for name, types in part.signatures.items()
     }
@@ -244,7 +245,7 @@ def _checked_names(names: Iterable[str]) -> tuple[str, ...]:
     given = checked_list("names", names, "name expressions")
     for name in given:
         if not isinstance(name, str):
-            raise TypeError(f"names must hold str (got {spell(name)})")
+            raise TypeError(f"names must contain only str (got {spell(name)})")
         if not name.strip() or "\n" in name or not is_text(name):
             raise ValueError(f"names has {name!r}, which is not a name expression")
     return tuple(dict.fromkeys(given))
@@ -287,11 +288,11 @@ def loaded_backend(name: str) -> Backend:
 
 
 class _OtherCompilerError(Exception):
-    """The compiler that was loaded is not the one that the key was made for."""
+    """The loaded compiler is not the one in the key."""
 
 
 class _NotToBeKeptError(Exception):
-    """An image that the key may not stand for: headers changed, or are not known."""
+    """An image that the key may not identify: headers changed, or are unknown."""
 
     def __init__(self, image: Image) -> None:
         super().__init__("not to be kept")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from culaunch._base.values import counted
 from culaunch._errors import CompileError
 
 if TYPE_CHECKING:
@@ -36,11 +37,11 @@ _PACKAGES = (
     (re.compile(r"(cutlass|cute)/"), "nvidia-cutlass"),
     (re.compile(r"(cuda|cooperative_groups|vector_|device_|driver_|host_)"), "nvidia-cuda-runtime"),
 )
-# Packages that have the toolkit's version, which pip can then select.
+# Packages with the toolkit's version, which pip can select.
 _PINNED = ("nvidia-cuda-crt", "nvidia-cuda-runtime")
 _C_HEADER = re.compile(r"(assert|float|limits|math|stddef|stdint|stdio|stdlib|string)\.h")
 _CXX_HEADER = re.compile(r"[a-z_]+")
-# Headers of C that declare what NVRTC knows by itself.
+# C headers whose contents NVRTC has built in.
 _BUILT_IN = {
     "cassert": "assert is",
     "cmath": "the mathematical functions are",
@@ -79,7 +80,7 @@ def compile_error(
     log = log.strip("\0\n ")
     headline, rest = _headline(log, compiler, sources)
     parts = [headline]
-    # One hint is enough, and the first that fits is the likeliest.
+    # One hint is enough, and the first match is the most likely one.
     hint = _missing_header_hint(log, compiler, find) or _name_hint(log) or _keyword_hint(log)
     if hint:
         parts.append(hint)
@@ -94,20 +95,19 @@ def compile_error(
 
 
 def warnings_error(log: str) -> CompileError | None:
-    """Return the exception for a log with warnings in it, or None for one without."""
+    """Return the exception for a log with warnings, or None without warnings."""
     found = _WARNING.findall(log)
     if not found:
         return None
-    count = f"{len(found)} warning{'s' if len(found) > 1 else ''}"
-    told = f"{count}, and warnings are errors here (warnings_as_errors)"
+    told = f"{counted(len(found), 'warning')}, and warnings are errors here (warnings_as_errors)"
     return CompileError(f"{found[0]}\n{told}\n{log}", log=log)
 
 
 def _headline(log: str, compiler: str, sources: Mapping[str, str]) -> tuple[str, str]:
-    """Return the first error with its source line, and what the log says besides."""
+    """Return the first error with its source line, and the rest of the log."""
     match = _FRONT_END.search(log) or _HOST.search(log)
     if match is None:
-        # A log of a form that nobody knows: its first line about an error, and all of it below.
+        # If the log's form is unknown: its first line about an error, then the whole log.
         first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), "")
         return first.strip() or f"{compiler} failed", log
     headline = match[0]
@@ -116,7 +116,7 @@ def _headline(log: str, compiler: str, sources: Mapping[str, str]) -> tuple[str,
     number = int(match["line"])
     if 0 < number <= len(lines):
         headline += f"\n  {number:>5} | {lines[number - 1]}"
-        # The same line in the compiler's words, with a mark below it.
+        # The compiler has already printed this line, with a mark below it.
         if after and after[0] == f"  {lines[number - 1]}":
             del after[0]
             if after and _MARK.fullmatch(after[0]):
@@ -140,7 +140,7 @@ def _missing_header_hint(log: str, compiler: str, find: Callable[[str], str | No
         )
     if header.startswith("cuda/std/") and find("nv/target") is not None:
         return (
-            f"CCCL, which is installed, has no <{header}>: "
+            f"the installed CCCL has no <{header}>: "
             f"{_instead(header.removeprefix('cuda/std/'), find)}"
         )
     version = compiler.removeprefix("NVRTC ")
@@ -156,7 +156,7 @@ def _missing_header_hint(log: str, compiler: str, find: Callable[[str], str | No
 
 
 def _instead(header: str, find: Callable[[str], str | None]) -> str:
-    """Return what to do without a header of the host's C++ library."""
+    """Return the advice for a missing header of the host's C++ library."""
     built_in = _BUILT_IN.get(header)
     remove = "" if built_in is None else f"remove it ({built_in} built in), or "
     if find("nv/target") is None:
@@ -166,7 +166,7 @@ def _instead(header: str, find: Callable[[str], str | None]) -> str:
     if remove:
         return f"{remove}compile with backend='nvcc'"
     return (
-        "device code has nothing like it; leave it out (#ifndef __CUDACC_RTC__), or compile "
+        "device code has no equivalent: leave it out (#ifndef __CUDACC_RTC__), or compile "
         "with backend='nvcc'"
     )
 

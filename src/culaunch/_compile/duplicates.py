@@ -1,7 +1,7 @@
 """Symbols that two inputs of a link define.
 
 nvJitLink prints "Multiple definition" to the terminal and then reports success, with an image that
-mixes both definitions, or crashes. So they are looked for before it is asked.
+mixes both definitions, or crashes. So duplicates are searched for before the link.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def check_duplicates(inputs: Iterable[tuple[str, str, bytes]]) -> None:
     CompileError
         With the name of the symbol and both inputs.
     """
-    # By name, with the input that has it: all that is defined twice is reported at once.
+    # By name, with the input that defines it, so all duplicate definitions are reported at once.
     first: dict[str, str] = {}
     log = []
     for where, kind, data in inputs:
@@ -64,9 +64,9 @@ def check_duplicates(inputs: Iterable[tuple[str, str, bytes]]) -> None:
 def _strong_symbols(data: bytes) -> Iterator[str]:
     elf = Elf(Reader(memoryview(data), f"<{len(data)} bytes>"))
     for symbol in elf.symbols():
-        # Not undefined, and no reserved number (common, absolute), which is no section's.
+        # Neither undefined, nor a reserved number (common, absolute), which is not a section.
         defined = SHN_UNDEF < symbol.section < SHN_LORESERVE
-        # CUDA has kinds of its own for variables.
+        # CUDA has its own kinds of variables.
         is_thing = symbol.kind not in (STT_NOTYPE, STT_SECTION, STT_FILE)
         if symbol.binding == STB_GLOBAL and is_thing and defined:
             yield symbol.text("the name of a symbol")

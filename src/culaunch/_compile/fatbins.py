@@ -1,4 +1,4 @@
-"""Bring what was compiled for several architectures into one image."""
+"""Combine images for several architectures into one."""
 
 from __future__ import annotations
 
@@ -56,10 +56,13 @@ def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
     parts: dict[tuple[str, str], Compiled] = {}
     for image in opened:
         if image.format == "fatbin":
-            raise ValueError(f"images has {image!r}: a fatbin is not put into another")
+            raise ValueError(f"images has {image!r}: a fatbin cannot contain another")
         arch = image.arch[0]
         if (image.format, arch) in parts:
-            raise ValueError(f"images has two for {arch}: the driver would never pick one of them")
+            raise ValueError(
+                f"images has two images for {arch}, and the driver would use only "
+                "one: leave one out"
+            )
         parts[image.format, arch] = Compiled(arch, image.format, image.data)
     names = {name: lowered for image in opened for name, lowered in image.names.items()}
     signatures = {kernel: types for image in opened for kernel, types in image.signatures.items()}
@@ -67,10 +70,10 @@ def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
 
 
 def combine(parts: Sequence[Compiled], identifier: str) -> bytes:
-    """Return the bytes of a fatbin that holds every part."""
+    """Return the bytes of a fatbin with all parts."""
     linkable = any(part.kind == "ltoir" for part in parts)
     api = _nvfatbin("LTO-IR, which is kept in a fatbin," if linkable else "a fatbin")
-    # Uncompressed: the driver loads it sooner, and every tool can read it.
+    # Uncompressed, because the driver loads it faster, and every tool can read it.
     options = ["-64", "-compress=false"]
     handle = api.create(options, len(options))
     try:
@@ -97,6 +100,6 @@ def _nvfatbin(purpose: str) -> Any:
         from cuda.bindings import nvfatbin  # type: ignore[import-untyped]
 
         nvfatbin.version()
-    except Exception as error:  # pathfinder raises several kinds of its own
+    except Exception as error:  # pathfinder raises several exceptions of its own
         raise missing(purpose, "nvFatbin", error) from error
     return nvfatbin

@@ -45,8 +45,8 @@ class Headers(Mapping[str, str]):
     @functools.cached_property
     def digest(self) -> str:
         """The SHA-256 of all names and texts."""
-        # Sorted, since the order of a mapping has no meaning to a compiler; as JSON, since a name
-        # and a text that were only joined could be cut elsewhere.
+        # Sorted, because a mapping's order has no meaning for a compiler. JSON, because joined
+        # names and texts could be split elsewhere.
         text = json.dumps(sorted(self._files.items()))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -62,6 +62,11 @@ class Headers(Mapping[str, str]):
         directory : str or os.PathLike
             The directory to pass to ``-I``.
 
+        Returns
+        -------
+        Headers
+            The texts, by their paths below the directory.
+
         Raises
         ------
         OSError
@@ -74,7 +79,7 @@ class Headers(Mapping[str, str]):
             raise NotADirectoryError(f"headers: {root!r} is not a directory")
         files = {}
         for parent, children, leaves in os.walk(root):
-            # In place, which keeps `walk` out of hidden directories.
+            # Change the list in place, to keep `walk` out of hidden directories.
             children[:] = sorted(name for name in children if not name.startswith("."))
             for leaf in sorted(leaves):
                 if _is_header(leaf):
@@ -95,19 +100,27 @@ class Headers(Mapping[str, str]):
         *path : str
             The directory in the package to pass to ``-I``, such as ``"include"``.
 
+        Returns
+        -------
+        Headers
+            The texts, by their paths below the directory.
+
         Raises
         ------
         ValueError
             If the package does not exist, or a header is not text.
         OSError
             If it does not have this directory.
+        TypeError
+            If `package` or a part of the path is not a str.
         """
         import importlib.resources
 
         for part in (package, *path):
             if not isinstance(part, str) or not part or "\0" in part:
                 raise TypeError(
-                    f"from_package takes names of a package and directories (got {spell(part)})"
+                    "package and path must be str, names of a package and of directories in it "
+                    f"(got {spell(part)})"
                 )
         try:
             root = importlib.resources.files(package).joinpath(*path)
@@ -134,7 +147,7 @@ class Headers(Mapping[str, str]):
 
 
 def as_headers(headers: Mapping[str, str] | None) -> Headers:
-    """Check what the caller gave for ``headers=``."""
+    """Check the argument ``headers=``."""
     if headers is None:
         return _NONE
     if isinstance(headers, Headers):

@@ -1,6 +1,6 @@
 """The cache key: everything that the image depends on, and nothing else.
 
-``include/culaunch/jit/key.h`` has what it is made of, and the version of that.
+``include/culaunch/jit/store/key.h`` has its parts, and their version.
 """
 
 from __future__ import annotations
@@ -39,6 +39,6 @@ def cache_key(
         job.flags,
         job.names,
         job.lto,
-        # Directories have no part in it unless the image says where its files are.
+        # Directories are not part of it unless the image records the paths of its files.
         [job.directory, *job.include_dirs] if job.paths else None,
     )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _ARCHIVE = b"!<arch>\n"
 
-# Changes whenever the same key would stand for another image, or the other way round.
+# Increase it when the same key would mean a different image, or a different key the same image.
 _SCHEMA = 1
 
 
@@ -54,13 +54,13 @@ def link(
         Images compiled with ``lto=True`` or ``relocatable=True``, PTX, and paths of host objects
         and static libraries with device code (such as ``libcudadevrt.a``).
     arch : str or iterable of str, optional
-        ``"sm_90"``, or several for a fatbin; ``"compute_90"`` for PTX, where every image was
+        ``"sm_90"``, or several for a fatbin; ``"compute_90"`` for PTX, if every image was
         compiled with ``lto=True``. By default the current GPU's. PTX is added if the driver is the
         emulator.
     line_info, debug : bool, optional
         Keep line or debug information.
     maxrregcount : int, optional
-        The most registers that a thread may use.
+        The maximum number of registers per thread.
     extra_options : iterable of str, optional
         Options passed to nvJitLink as they are.
     cache : bool or Cache, optional
@@ -92,10 +92,10 @@ def link(
     >>> parts = [cl.compile(twice, lto=True), cl.compile(declaration + run, lto=True)]
     >>> kernel = cl.load(cl.link(parts))["run"]
     """
-    # Read the inputs only once: then the same bytes are checked, part of the key, and linked.
+    # Read the inputs only once, so the same bytes are checked, used in the key, and linked.
     inputs = _read_inputs(images)
     is_lto = all(lto for *_, lto in inputs)
-    # Machine code is for a device that is there; PTX may be for any.
+    # Machine code is for a device of this machine. PTX may be for any device.
     archs = resolve_arch("native" if arch is None and not is_lto else arch)
     if is_lto:
         archs = with_ptx(archs)
@@ -103,7 +103,7 @@ def link(
         if not one.startswith("sm_") and not is_lto:
             raise ValueError(
                 f"{f'arch has {one!r}' if arch is not None else 'the emulator executes PTX'}: only "
-                "images that were all compiled with lto=True can be linked to PTX; compile them so"
+                "images compiled with lto=True can be linked to PTX; compile all of them so"
                 f"{', or name an architecture sm_...' if arch is not None else ''}"
             )
     check_register_count(maxrregcount)
@@ -114,7 +114,7 @@ def link(
         options.append(f"-maxrregcount={maxrregcount}")
     if any(is_lto for *_, is_lto in inputs):
         options.append("-lto")
-    # They are nvJitLink's own: what compile() would take for a keyword's is left as it is.
+    # These are nvJitLink's own options, even if compile() has keywords for them.
     options += extra
     merged = [data for _, data, _ in inputs if isinstance(data, Image)]
     names = {name: lowered for image in merged for name, lowered in image.names.items()}
@@ -135,7 +135,7 @@ def link(
         log = "\n".join(dict.fromkeys(part.log for part in parts if part.log))
         linked = Image(data, names=names, signatures=signatures, log=log)
         try:
-            # nvJitLink has been seen to report success with an image that it did not finish.
+            # nvJitLink may report success with an incomplete image.
             inspect(linked)
         except ImageError as error:
             raise CompileError(

@@ -121,7 +121,7 @@ def compile_many(
     if executor is not None:
         checked_executor(executor)
         return _run(executor, work, progress, return_exceptions)
-    # Threads are enough: NVRTC runs without the interpreter.
+    # Threads are enough, because NVRTC runs without the GIL.
     with ThreadPoolExecutor(min(jobs or _cpus(), len(work)), "culaunch-compile") as threads:
         return _run(threads, work, progress, return_exceptions)
 
@@ -132,7 +132,7 @@ def _run(
     progress: bool | Callable[[Progress], object],
     return_exceptions: bool,
 ) -> list[Any]:
-    # Threads see what the caller sees, and nothing is pickled for them.
+    # Threads share the caller's objects, so nothing is pickled.
     prepare = _as_it_is if shares_memory(executor) else Parcels().pack
     tasks = [
         prepare(f"request {index} of compile_many ({_shown(arguments)})", arguments)
@@ -151,7 +151,7 @@ def _arguments(request: Request, common: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(f"a request must have 'source' (got {spell(list(request))})")
         return {**common, **request}
     if not isinstance(request, (str, os.PathLike)):
-        raise TypeError(f"requests must hold sources or mappings (got {spell(request)})")
+        raise TypeError(f"requests must contain only sources or mappings (got {spell(request)})")
     return {**common, "source": request}
 
 
@@ -163,5 +163,5 @@ def _shown(arguments: Mapping[str, Any]) -> Any:
 
 
 def _cpus() -> int:
-    # Not os.cpu_count(): a container or a batch system may allow fewer.
+    # Not os.cpu_count(), because a container or a batch system may allow fewer.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

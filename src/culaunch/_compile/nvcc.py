@@ -1,4 +1,4 @@
-"""The nvcc backend: for what NVRTC cannot do, with the same call and the same result."""
+"""The nvcc backend, for features that NVRTC lacks, with the same call and result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from culaunch._compile.options import Options
 
-# A name that is too long, or one header where another's directory has to be.
+# A name that is too long, or a header whose path another header needs as a directory.
 _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST}
 _MARKER = re.compile(
     rb"\.(?:visible[ \t]+\.)?global[ \t].*?(culaunch_mark_\d+) = (?:generic\()?([\w$]+)"
@@ -34,7 +34,7 @@ _MARKER = re.compile(
 
 
 class Nvcc(Backend):
-    """NVIDIA's compiler driver, with the host compiler that it needs."""
+    """NVIDIA's compiler driver, with its host compiler."""
 
     name = "nvcc"
 
@@ -46,7 +46,7 @@ class Nvcc(Backend):
         return _identity(needed_nvcc(), environment())
 
     def confirm(self) -> bool:
-        """Nothing is guessed: :meth:`identity` asked the compilers themselves."""
+        """Return True: :meth:`identity` asked the compilers themselves."""
         return True
 
     def flags(self, options: Options) -> list[str]:
@@ -60,19 +60,22 @@ class Nvcc(Backend):
         headers: Mapping[str, str],
         include_dirs: Sequence[str],
     ) -> Search:
-        """Return where the host compiler looks for headers; it is asked once for each way."""
+        """Return where the host compiler looks for headers.
+
+        It is asked once for each set of options.
+        """
         named = [directory, *include_dirs] if directory is not None else include_dirs
         flags = [*options.nvcc_flags(), *(f"--include-path={path}" for path in named)]
         question = (needed_nvcc(), tuple(flags), os.getcwd(), environment())
         try:
-            # The answer is cached in the process, together with its inputs: an updated host
-            # compiler is asked again.
-            found, identity = _asked(*question)
+            # The answer is cached in the process with its inputs, so an updated host compiler is
+            # asked again.
+            found, identity = _cached_search(*question)
             if not found.is_current():
-                _asked.cache_clear()
-                found, identity = _asked(*question)
+                _cached_search.cache_clear()
+                found, identity = _cached_search(*question)
         except (OSError, ValueError) as error:
-            # An option that nvcc refuses, most likely: the compile will say so.
+            # Probably an option that nvcc refuses, which the compilation will report.
             return Search(headers, named, unknown=str(error))
         return Search(
             headers,
@@ -80,7 +83,7 @@ class Nvcc(Backend):
             found.quoted_dirs,
             own=found.own,
             identity=identity,
-            # In-memory headers are written to a directory of their own.
+            # In-memory headers are written to their own directory.
             working=os.path.join(NOWHERE, "headers"),
             forced=found.forced,
             defines=found.defines,
@@ -117,14 +120,15 @@ class _Run:
                     f"headers: {name!r} cannot be a file, which nvcc needs ({error.strerror}); "
                     "give it another name, or use backend='nvrtc'"
                 ) from None
-        # In-memory headers first: they win over files of the same name.
+        # In-memory headers come first, and hide files of the same name.
         dirs = [self.headers] if job.memory else []
         dirs += [job.directory] if job.directory is not None else []
         self.includes = [f"--include-path={path}" for path in (*dirs, *job.include_dirs)]
 
     def compile(self) -> Compiled:
         job, arch = self.job, self.arch
-        # A function that is never called instantiates each template; it is host code, and gone.
+        # A function that is never called instantiates each template. It is host code, and is
+        # discarded.
         uses = "".join(
             f"\n#line 1 {_literal(f'names: {name}')}\n__attribute__((unused)) static const void* "
             f"culaunch_use_{index}() {{ return (const void*)({name}); }}\n"
@@ -143,7 +147,8 @@ class _Run:
             data, log = self.run(
                 job.text + uses, ["-cubin", f"-arch={arch}", "--keep", "--keep-dir", keep]
             )
-            # A cubin says little of parameter types, and the PTX on the way to it a little more.
+            # A cubin contains little about parameter types. The intermediate PTX contains a little
+            # more.
             ptx, kind = _read(os.path.join(keep, "kernel.ptx")), "cubin"
         signatures = kernel_signatures(ptx, job.text, None if job.heavy else self.probe)
         return Compiled(arch, kind, data, self.lowered(), signatures, log)
@@ -187,24 +192,24 @@ class _Run:
         command = [needed_nvcc(), *flags, "-o", output, source]
         result = subprocess.run(  # noqa: S603
             command, capture_output=True, text=True, errors="replace", check=False,
-            # The temporary files of nvcc and the host compiler go with the directory, too.
+            # Temporary files of nvcc and the host compiler are removed with the directory.
             env={**os.environ, "TMPDIR": self.directory},
         )  # fmt: skip
         log = f"{result.stdout}{result.stderr}".strip()
-        # Messages name files as the user does, and not as the directory that is gone afterwards.
+        # Messages use the user's names of files, not the removed directory.
         log = log.replace(f"{self.headers}{os.sep}", "").replace(source, self.job.shown_name)
         if result.returncode != 0:
             full = no_room("nvcc", log, self.directory)
             if full is not None:
                 raise full
             raise compile_error(
-                log or f"nvcc ended with code {result.returncode}",
+                log or f"nvcc exited with code {result.returncode}",
                 compiler="nvcc",
                 flags=command,
                 sources={**self.job.memory, self.job.shown_name: self.job.text},
                 notes=[
                     *filter(None, [little_room(self.directory)]),
-                    f"nvcc ended with code {result.returncode}",
+                    f"nvcc exited with code {result.returncode}",
                 ],
                 find=self.backend.toolkit.find,
             )
@@ -212,12 +217,12 @@ class _Run:
 
 
 def _own_dirs() -> list[str]:
-    """Return where nvcc and the host compiler look without being told."""
-    return list(_asked(needed_nvcc(), (), os.getcwd(), environment())[0].dirs)
+    """Return the directories that nvcc and the host compiler search by default."""
+    return list(_cached_search(needed_nvcc(), (), os.getcwd(), environment())[0].dirs)
 
 
 @functools.lru_cache(maxsize=64)
-def _asked(
+def _cached_search(
     nvcc: str,
     flags: tuple[str, ...],
     working: str,

@@ -39,15 +39,15 @@ class Nvrtc(Backend):
         self.toolkit = Toolkit(self._find_headers)
 
     def identity(self) -> str:
-        """Return what pins the library's build, without loading it where that can be done."""
+        """Return the identity of the library's build, without loading it if possible."""
         if self._identity is None:
-            # Loading the library takes a tenth of a second, which a hit in the cache must not pay.
+            # Loading the library takes a tenth of a second, which a cache hit must not pay.
             path = expected_library() or loaded_library()
             self._identity = library_identity(path)
         return self._identity
 
     def confirm(self) -> bool:
-        """Load the library; give False when it is not the one that :meth:`identity` expected."""
+        """Load the library; return False unless it is the one that :meth:`identity` expected."""
         actual = library_identity(loaded_library())
         self._loaded = True
         if actual == self.identity():
@@ -63,7 +63,7 @@ class Nvrtc(Backend):
     def search(
         self,
         options: Options,
-        directory: str | None,  # noqa: ARG002 - the source's name has it
+        directory: str | None,  # noqa: ARG002 - the source's name contains it
         headers: Mapping[str, str],
         include_dirs: Sequence[str],
     ) -> Search:
@@ -82,7 +82,7 @@ class Nvrtc(Backend):
         check_supported(archs, supported_archs(), f"NVRTC {version()}")
 
     def compile(self, job: Job, arch: str) -> Compiled:
-        """Compile for one architecture; other threads of the interpreter go on meanwhile."""
+        """Compile for one architecture. Other Python threads continue meanwhile."""
         remove_left_once()
         dirs = [*job.include_dirs, *(self.toolkit.dirs if job.uses_toolkit else ())]
         flags = [
@@ -91,8 +91,8 @@ class Nvrtc(Backend):
             *(f"--include-path={directory}" for directory in dirs),
         ]
         if job.pch:
-            # A precompiled header is good for one preamble: NVRTC compares the preamble's text
-            # and the times of files, but not the contents of in-memory headers.
+            # A precompiled header is valid for one preamble. NVRTC compares the preamble's text and
+            # the times of files, but not the contents of in-memory headers.
             with pch_session(nvrtc(), [arch, *flags, job.includes_digest]) as pch_flags:
                 return self._compile(job, arch, [*flags, *pch_flags], flags)
         return self._compile(job, arch, flags, flags)
@@ -123,13 +123,13 @@ class Nvrtc(Backend):
     def _probe(
         self, job: Job, flags: Sequence[str], text: str, names: Mapping[str, str]
     ) -> dict[str, str]:
-        """Ask the front end alone for a mangled name that spells each kernel's type."""
+        """Run only the front end, to get a mangled name that contains each kernel's type."""
         program = _Program(job, job.text + text, tuple(names.values()))
         try:
             program.compile([*flags, "--fdevice-syntax-only"])
             return {kernel: program.lowered(name) for kernel, name in names.items()}
         except CompileError:
-            # A kernel that cannot be named from the outside: the PTX then has to do.
+            # A kernel that has no name outside its scope. The PTX must be enough.
             return {}
         finally:
             program.close()
@@ -213,7 +213,7 @@ class _Program:
 
     def get(self, what: str) -> bytes:
         size = _check(getattr(self._api, f"nvrtcGet{what}Size")(self.handle))
-        # The bindings write into it; it is nobody else's yet.
+        # The bindings write into it, which is safe because no other code has it yet.
         buffer = bytes(size)
         if size:
             _check(getattr(self._api, f"nvrtcGet{what}")(self.handle, buffer))
@@ -234,7 +234,7 @@ def nvrtc() -> Any:
         api.nvrtcVersion()
     except Exception as error:  # pathfinder raises several kinds of its own
         raise missing("compiling", "NVRTC", error) from error
-    # NVRTC up to 13.0 would end the process at a Ctrl-C, without a word.
+    # NVRTC up to 13.0 would silently end the process at a Ctrl-C.
     keep_signal_handlers(_library_path())
     return api
 
@@ -269,12 +269,12 @@ def supported_archs() -> tuple[int, ...]:
 
 
 def install_bundled_headers(directory: str) -> str | None:
-    """Unpack NVRTC's own headers; safe among processes, and quick when they are there."""
+    """Unpack NVRTC's own headers. This is safe among processes, and fast if they exist."""
     install = getattr(nvrtc(), "nvrtcInstallBundledHeaders", None)
     if install is None:
         return "cuda-bindings is older than 13.3"
     try:
-        status, log = install(os.fsencode(directory), 0)  # existing files stay as they are
+        status, log = install(os.fsencode(directory), 0)  # existing files are kept
     except RuntimeError as error:
         return f"NVRTC {version()} has none ({error})"
     if int(status) != 0:
@@ -283,7 +283,7 @@ def install_bundled_headers(directory: str) -> str | None:
 
 
 def _check(result: Any) -> Any:
-    """Unpack (status, *values), the shape of every call of the bindings."""
+    """Unpack (status, *values), the result of every call of the bindings."""
     status, *values = result
     if int(status) != 0:
         raise InternalError(f"NVRTC failed with {status.name}")

@@ -1,4 +1,4 @@
-"""Which build of NVRTC is in use, told without loading it (which takes a tenth of a second)."""
+"""Identify the build of NVRTC in use without loading it, which takes a tenth of a second."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from culaunch._core import library_identity as identity_of
 from culaunch._errors import MissingDependencyError
 
 PIP = "python -m pip install 'culaunch[compile]'"
-# The first version of the bindings that has all of NVRTC, nvFatbin and nvJitLink, and needs no
-# driver.
+# The first version of the bindings with all of NVRTC, nvFatbin and nvJitLink that needs no driver.
 _BINDINGS = (13, 2)
 
-# Where pip's packages put it: CUDA 13 and later, CUDA 12.
+# The places of pip's packages: CUDA 13 and later, CUDA 12.
 _PIP_PLACES = ("cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12")
 _BUILTINS = re.compile(r"libnvrtc-builtins\.so\.(\d+\.\d+)")
 
@@ -25,7 +24,7 @@ library_identity = functools.cache(identity_of)
 
 
 def library_version(path: str) -> str | None:
-    """Return the version of the NVRTC at a path, ``"13.5"``: its builtins have it in their name."""
+    """Return the version of the NVRTC at a path, ``"13.5"``, from the name of its builtins."""
     names = os.listdir(os.path.dirname(path))
     found = {match[1] for name in names if (match := _BUILTINS.fullmatch(name)) is not None}
     return found.pop() if len(found) == 1 else None
@@ -38,13 +37,13 @@ def expected_library() -> str | None:
     """
     places = pip_folders(*_PIP_PLACES)
     found = {os.path.realpath(path) for path in places if os.path.isfile(path)}
-    # Two installations, and it depends on the loader which one it will be: then it has to be loaded
-    # to be known.
+    # With two installations, the loader decides which one is used, so it must be loaded to find
+    # out.
     return found.pop() if len(found) == 1 else None
 
 
 def missing(purpose: str, library: str, error: Exception) -> MissingDependencyError:
-    """Make the error for one of NVIDIA's libraries, with a command that changes something.
+    """Make the error for one of NVIDIA's libraries, with a command that helps.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ def missing(purpose: str, library: str, error: Exception) -> MissingDependencyEr
     library : str
         ``"NVRTC"``, ``"nvFatbin"`` or ``"nvJitLink"``.
     error : Exception
-        What the bindings said.
+        The error of the bindings.
     """
     said = " ".join(str(error).splitlines()[:1])
     return MissingDependencyError(
@@ -68,7 +67,7 @@ def _command(library: str, error: Exception) -> str:
         return PIP
     major, minor = (int(part) for part in [*re.findall(r"\d+", version), "0", "0"][:2])
     if major < _BINDINGS[0]:
-        # A stack of CUDA 12 stays one.
+        # Stay with CUDA 12 if it is installed.
         if isinstance(error, ImportError):
             return f"python -m pip install --upgrade 'cuda-bindings<{major + 1}'"
         package = {"NVRTC": "cuda-nvrtc"}.get(library, library.lower())

@@ -26,7 +26,7 @@ class Options:
     forced_includes: tuple[str, ...]
     """Headers that are included before the first line, as ``"name``."""
     define_lines: str
-    """The lines that define what the options define."""
+    """The lines of the macros that the options define."""
 
     @property
     def lto(self) -> bool:
@@ -35,7 +35,7 @@ class Options:
 
     @property
     def shows_paths(self) -> bool:
-        """Whether the image says where its source is."""
+        """Whether the image records the place of its source."""
         return "--device-debug" in self.own or "--generate-line-info" in self.own
 
     def nvrtc_flags(self) -> list[str]:
@@ -46,7 +46,7 @@ class Options:
         """Spell the options for nvcc."""
         if _DEVICE_DEFAULT in self.own:
             raise ValueError("device_as_default_execution_space is an option of NVRTC, not nvcc")
-        # nvcc takes a comma as the start of another macro.
+        # nvcc reads a comma as the start of another macro.
         own = [flag.replace(",", "\\,") for flag in self.own if flag != _LTO]
         return [*own, *self.extra]
 
@@ -65,7 +65,7 @@ def make_options(
     relocatable: bool = False,
     lto: bool = False,
 ) -> Options:
-    """Check what the caller gave and bring it to its one normal form."""
+    """Check the caller's argument, and return its normal form."""
     if std is not None and not isinstance(std, str):
         raise TypeError(f"std must be a str such as 'c++17' (got {spell(std)})")
     if std is not None and (not std or not is_text(std)):
@@ -95,7 +95,7 @@ def check_register_count(maxrregcount: int | None) -> None:
 
 
 def _normal_defines(defines: Mapping[str, object] | Iterable[str]) -> dict[str, str]:
-    """Return the texts of macros; one without a value is 1, as for every compiler."""
+    """Return the texts of macros. A macro without a value is 1, as for every compiler."""
     if isinstance(defines, (str, bytes)) or not isinstance(defines, (Mapping, Iterable)):
         raise TypeError(f"defines must be a mapping or an iterable of names (got {spell(defines)})")
     items = defines.items() if isinstance(defines, Mapping) else [(name, None) for name in defines]
@@ -121,11 +121,11 @@ def _normal_defines(defines: Mapping[str, object] | Iterable[str]) -> dict[str, 
 
 
 def checked_extra_options(extra: Iterable[str]) -> tuple[str, ...]:
-    """Return options for a compiler or a linker that it can be given as they are."""
+    """Return options that are passed to a compiler or a linker unchanged."""
     checked = checked_list("extra_options", extra, "options")
     for option in checked:
         if not isinstance(option, str):
-            raise TypeError(f"extra_options must hold str (got {spell(option)})")
+            raise TypeError(f"extra_options must contain only str (got {spell(option)})")
         why = why_refused(option) if is_text(option) else "it is not an option"
         if why:
             raise ValueError(f"extra_options has {option!r}: {why}")

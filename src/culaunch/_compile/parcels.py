@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Never
 
-# Characters; what is shorter costs less than asking for it.
+# In characters. Sending a shorter text costs less than asking for it.
 _WORTH_SHARING = 4096
 
 
@@ -32,22 +32,22 @@ class Parcels:
         self._current: tuple[str, ...] | None = None
 
     def pack(self, label: str, arguments: Mapping[str, Any]) -> Task:
-        """Return the task of a request; one that is wrong is a task that fails."""
+        """Return the task of a request. A wrong request becomes a task that fails."""
         try:
             return self._pack(label, dict(arguments))
         except (CulaunchError, TypeError, ValueError, OSError) as error:
             return Task(_refuse, {"error": error}, label)
 
     def _pack(self, label: str, arguments: dict[str, Any]) -> Task:
-        # The workers may have another GPU or none: what "current" means is decided here.
+        # Resolve the current device here, because workers may have a different GPU, or none.
         arguments["arch"] = self._arch(arguments.get("arch"))
         shared = {}
         source = arguments["source"]
         if not is_source_text(source):
-            # A worker has another current directory.
+            # Workers have another current directory.
             arguments["source"] = os.path.abspath(checked_path("source", source))
         elif len(source) >= _WORTH_SHARING:
-            # Sent once to each worker under its digest, and not with each request that has it.
+            # Sent once to each worker under its digest, not with each request that uses it.
             del arguments["source"]
             digest = hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()
             shared["source"] = Shared(digest, source)
@@ -76,5 +76,5 @@ class Parcels:
 
 
 def _refuse(error: Exception) -> Never:
-    """Raise what is wrong with a request, in its turn."""
+    """Raise the error of a request when its turn comes."""
     raise error

@@ -53,7 +53,10 @@ def pch_session(api: Any, identity: Sequence[str]) -> Iterator[list[str]]:
             heap = int(api.nvrtcGetPCHHeapSize()[1])
             if heap < _HEAP_BYTES:
                 api.nvrtcSetPCHHeapSize(heap := _HEAP_BYTES)
-        except (AttributeError, RuntimeError):  # how the bindings say that it has no such function
+        except (
+            AttributeError,
+            RuntimeError,
+        ):  # the error of the bindings if NVRTC has no such function
             raise ValueError("pch=True needs NVRTC 12.8 or later") from None
         # Under the lock until the compile has ended: two writers of one precompiled header can
         # crash NVRTC.
@@ -62,7 +65,7 @@ def pch_session(api: Any, identity: Sequence[str]) -> Iterator[list[str]]:
 
 
 def remove_left_once() -> None:
-    """Remove, once in a process, what others left that were killed: it may be much, in memory."""
+    """Remove, once in a process, the files of killed processes, which may take much memory."""
     global _swept  # noqa: PLW0603 - twice does no harm
     if _swept != os.getpid():
         _swept = os.getpid()
@@ -111,8 +114,8 @@ def _say(place: str, why: str) -> None:
     if place not in _said:
         _said.add(place)
         warnings.warn(
-            f"pch=True has no room, and headers are compiled each time: {why} (TMPDIR names "
-            "another place)",
+            "pch=True has no room for precompiled headers, so headers are compiled each time: "
+            f"{why} (set TMPDIR to use another directory)",
             CacheWarning,
             stacklevel=2,
         )
@@ -122,13 +125,13 @@ def _directory_for(identity: Sequence[str]) -> str | None:
     """Return the directory for one set of header contents, and remove those not used of late."""
     name = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:32]
     try:
-        return _made(name)
+        return _set_directory(name)
     except OSError as error:
         _say(_base(), str(error))
         return None
 
 
-def _made(name: str) -> str:
+def _set_directory(name: str) -> str:
     directory = os.path.join(_process_directory(), name)
     if directory in _used:
         _used.remove(directory)

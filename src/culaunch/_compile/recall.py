@@ -28,7 +28,7 @@ _lock = ForkLock()
 
 
 def recall_key(text_digest: str, path: str, headers_digest: str, search: Search) -> str:
-    """Return what stands for a source and for where its headers are looked for."""
+    """Return a key for a source and the directories that are searched for its headers."""
     return includes_key(text_digest, path, headers_digest, search.fields, search.system())
 
 
@@ -52,7 +52,7 @@ def recall(key: str, store: Cache) -> str | None:
 
 
 def remember(key: str, includes: Includes, store: Cache) -> None:
-    """Keep what the headers came to."""
+    """Cache the digest of the headers."""
     footprint = includes.footprint
     _keep(key, includes.digest, footprint)
     if len(footprint.found) > _FEW_FILES:

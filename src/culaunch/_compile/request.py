@@ -40,7 +40,7 @@ class Request:
     def key(self, includes_digest: str) -> str:
         """Return the cache key, given the digest of all that the source pulls in."""
         return cache_key(
-            # The text is not needed for a key: the digest stands for all of it.
+            # A key does not need the text: the digest represents it.
             self.job(Includes("", includes_digest)),
             source_digest=source_facts(self.unit.text).digest,
             archs=self.archs,
@@ -56,7 +56,7 @@ class Request:
         return recall(self._recall_key(search), store)
 
     def includes(self, store: Cache | None = None) -> Includes:
-        """Follow the headers; note in the cache what they came to."""
+        """Follow the headers, and cache their digest."""
         search = self._search()
         found = follow(self.unit.text, self._place, search)
         if store is not None and not found.unknown and not self._is_alone(search):
@@ -64,7 +64,7 @@ class Request:
         return found
 
     def job(self, includes: Includes) -> Job:
-        """Return what the compiler is to do."""
+        """Return the job for the compiler."""
         return Job(
             includes.text,
             self.unit.name,

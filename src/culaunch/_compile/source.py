@@ -31,7 +31,7 @@ def read_source(source: str | os.PathLike[str], name: str | None) -> Source:
     source : str or os.PathLike
         Text when it contains a newline, ``;``, ``{`` or ``#``; otherwise a path.
     name : str, optional
-        What the compiler's messages call it; by default the file's name or ``kernel.cu``.
+        The name in the compiler's messages; by default the file's name or ``kernel.cu``.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise TypeError(
@@ -52,7 +52,7 @@ def read_source(source: str | os.PathLike[str], name: str | None) -> Source:
                 data = file.read()
         except FileNotFoundError as error:
             raise FileNotFoundError(
-                error.errno, "source is neither text nor a file that exists", path
+                error.errno, "source is neither CUDA source text nor an existing file", path
             ) from None
         try:
             text = data.decode()

@@ -82,18 +82,18 @@ def find_nvrtc_headers(
         if directory in seen or not os.path.isdir(directory):
             continue
         seen.add(directory)
-        # Headers of another version compile often, and go wrong where they and the compiler's
-        # built-in parts differ.
+        # Headers of another version often compile, but give wrong results if they differ from the
+        # compiler's built-in parts.
         theirs = header_version(directory)
         if theirs == version:
-            # A second place of the same version serves what the first lacks: pip's runtime has
-            # no CCCL, the toolkit beside it has.
+            # A second place of the same version adds headers that the first lacks: pip's runtime
+            # has no CCCL, but the toolkit beside it does.
             found += [path for path in _with_companions(directory) if path not in found]
             if _is_whole(found):
                 break
             continue
-        what = f"is of CUDA {theirs}" if theirs else "has no cuda_runtime_api.h"
-        notes.append(f"headers in {directory!r} were not used: it {what}, NVRTC is {version}")
+        what = f"is for CUDA {theirs}" if theirs else "has no cuda_runtime_api.h"
+        notes.append(f"headers in {directory!r} were not used: it {what}, but NVRTC is {version}")
     # Unpacking takes a while and some megabytes: only where something is missing.
     if not _is_whole(found):
         root = bundled_root()
@@ -115,7 +115,7 @@ def find_nvrtc_headers(
 
 
 def header_version(directory: str) -> str | None:
-    """Return the CUDA version of a header directory, ``"13.5"``, or None when it says none."""
+    """Return the CUDA version of a header directory, ``"13.5"``, or None if it has none."""
     for name in ("cuda_runtime_api.h", "cuda.h"):
         try:
             with open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:

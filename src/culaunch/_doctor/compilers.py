@@ -40,7 +40,7 @@ def _nvrtc() -> str:
     from culaunch._compile.nvrtc import loaded_library, supported_archs, version
 
     archs = ", ".join(f"sm_{number}" for number in supported_archs())
-    return f"{version()}, {loaded_library()}; it knows {archs}"
+    return f"{version()}, {loaded_library()}, for {archs}"
 
 
 def _check_headers() -> Iterator[Component]:
@@ -56,7 +56,7 @@ def _check_headers() -> Iterator[Component]:
         found = {header: toolkit.find(header) for header in commands}
     # Loading it failed, and the line of NVRTC has the reason.
     except CulaunchError:
-        return  # said of NVRTC
+        return  # already reported for NVRTC
     for header, package in commands.items():
         path = found[header]
         state, remedy = ("ok", "") if path else ("missing", f"python -m pip install {package}")
@@ -80,7 +80,7 @@ def _check_nvcc() -> Component:
             _TOPIC,
             "nvcc",
             "missing",
-            "only for backend='nvcc'",
+            "needed only for backend='nvcc'",
             "python -m pip install nvidia-cuda-nvcc nvidia-cuda-crt",
         )
     return _tried("nvcc", lambda: f"{_version([path])}, {path}")
@@ -113,7 +113,9 @@ def _version(command: list[str]) -> str:
         env={**os.environ, "LC_ALL": "C"},
     )
     lines = done.stdout.splitlines()
-    return next((line for line in lines if "release" in line), lines[0] if lines else "no version")
+    return next(
+        (line for line in lines if "release" in line), lines[0] if lines else ("unknown version")
+    )
 
 
 def _tried(name: str, look: Callable[[], str]) -> Component:

@@ -17,11 +17,11 @@ class Component:
     Attributes
     ----------
     topic : str
-        What it is for: ``"launching"``, ``"compiling"`` ...
+        Its purpose: ``"launching"``, ``"compiling"`` ...
     name : str
     state : str
-        ``"ok"``, ``"missing"`` (it is not there, which need not matter) or ``"broken"`` (it is
-        there and does not work).
+        ``"ok"``, ``"missing"`` (not installed, which may not matter) or ``"broken"`` (installed,
+        but does not work).
     detail : str
         The version and place, or the reason why it is broken.
     remedy : str
@@ -65,7 +65,13 @@ class Diagnosis:
         return tuple(component for component in self.components if component.state == "broken")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
+        """Return plain data, for JSON.
+
+        Returns
+        -------
+        dict
+            The output of ``culaunch doctor --json``.
+        """
         return {"components": [asdict(component) for component in self.components]}
 
     def __str__(self) -> str:

@@ -25,7 +25,7 @@ def check_drivers() -> Iterator[Component]:
     try:
         driver = Driver.open("cuda")
     except DriverNotFoundError as error:
-        # A driver that is there and does not start is broken; none at all may be meant so.
+        # A driver that exists but does not start is broken. A missing driver may be intended.
         is_there = error.name != "CUDA_ERROR_NOT_FOUND"
         reason = str(error).partition(". Install")[0]
         yield Component(
@@ -45,7 +45,7 @@ def check_drivers() -> Iterator[Component]:
             f"launches as executable graphs: {GraphStatus(*driver.graph_status())}",
         )
         if driver.device_count == 0:
-            yield Component(_TOPIC, "devices", "missing", "the driver has none", _EMULATOR)
+            yield Component(_TOPIC, "devices", "missing", "the driver reports no device", _EMULATOR)
         for ordinal in range(driver.device_count):
             yield _check_device(driver, ordinal)
     yield _check_emulator()
@@ -65,11 +65,11 @@ def _check_device(driver: Driver, ordinal: int) -> Component:
     try:
         major, minor = capability_of(driver, ordinal)
         what = f"{driver.device_name(ordinal)}, sm_{major}{minor}"
-        free, total = driver.memory_info(ordinal)  # with a context, which is what may fail
+        free, total = driver.memory_info(ordinal)  # this needs a context, which may fail
     except CulaunchError as error:
         return Component(_TOPIC, name, "broken", str(error))
     memory = f"{free / (1 << 30):.1f} of {total / (1 << 30):.1f} GiB free"
-    return Component(_TOPIC, name, "ok", f"{what}, {memory}; a context can be made")
+    return Component(_TOPIC, name, "ok", f"{what}, {memory}, a context can be created")
 
 
 def _check_emulator() -> Component:

@@ -7,6 +7,7 @@ import platform
 import sys
 from typing import TYPE_CHECKING
 
+from culaunch._base.values import counted
 from culaunch._core import __version__
 from culaunch._doctor.compilers import check_compilers
 from culaunch._doctor.diagnosis import Component, Diagnosis
@@ -53,7 +54,7 @@ def _check_python() -> Iterator[Component]:
 
 
 def _is_ours(variable: str) -> bool:
-    # The table's address is a message among copies of culaunch, and nobody's setting.
+    # The table's address is a message between copies of culaunch, not a setting.
     return variable.startswith("CULAUNCH_") and variable != "CULAUNCH_DRIVER_TABLE"
 
 
@@ -64,10 +65,11 @@ def _check_cache() -> Iterator[Component]:
     try:
         info = Cache().info()
     except (OSError, ValueError) as error:
-        yield Component(topic, name, "broken", str(error), "CULAUNCH_CACHE_DIR names another place")
+        yield Component(
+            topic, name, "broken", str(error), "set CULAUNCH_CACHE_DIR to another directory"
+        )
         return
-    entries = "1 entry" if info.entries == 1 else f"{info.entries} entries"
-    size = f"{entries}, {info.size / (1 << 20):.1f} MiB"
+    size = f"{counted(info.entries, 'entry')}, {info.size / (1 << 20):.1f} MiB"
     detail = f"{info.path}, {size}, {_owner(info.path)}"
     if info.usable:
         yield Component(topic, name, "ok", detail)
@@ -79,7 +81,7 @@ def _owner(path: str) -> str:
     try:
         owner = os.stat(path).st_uid
     except OSError:
-        return "not made yet"
+        return "not created yet"
     if sys.platform == "win32" or owner == os.getuid():
         return "owned by you"
-    return f"owned by user {owner}, and you are {os.getuid()}"
+    return f"owned by user {owner}, but you are user {os.getuid()}"

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TOPIC = "frameworks"
-# The package to import, what pip calls it, and its arrays.
+# The package to import, its name for pip, and its arrays.
 _FRAMEWORKS = (
     ("numpy", "numpy", "ndarray"),
     ("torch", "torch", "Tensor"),
     ("cupy", "cupy-cuda13x", "ndarray"),
-    ("jax", "jax", "_src.array.ArrayImpl"),  # jax.Array is abstract and has no method of theirs
+    ("jax", "jax", "_src.array.ArrayImpl"),  # jax.Array is abstract and lacks these methods
     ("numba.cuda", "numba-cuda", "devicearray.DeviceNDArray"),
     ("triton", "triton", ""),
     ("ml_dtypes", "ml_dtypes", ""),
@@ -66,4 +66,6 @@ def _ways(module: Any, array: str) -> list[str]:
         "__dlpack__": "DLPack",
         "__cuda_array_interface__": "__cuda_array_interface__",
     }
-    return [next((text for name, text in ways.items() if hasattr(kind, name)), "no protocol")]
+    return [
+        next((text for name, text in ways.items() if hasattr(kind, name)), "no protocol for arrays")
+    ]

@@ -1,4 +1,4 @@
-"""Apply operations to nodes: which types they take, what their operands become, what they give."""
+"""Apply operations to nodes: check types, convert operands, and compute result types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def apply(name: str, operands: tuple[Node, ...]) -> Node:
     if name == "pow" and _is_square(operands[0], operands[1], dtype):
         return apply("square", operands[:1])
     if operation.result == "bool" and operation.arity == 2 and dtype.is_half:
-        # A number is compared as the array's type has it: 0.1 is equal to 0.1 that was stored.
+        # A number is compared in the array's type: 0.1 equals a stored 0.1.
         operands = tuple(_rounded(node, dtype) if node.dtype.is_weak else node for node in operands)
     args = tuple(convert(node, dtype, name) for node in operands)
     # An operation without effect on a real number needs no instruction.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def kernel_name(code: ElementCode, layout: Layout) -> str:
-    """Return the name of the kernel: what it computes, in which type, for which layout."""
+    """Return the name of the kernel: its computation, its type and its layout."""
     dtype = code.outputs[0].dtype.name
     return f"{code.title}_{dtype}_{layout.suffix}"
 
@@ -33,8 +33,8 @@ def render(code: ElementCode, layout: Layout) -> str:
         f"__global__ void __launch_bounds__({BLOCK})\n{kernel_name(code, layout)}({everything}) "
         f"{{\n{loop}}}\n"
     )
-    # The code of one element does not depend on the layout. It comes before the loop, so the
-    # sources of two layouts have the same beginning.
+    # One element's code does not depend on the layout. It comes before the loop, so sources for two
+    # layouts begin alike.
     compute = _compute(code)
     needed = helpers_for(compute + kernel + code.preamble)
     parts = [pack(), needed, code.preamble, compute, kernel]

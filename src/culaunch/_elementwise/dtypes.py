@@ -11,13 +11,11 @@ import struct
 from culaunch._base.values import spell
 from culaunch._core import NUMBERS
 from culaunch._launch.formats import dtype as all_types
-from culaunch._launch.formats.dlpack import TypeCode
 
 DType = all_types.DType
 FIRST_SCALAR, FIRST_WEAK = all_types.FIRST_SCALAR, all_types.FIRST_WEAK
-_OPERANDS = NUMBERS["operands"]
-# The types that kernels compute with come first in the table of all.
-DTYPES = all_types.DTYPES[: _OPERANDS["TYPES"]]
+# The types that kernels compute with come first in the table of all types.
+DTYPES = all_types.DTYPES[: NUMBERS["operands"]["TYPES"]]
 BY_NAME = {dtype.name: dtype for dtype in DTYPES}
 
 bool_ = BY_NAME["bool"]
@@ -36,17 +34,12 @@ float64 = BY_NAME["float64"]
 complex64 = BY_NAME["complex64"]
 complex128 = BY_NAME["complex128"]
 
-# Python scalars: values of these types are computed as wide as C++ goes, and cast where they meet
-# an array.
-weak_bool = DType("Python bool", _OPERANDS["WEAK_BOOL"], TypeCode.BOOL, 8, "b", "bool")
-weak_int = DType("Python int", _OPERANDS["WEAK_INT"], TypeCode.INT, 64, "i", "long long")
-weak_float = DType("Python float", _OPERANDS["WEAK_FLOAT"], TypeCode.FLOAT, 64, "f", "double")
-weak_complex = DType(
-    "Python complex", _OPERANDS["WEAK_COMPLEX"], TypeCode.COMPLEX, 128, "c", "double2"
-)
-WEAK = (weak_bool, weak_int, weak_float, weak_complex)
+# Python scalars: they are cast when they meet an array.
+weak_bool, weak_int = all_types.weak_bool, all_types.weak_int
+weak_float, weak_complex = all_types.weak_float, all_types.weak_complex
+operand_type = all_types.operand_type
 
-# The kernels' own complex numbers have arithmetic, which CUDA's pairs have not.
+# The kernels' own complex types have arithmetic, unlike CUDA's pairs.
 _COMPLEX = {64: "complex<float>", 128: "complex<double>"}
 _SIGNED = (int8, int16, int32, int64)
 _UNSIGNED = (uint8, uint16, uint32, uint64)
@@ -54,7 +47,7 @@ _KIND_NAMES = {"b": "bool", "i": "integer", "u": "integer", "f": "real", "c": "c
 
 
 def as_dtype(what: object) -> DType:
-    """Return the element type that a name, a type of a framework, or one of ours stands for.
+    """Return the element type of a name, a framework's type, or one of ours.
 
     Raises
     ------
@@ -78,7 +71,7 @@ def compute(dtype: DType) -> str:
 
 
 def promote(first: DType, second: DType, what: str) -> DType:
-    """Return the type that two operands of ``what`` have in common.
+    """Return the common type of two operands of ``what``.
 
     Raises
     ------
@@ -92,13 +85,13 @@ def promote(first: DType, second: DType, what: str) -> DType:
     if first.is_weak or second.is_weak:
         return _promote_scalar(*((second, first) if first.is_weak else (first, second)), what)
     if first.kind == second.kind:
-        # Neither holds all numbers of the other, and the standard names no third one for them.
+        # Neither holds all numbers of the other, and the standard does not define a common type.
         if {first, second} == {float16, bfloat16}:
             raise _refusal(first, second, what)
         return max(first, second, key=lambda dtype: dtype.number)
     kinds = {first.kind, second.kind}
     if kinds == {"i", "u"}:
-        # The signed type that holds both; there is none for uint64.
+        # The signed type that holds both, which does not exist for uint64.
         signed, unsigned = (first, second) if first.kind == "i" else (second, first)
         bits = max(signed.bits, 2 * unsigned.bits)
         if bits <= 64:
@@ -125,7 +118,7 @@ def integer_range(dtype: DType) -> tuple[int, int]:
 
 
 def rounded(number: float, dtype: DType) -> float:
-    """Round a number to half precision, ties to even; what is too large becomes infinite."""
+    """Round a number to half precision, ties to even. Too large a number becomes infinite."""
     if dtype is float16:
         try:
             return float(struct.unpack("<e", struct.pack("<e", number))[0])
@@ -153,14 +146,14 @@ def _promote_weak(first: DType, second: DType, what: str) -> DType:
 
 def _promote_scalar(array: DType, scalar: DType, what: str) -> DType:
     allowed = {"b": "b", "i": "iu", "f": "fc", "c": "fc"}[scalar.kind]
-    # A Python int fits every number, and a float only real and complex ones. The array API standard
-    # defines this; a type never depends on a scalar's value.
+    # A Python int fits every numeric type, and a float only real and complex types. The array API
+    # standard defines this. A type never depends on a scalar's value.
     if scalar.kind == "i":
         allowed = "iufc"
     if array.kind not in allowed:
         raise _refusal(array, scalar, what)
     if scalar.kind == "c" and array.kind == "f":
-        # The complex type of the same precision; half precision has none.
+        # The complex type with the same precision, which half precision lacks.
         return complex128 if array == float64 else complex64
     return array
 

@@ -22,7 +22,7 @@ _HALVES = {"float16": "half", "bfloat16": "bfloat16"}
 
 @dataclass(frozen=True)
 class Array:
-    """An array operand: its C++ name, its element type, and the argument it is (-1: an output)."""
+    """An array operand: its C++ name, its element type, its argument's number (-1: an output)."""
 
     name: str
     dtype: dt.DType
@@ -46,7 +46,7 @@ class ElementCode:
     Attributes
     ----------
     title : str
-        What it computes, as a C identifier.
+        A name for the computation, as a C identifier.
     outputs, inputs : tuple[Array, ...]
     scalars : tuple[Scalar, ...]
     body : tuple[str, ...]
@@ -86,7 +86,7 @@ class _Writer:
             final = of_array_type(result)
             outputs.append(Array(f"y{number}", final.dtype))
             self._body.append(f"y{number} = {self._name(final)};")
-        # Each once, in the order of the code.
+        # Without duplicates, in the order of the code.
         operations = list(dict.fromkeys(self._operations)) or ["copy"]
         self.code = ElementCode(
             title_of(operations),
@@ -97,7 +97,7 @@ class _Writer:
         )
 
     def _name(self, node: Node) -> str:
-        # Not recursive: a chain may be longer than Python's stack.
+        # Iterative, because a chain may be longer than Python's stack.
         pending = [node]
         while pending:
             top = pending[-1]
@@ -113,7 +113,7 @@ class _Writer:
         return self._names[node]
 
     def _is_host_cast(self, node: Node) -> bool:
-        """Whether it converts a scalar argument, which is done once and before the launch."""
+        """Whether it converts a scalar argument, which happens once before the launch."""
         if node.op != "cast" or node.dtype.is_weak:
             return False
         (source,) = node.args
@@ -129,8 +129,7 @@ class _Writer:
         if self._is_host_cast(node):
             index = node.args[0].index
             return self._scalar(index, dtype)
-        # Every value has a name of its own, even if it is used once: the compiler knows better than
-        # a text what to keep.
+        # Name every value, even if it is used once: the compiler decides what to keep in registers.
         code = expression(node, [self._names[arg] for arg in node.args])
         if op not in ("cast", "round_to"):
             self._operations.append(op)
@@ -140,8 +139,8 @@ class _Writer:
 
     def _input(self, node: Node) -> str:
         index = node.index
-        # A negative index stands for a NumPy scalar: it has an element type, and is a parameter of
-        # the kernel, not an array.
+        # A negative index marks a NumPy scalar, which has an element type, but is a kernel
+        # parameter instead of an array.
         if node.dtype.is_weak or index < 0:
             return self._scalar(abs(index + 1) if index < 0 else index, node.dtype)
         name = f"x{index}"
@@ -167,7 +166,7 @@ def expression(node: Node, args: list[str]) -> str:
         real = f"to_odd({args[0]})" if dt.compute(source) == "double" else f"(float){args[0]}"
         return f"load_{kind}(store_{kind}({real}))"
     code = OPERATIONS[node.op].code
-    # A half has a form of its own where a cheaper one is exact enough for its few bits.
+    # Half precision has its own form if a cheaper one is exact enough for its few bits.
     template = code.get("h", code.get("f")) if source.is_half else code.get(source.kind)
     assert template is not None
     return template.format(
@@ -180,7 +179,7 @@ def expression(node: Node, args: list[str]) -> str:
 
 
 def title_of(operations: list[str]) -> str:
-    """Return a name for what a kernel computes."""
+    """Return a name for a kernel's computation."""
     return "_".join(operations[:_NAMED]) + ("_and_more" if len(operations) > _NAMED else "")
 
 
@@ -196,7 +195,7 @@ def conversion(code: str, source: dt.DType, target: dt.DType) -> str:
             return f"{dt.compute(target)}{{({part}){code}.re, ({part}){code}.im}}"
         return f"{dt.compute(target)}{{({part}){code}, 0}}"
     if source.kind == "f" and target.kind in "iu" and target.bits < 32:
-        # The GPU converts to 32 bits and keeps the low ones: the limits must come between.
+        # The GPU converts to 32 bits and keeps the low ones, so clamp in between.
         low, high = dt.integer_range(target)
         if target.kind == "u":
             return f"({dt.compute(target)})min((unsigned int){code}, {high}u)"
@@ -240,12 +239,13 @@ def _real_literal(number: float, is_single: bool) -> str:
     else:
         number_as_stored = number
     if math.isnan(number_as_stored):
-        # Without an include there is no NAN and no INFINITY in a kernel's source.
+        # A kernel's source has no NAN and no INFINITY without an include.
         return "__int_as_float(0x7fc00000)"
     if math.isinf(number_as_stored):
         sign = "-" if number_as_stored < 0 else ""
         return f"({sign}__int_as_float(0x7f800000))"
-    # Halfway between two numbers NVRTC 13.0 rounds up, not to even: the rounded one is written.
+    # NVRTC 13.0 rounds a number halfway between two others up, not to even, so write the rounded
+    # number.
     text = repr(number_as_stored if _is_halfway(number, number_as_stored) else number)
     if not re.search(r"[.e]", text):
         text += ".0"
@@ -254,7 +254,7 @@ def _real_literal(number: float, is_single: bool) -> str:
 
 
 def _is_halfway(number: float, stored: float) -> bool:
-    """Tell whether a number is as far from another float32 as from the one it is stored as."""
+    """Tell whether a number is halfway between two float32 values."""
     other = 2 * number - stored
     try:
         return other != stored and struct.unpack("f", struct.pack("f", other))[0] == other

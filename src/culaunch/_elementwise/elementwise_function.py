@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.bundling import keep_to_bundle
-from culaunch._base.values import spell
+from culaunch._base.values import counted, spell
 from culaunch._core import NUMBERS
 from culaunch._core import Elementwise as CoreElementwise
 from culaunch._elementwise import dtypes as dt
@@ -47,7 +47,7 @@ class ElementwiseFunction(CoreElementwise):
 
     __name__: str
     _parameters: tuple[str, ...]
-    # Whether it reduces: its calls then go to a function that has its host side.
+    # Whether it reduces. Its calls then go to a function with its host side.
     reduces: bool = False
 
     def _trace(self, trace: Trace, values: list[Any]) -> tuple[Node, ...]:
@@ -99,8 +99,8 @@ class ElementwiseFunction(CoreElementwise):
         kernels, ordinal = self._lower(args, keywords)
         if self.reduces:
             raise TypeError(
-                f"{self.__name__} reduces, and its kernels need a host side: call it in a "
-                "cl.function, and save or export that"
+                f"{self.__name__} reduces, and its kernels need host code: call it in a "
+                "cl.function, and save or export that function"
             )
         name, source = kernels[0]
         return Lowered(name, source, make_image(source, name, target_arch(ordinal)))
@@ -140,6 +140,16 @@ class ElementwiseFunction(CoreElementwise):
         backward : str, optional
             ``"auto"`` adds a backward function, which is derived from the trace.
 
+        Returns
+        -------
+        Function
+            A function with the name and the parameters of this one.
+
+        Raises
+        ------
+        ValueError
+            If `backward` is another word.
+
         Examples
         --------
         >>> from culaunch import elementwise as ew
@@ -152,26 +162,26 @@ class ElementwiseFunction(CoreElementwise):
             raise ValueError(f"backward must be 'auto' or None (got {spell(backward)})")
         return gradient_makers[0](self)
 
-    # The native half calls these.
+    # The native half calls these methods.
 
     def _specialize(self, numbers: bytes) -> tuple[bytes, bytes, bytes, bool, object] | None:
         if self.reduces:
             return None
-        dtypes = tuple(_dtype(number) for number in numbers)
+        dtypes = tuple(dt.operand_type(number) for number in numbers)
         try:
             code = self._element_code(dtypes, numbers)
         except ReducesError:
             self.reduces = True
             return None
-        # Numbers that the extension knows, of `elementwise` in csrc: 0 is of no use.
+        # Numbers that the extension uses (`elementwise` in csrc); 0 is not used.
         roles = [0] * len(numbers)
         for array in code.inputs:
             roles[array.argument] = _ROLES["raw" if array.is_raw else "mapped"]
         for scalar in code.scalars:
             roles[scalar.argument] = _ROLES["scalar"]
         for index, number in enumerate(numbers):
-            # An array that the result does not depend on still takes part in broadcasting, as in
-            # the function as it is written; its memory is not read.
+            # An array that the result does not depend on still takes part in broadcasting, but its
+            # memory is not read.
             if roles[index] == 0 and number < dt.FIRST_SCALAR:
                 roles[index] = 4
         scalars = bytes(
@@ -185,16 +195,16 @@ class ElementwiseFunction(CoreElementwise):
         classes: bytes,
     ) -> tuple[Kernel, int]:  # fmt: skip
         layout = _layout(kind, vector, rank, flags, classes)
-        # A thread of a tiled kernel has sixteen elements already.
+        # A thread of a tiled kernel already has sixteen elements.
         times = 1 if layout.kind == "tiled" else unroll(code, layout)
         keep_to_bundle(self)
         return kernel_for(code, layout, ordinal), times
 
     def _call_slowly(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Bring arguments into the order of the parameters, or say what is wrong with them."""
+        """Bring arguments into the order of the parameters, or raise the error about them."""
         out = keywords.pop("out", None)
         bound = self._bind(args, keywords)
-        # The native half gave up the call: here is time to find out why.
+        # The native half gave up the call, so there is time to find out why.
         unknown = [i for i, arg in enumerate(bound) if not _is_known(arg)]
         if any(isinstance(arg, Value) for arg in bound):
             return self._inline(bound, out)
@@ -206,19 +216,27 @@ class ElementwiseFunction(CoreElementwise):
             )
         if len(bound) >= _MOST:
             raise TypeError(
-                f"{self.__name__} has {len(bound)} parameters, and at most {_MOST - 1} may be"
+                f"{self.__name__} has {counted(len(bound), 'parameter')}, but at most "
+                f"{_MOST - 1} are "
+                "supported"
             )
         if self.reduces:
             self._delegate(host_function(self, with_out=True), Value)
-        # In order and complete, as the native half needs it. It does not come back here for
-        # anything that was checked above.
+        # In order and complete, as the native half expects. Everything checked above will not
+        # return here.
         return self(*bound, out=out)
+
+    def _runs_in_place(self, args: tuple[Any, ...]) -> bool:
+        """Tell whether the output of a function that reduces may be one of its arguments."""
+        from culaunch._elementwise.reductions.described import runs_in_place
+
+        return runs_in_place(self, args)
 
     def _inline(self, args: tuple[Any, ...], out: object) -> Any:  # noqa: ARG002
         raise TypeError(f"{self.__name__} cannot be called while another function is traced")
 
 
-# ``gradients`` puts the maker of functions with gradients here: it is a floor above.
+# ``gradients`` registers the maker of functions with gradients here, because it is a layer above.
 gradient_makers: list[Callable[[ElementwiseFunction], Function[..., Any]]] = []
 
 
@@ -228,7 +246,7 @@ def host_function(function: ElementwiseFunction, *, with_out: bool = False) -> F
 
     names = ", ".join(function._parameters)  # noqa: SLF001
     scope: dict[str, Any] = {"fused": function}
-    # A body with named parameters: a schema is made of these, and *args has none.
+    # A body with named parameters: a schema needs names, and *args has none.
     parameters, call = (f"{names}, *, out=None", f"{names}, out=out") if with_out else (names,) * 2
     exec(f"def body({parameters}): return fused({call})", scope)  # noqa: S102
     body = scope["body"]
@@ -273,12 +291,6 @@ def _layout(kind: str, vector: int, rank: int, flags: int, classes: bytes) -> La
     return Layout(
         _KINDS[kind], vector, rank, bool(flags & _WIDE), classes.decode(), bool(flags & _SMALL)
     )
-
-
-def _dtype(number: int) -> dt.DType:
-    if number >= dt.FIRST_WEAK:
-        return dt.WEAK[number - dt.FIRST_WEAK]
-    return dt.DTYPES[number % dt.FIRST_SCALAR]
 
 
 def _is_known(value: object) -> bool:

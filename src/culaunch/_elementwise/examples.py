@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# What it does, the elements of its arguments, and of the result. The examples run in
+# A summary, the elements of its arguments, and the result. The examples run in
 # tests/docs/test_examples_of_names.py.
 EXAMPLES = {
     "abs": ("Compute the absolute value of each element", "[-1.5, 2.0]", "[1.5, 2.0]"),

@@ -66,8 +66,8 @@ class Fused(ElementwiseFunction, Generic[P, R]):
         self._function = function
         self._signature = signature
         self._parameters = parameters
-        # After the attributes of its own: those of the function are added, and its name and
-        # documentation are taken.
+        # After its own attributes are set, because this adds the function's attributes, name and
+        # documentation.
         functools.update_wrapper(self, function)
         return self
 
@@ -97,7 +97,7 @@ class Fused(ElementwiseFunction, Generic[P, R]):
         return make_element_code(self._trace(trace, values))
 
     def _trace(self, trace: Trace, values: list[Any]) -> tuple[Node, ...]:
-        """Run the function on stand-ins: what it does to them is what the kernel will do."""
+        """Run the function on stand-ins: the kernel will perform the same operations."""
         results = self._run(values)
         checked = []
         for result in results if isinstance(results, (tuple, list)) else (results,):
@@ -112,7 +112,7 @@ class Fused(ElementwiseFunction, Generic[P, R]):
                     f"{type(result).__name__})"
                 )
             node = node_of(result)
-            # A value that was kept from an earlier call would stand for an argument of that call.
+            # A value from an earlier call would represent an argument of that call.
             if node.trace is not trace:
                 raise TypeError(
                     f"{self.__name__} returns a value of an earlier trace: a fused function must "

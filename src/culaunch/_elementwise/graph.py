@@ -16,7 +16,7 @@ Number: TypeAlias = "bool | int | float | complex"
 
 
 class ReducesError(Exception):
-    """A function that is traced without shapes reduces: it is traced with them instead."""
+    """A function traced without shapes turned out to reduce, so it is traced with them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Node:
         Functions that reduce add ``reduce``, ``part``, ``count``, ``position``, ``squeeze`` and
         ``call``.
     dtype : DType
-        The element type of what it computes; a Python number's is weak.
+        The element type of the result; a Python number's is weak.
     args : tuple of Node
     index : int
         Of an input: the argument; ``-1 - argument`` for one that is a scalar with a type. A
@@ -80,11 +80,18 @@ class Trace:
         index: int = 0,
         detail: Hashable | None = None,
     ) -> Node:
-        """Return the node of an operation: the one there is, or a new one."""
-        # By identity: the same operation on the same nodes is one node, and nodes live as long as
-        # their trace.
+        """Return the node of an operation, existing or new."""
+        # Compare by identity: the same operation on the same nodes is one node, and nodes live as
+        # long as their trace.
         node = Node(self, op, dtype, args, index, detail=detail)
         return self._once((op, dtype, index, detail, *map(id, args)), node)
+
+    def replace(self, node: Node, by: Node) -> None:
+        """Use another node if the operation of a node is traced again."""
+        for key, known in self._nodes.items():
+            if known is node:
+                self._nodes[key] = by
+                return
 
     def _once(self, key: tuple[object, ...], node: Node) -> Node:
         return self._nodes.setdefault(key, node)

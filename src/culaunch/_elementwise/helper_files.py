@@ -1,7 +1,7 @@
-"""C++ that generated kernels call: each piece is put into a source only where it is used.
+"""C++ helpers of generated kernels: a source contains only the pieces that it uses.
 
-A piece is a file in ``helpers``, by the name of what it defines. Its text goes into kernels, and
-with it into the keys of the cache of images: a change there compiles every kernel that uses it
+A piece is a file in ``helpers`` with the name of its definition. Its text goes into kernels, and
+with it into the keys of the cache of images. A change there compiles every kernel that uses it
 again.
 """
 
@@ -11,7 +11,7 @@ import re
 
 from culaunch._base.data_files import data_text
 
-# A helper stands after those that it uses.
+# A helper comes after the helpers that it uses.
 _IN_ORDER = (
     "__half",
     "__nv_bfloat16",
@@ -45,10 +45,11 @@ _IN_ORDER = (
     "RawHalf",
     "RawBfloat16",
     "Division",
+    "Reciprocal",
     "across",
 )
-# These have a second form, in ``helpers/with_signs``, for kernels that ask for the sign of a NaN:
-# conversions to and from half precision make one NaN of all.
+# These have a second form in ``helpers/with_signs``, for kernels that read a NaN's sign.
+# Conversions to and from half precision make all NaNs equal.
 _WITH_SIGNS = ("load_half", "store_half", "store_bfloat16")
 _SIGNS = re.compile(r"\b(?:signbit|copysignf?)\b")
 
@@ -62,12 +63,12 @@ _ALSO = {
 
 
 def pack() -> str:
-    """Return what every kernel needs: elements that are loaded and stored together."""
+    """Return the helper for every kernel: elements that are loaded and stored together."""
     return data_text(__name__, "helpers/pack.cuh")
 
 
 def helpers_for(code: str) -> str:
-    """Return the helpers that a piece of C++ calls, and those that they call, in order."""
+    """Return the helpers that a piece of C++ calls, directly or indirectly, in order."""
     signs = bool(_SIGNS.search(code))
     wanted: dict[str, str] = {}
     open_ends = [code]
@@ -78,8 +79,8 @@ def helpers_for(code: str) -> str:
             if name not in wanted and (
                 pattern.search(text) or any(k in text and v == name for k, v in _ALSO.items())
             ):
-                # The forms that keep a NaN's sign cost instructions, which kernels that never ask
-                # for a sign do not pay.
+                # The forms that keep a NaN's sign cost instructions, so only kernels that read a
+                # sign use them.
                 folder = "helpers/with_signs" if signs and name in _WITH_SIGNS else "helpers"
                 wanted[name] = data_text(__name__, f"{folder}/{name}.cuh")
                 open_ends.append(wanted[name])

@@ -1,12 +1,12 @@
 """Fused functions in the body of a function: the results of a call, from shapes and types only."""
 
-# ruff: noqa: SLF001 - what a fused function has for the extension, and for a body
+# ruff: noqa: SLF001 - attributes that a fused function has for the extension, and for a body
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.values import spell
+from culaunch._base.values import counted, spell
 from culaunch._core import NUMBERS
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.graph import ReducesError
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _MOST = NUMBERS["operands"]["MAX_OPERANDS"]
 _WEAK = {"bool": dt.weak_bool, "int": dt.weak_int, "float": dt.weak_float}
-# The codes of _specialize for an argument: 1 is read in place, 2 is raw, 3 a scalar, 4 gives its
-# shape.
+# The codes of _specialize for an argument: 1 is read in place, 2 is raw, 3 is a scalar, 4 only
+# provides its shape.
 _SHAPED, _RAW = (1, 4), 2
 
 
@@ -34,8 +34,8 @@ class BodyCall:
         self.body = body
         self.function = function
         self.arguments = arguments
-        # The same numbers as the extension's at a call, so the same code is made. The result is
-        # known here before anything runs.
+        # The same numbers as in the extension, so the same code is made. The result is known before
+        # anything runs.
         numbers = bytes(map(self._number, range(len(arguments))))
         specialized = function._specialize(numbers)
         if specialized is None:
@@ -43,8 +43,9 @@ class BodyCall:
         outputs, roles, _, uses_index, _ = specialized
         if len(outputs) + len(numbers) > _MOST:
             raise ValueError(
-                f"{function.__name__} has {len(outputs) + len(numbers)} inputs and outputs "
-                f"together, and at most {_MOST} may be"
+                f"{function.__name__} has {counted(len(outputs) + len(numbers), 'input')} and "
+                "outputs "
+                f"together, but at most {_MOST} are supported"
             )
         self.dtypes = [dt.DTYPES[number].name for number in outputs]
         self._uses_index = uses_index
@@ -60,7 +61,7 @@ class BodyCall:
         outputs = (
             self._allocated(shape)
             if out is None
-            else (self._given(out, [shape] * len(self.dtypes)))
+            else (self._outputs(out, [shape] * len(self.dtypes)))
         )
         self.body.call(self.function, self.arguments, outputs)
         return out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
@@ -103,7 +104,7 @@ class BodyCall:
         if self.body.what(value) == "array":
             self.body.check(
                 value.is_contiguous(),
-                lambda: f"{self._what(index)} is raw, and must be contiguous in C order",
+                lambda: f"{self._what(index)} is raw and must be contiguous in C order",
                 ValueError,
             )
 
@@ -127,8 +128,8 @@ class BodyCall:
     def _broadcast(
         self, what: str, shape: tuple[Any, ...], own: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        """Return the shape that two broadcast to: each decision is a guard."""
-        # Shapes are compared from their last dimensions; what is missing in front counts as 1.
+        """Return the shape that two shapes broadcast to; each decision is a guard."""
+        # Shapes are compared from their last dimensions; missing leading dimensions count as 1.
         missing = len(own) - len(shape)
         if missing < 0:
             own = (*[1] * -missing, *own)
@@ -139,7 +140,7 @@ class BodyCall:
             if (type(size) is int and size == 1) or dim == size:
                 sizes.append(dim)
             # The body's sizes are numbers of the call. This comparison and the next are guards, and
-            # another call may take another branch, in a program of its own.
+            # another call may take another branch with its own program.
             elif dim == 1:
                 sizes.append(size)
             else:
@@ -157,7 +158,8 @@ class BodyCall:
     # ---- outputs
 
     def _allocated(self, shape: tuple[Any, ...]) -> list[Any]:
-        # A kernel that asks for an element's index counts in C order, and so its output must lie.
+        # A kernel that reads an element's index counts in C order, so its output must be in C
+        # order.
         order = None if self._uses_index else self._order(shape)
         made = []
         for dtype in self.dtypes:
@@ -182,7 +184,7 @@ class BodyCall:
             return _memory_order(own, strides)
         return None
 
-    def _given(self, out: Any, shapes: list[tuple[Any, ...]]) -> list[Any]:
+    def _outputs(self, out: Any, shapes: list[tuple[Any, ...]]) -> list[Any]:
         count = len(self.dtypes)
         outputs = list(out) if isinstance(out, tuple) else [out]
         name = self.function.__name__
@@ -215,7 +217,7 @@ class BodyCall:
 
 
 def layout_of(body: RecordingBody, value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]:
-    """Return shape, strides, and what tells whether it is dense."""
+    """Return shape, strides, and a number that says whether it is dense."""
     if body.what(value) == "array":
         return value.shape, value.strides, value.is_contiguous
     info = array_info(value)
@@ -231,7 +233,7 @@ def _info_dtype(value: Any) -> str:
 def _memory_order(shape: tuple[Any, ...], strides: tuple[Any, ...]) -> list[int] | None:
     """Return the dimensions from the outermost in memory to the innermost; None: C order.
 
-    As MemoryOrder of csrc/elementwise/layout.cpp: a dimension of one element, or one that is
+    Like MemoryOrder in csrc/elementwise/layout.cpp: a dimension of one element, or one that is
     broadcast, has no place in memory.
     """
     order = list(range(len(shape)))

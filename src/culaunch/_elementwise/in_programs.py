@@ -29,12 +29,11 @@ def kernels_of(function: Any, numbers: bytes, rank: int) -> CallKernels:
     """
     _, roles, scalars, _, code = function._specialize(numbers)  # noqa: SLF001
     arrays = [*code.outputs, *mapped(code)]
-    # As many elements as the widest of the types allows; the narrower ones are read in smaller
-    # packs.
+    # As many elements as the widest type allows. Narrower types are read in smaller packs.
     vector = _PACK // max(one.dtype.itemsize for one in arrays)
     dense = Layout("contiguous", vector, 1, wide=False, classes="u" * len(arrays))
-    # 64-bit offsets and every array strided: slower than what a call would choose, and right for
-    # all of them.
+    # 64-bit offsets and only strided arrays: slower than the choice of a call, and correct for all
+    # layouts.
     general = Layout("strided", 1, rank, wide=True, classes="s" * len(arrays))
     return CallKernels(
         roles,

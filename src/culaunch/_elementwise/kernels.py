@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from culaunch._image import Image
     from culaunch._launch import Kernel
 
-# By driver, architecture and source: the same computation after renaming is the same source.
+# By driver, architecture and source. Renaming does not change the source of a computation.
 _kernels: dict[tuple[Driver, str, str], Kernel] = {}
 
 
@@ -32,7 +32,7 @@ def loaded(source: str, name: str, ordinal: int) -> Kernel:
     kernel = _kernels.get(key)
     if kernel is None:
         module = Module(make_image(source, name, arch))
-        # Two threads may both have compiled it; one of them wins, and both launch the same.
+        # Two threads may both have compiled it. The first one is kept, and both launch it.
         kernel = _kernels.setdefault(key, module[name])
     return kernel
 
@@ -40,7 +40,7 @@ def loaded(source: str, name: str, ordinal: int) -> Kernel:
 def make_image(source: str, name: str, arch: str) -> Image:
     """Compile a generated source, through the disk cache."""
     from culaunch._compile.compilation import (
-        compile as compile_source,  # operators of torch need none
+        compile as compile_source,  # torch operators need none
     )
 
     return compile_source(source, arch=arch, name=f"{name}.cu")

@@ -58,10 +58,10 @@ class Layout:
 
 
 def unroll(code: ElementCode, layout: Layout) -> int:
-    """Return how many packs a thread has in flight: enough bytes for the memory, few registers."""
+    """Return how many packs a thread has in flight: enough for the memory, with few registers."""
     if layout.small:
         return 1
-    # Each array has its packs in registers at once: the more arrays, the fewer packs of each.
+    # Each array's packs are in registers together, so more arrays mean fewer packs of each.
     arrays = max(1, sum(not array.is_raw for array in code.inputs))
     return max(1, min(4, 16 // layout.vector, 4 // arrays))
 
@@ -102,7 +102,7 @@ def pointer(array: Array) -> str:
 
 
 def loaded(code: str, dtype: dt.DType) -> str:
-    """Write the conversion from memory to the type that is computed in."""
+    """Write the conversion from the type in memory to the computed type."""
     kind = {"float16": "half", "bfloat16": "bfloat16"}.get(dtype.name)
     return f"load_{kind}({code})" if kind else code
 

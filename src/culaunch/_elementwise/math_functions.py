@@ -49,7 +49,15 @@ def _described(function: Callable[..., Value], name: str) -> Callable[..., Value
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""{summary}.
 
-    Element types: {taken}.
+    Parameters
+    ----------
+    {names} : Value or number
+        Elements of these types: {taken}.
+
+    Returns
+    -------
+    Value
+        The result for each element.
 
     Examples
     --------
@@ -140,6 +148,23 @@ def clip(x: Value, /, min: Operand | None = None, max: Operand | None = None) ->
 
     NaN stays NaN. The result has x's type: ``min`` and ``max`` must promote to it.
 
+    Parameters
+    ----------
+    x : Value
+        Signed, unsigned or real elements.
+    min, max : Value or number, optional
+        The limits.
+
+    Returns
+    -------
+    Value
+        The limited elements, in the type of `x`.
+
+    Raises
+    ------
+    TypeError
+        If `x` has another type, or a limit does not promote to the type of `x`.
+
     Examples
     --------
     >>> from culaunch import elementwise as ew
@@ -153,13 +178,12 @@ def clip(x: Value, /, min: Operand | None = None, max: Operand | None = None) ->
     for name, limit in (("maximum", min), ("minimum", max)):
         if limit is None:
             continue
-        # A limit may be of a wider type, which would make the result wider: that is refused, as the
-        # standard has it.
+        # A limit of a wider type would widen the result, which the standard requires to refuse.
         limited = operate(name, result, limit)
         if limited.dtype != result.dtype:
             raise TypeError(
-                f"clip: the limits must promote to the type of x, {result.dtype.name} (with "
-                f"them it is {limited.dtype.name})"
+                f"clip: x and the limits must promote to the type of x, {result.dtype.name} (got "
+                f"{limited.dtype.name})"
             )
         result = limited
     return result
@@ -175,6 +199,16 @@ def astype(x: Value, dtype: object, /) -> Value:
     ----------
     x : Value
     dtype : DType, str or a framework's type
+
+    Returns
+    -------
+    Value
+        The converted elements.
+
+    Raises
+    ------
+    TypeError
+        If `x` is not a value of a traced function, or `dtype` is unknown.
 
     Examples
     --------

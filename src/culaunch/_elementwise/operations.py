@@ -63,8 +63,7 @@ def _function(name: str, *, with_complex: bool = False, half: str | None = None)
 
 
 def _wrapping(sign: str) -> dict[str, str]:
-    # Overflow of signed integers is undefined in C++, and wraps around in every array library: it
-    # is computed unsigned.
+    # Signed overflow is undefined in C++ but wraps in every array library, so compute it unsigned.
     integer = f"({{T}})(({{U}}){{0}} {sign} ({{U}}){{1}})"
     return {"i": integer, "u": integer, **_all(f"{{0}} {sign} {{1}}", "fc")}
 

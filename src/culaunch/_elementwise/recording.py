@@ -20,7 +20,7 @@ def record(
 ) -> Any:
     """Take part in a call of a fused function in a body."""
     if how != "call" or any(isinstance(one, Value) for one in (*args, *keywords.values())):
-        return NotImplemented  # a fused function that another one calls while that is traced
+        return NotImplemented  # a fused function called while another one is traced
     out = keywords.pop("out", None)
     bound = function._bind(args, keywords)  # noqa: SLF001
     try:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_flag, checked_text
-from culaunch._base.values import spell
+from culaunch._base.values import counted, spell
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.apply import convert
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
@@ -94,7 +94,10 @@ class ReductionKernel:
             raise ValueError("in_params must have at least one parameter")
         for parameter in (*self.inputs, *outputs):
             if parameter.is_raw:
-                raise ValueError(f"the parameter {parameter.name} is raw: reductions have none")
+                raise ValueError(
+                    f"the parameter {parameter.name} is raw, but a reduction cannot "
+                    "have a raw parameter"
+                )
         (self.output,) = outputs
         self.expressions = (map_expr, reduce_expr, post_map_expr)
         self.identity = _identity(identity)
@@ -108,14 +111,14 @@ class ReductionKernel:
         axis: int | tuple[int, ...] | None = None,
         keepdims: bool = False,
     ) -> Any:
-        """Broadcast the arrays together and reduce them; the output may follow the inputs."""
+        """Broadcast the arrays and reduce them. The output may follow the inputs."""
         count = len(self.inputs)
         if len(args) == count + 1 and out is None:
             *args, out = args  # type: ignore[assignment]
         if len(args) != count:
             raise TypeError(
                 f"{self.__name__} takes {', '.join(one.name for one in self.inputs)} (got "
-                f"{len(args)} arguments)"
+                f"{counted(len(args), 'argument')})"
             )
         # An axis may be a list, as in CuPy.
         axis = tuple(axis) if isinstance(axis, list) else axis
@@ -134,7 +137,7 @@ class ReductionKernel:
 
 
 def _identity(value: object) -> str | None:
-    """Return the neutral element in C++; CuPy takes an empty text for none, too."""
+    """Return the neutral element in C++. As in CuPy, an empty text means none."""
     if value is None or value == "":
         return None
     if isinstance(value, str):
@@ -202,7 +205,7 @@ class _Reduction(ElementwiseFunction):
                 tuple(label for label in trace.of(parts) if label is not None),
             )
         )
-        # CuPy's accessors: the number of elements is known here, their values are not.
+        # CuPy's accessors: the number of elements is known here, but their values are not.
         post = (
             f"struct ElementCount {{\n  long long count;\n"
             f"  __device__ long long size() const {{ return count; }}\n}};\n"
@@ -226,7 +229,7 @@ class _Reduction(ElementwiseFunction):
                 ("y0 = combine_two(x0, x1);",), text,
             )  # fmt: skip
             return reduced_nodes(self.__name__, (mapped,), combiner, self._axis, self._keepdims)[0]
-        refusal = f"{self.__name__} of no elements has no value: it has no identity"
+        refusal = f"{self.__name__} cannot reduce zero elements, because it has no identity"
         require_elements(trace, trace.of(mapped), self._axis, self.__name__, refusal)
         # Without an identity, a partial result says whether it has seen an element.
         combiner = Combiner(

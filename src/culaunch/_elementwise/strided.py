@@ -33,10 +33,9 @@ def contiguous(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
         f"     first += gridDim.x * ({index}){step}) {{",
     ]
     lines += [f"  Pack<{dt.storage(a.dtype)}, {vector}> {a.name}_pack[{times}];" for a in inputs]
-    # Threads beside each other read packs beside each other; a thread's own packs lie a block
-    # apart.
+    # Adjacent threads read adjacent packs. A thread's own packs are a block apart.
     at = f"first + u * {BLOCK}"
-    # All loads of a thread before its first computation: the memory is busy with several at once.
+    # Load everything of a thread before its first computation, so several loads are in flight.
     if inputs:
         lines += ["#pragma unroll", f"  for (int u = 0; u < {times}; ++u) {{"]
         lines += [f"    if ({at} >= packs) continue;"]
@@ -78,8 +77,8 @@ def strided(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
     arrays = [*outputs, *inputs]
     offset = "long long" if layout.wide else "int"
     classes = dict(zip((a.name for a in arrays), layout.classes, strict=True))
-    # The innermost dimension of these has stride 1 and is counted in packs; the others are read one
-    # by one.
+    # The innermost dimension of these arrays has stride 1, and is counted in packs. The others are
+    # read element by element.
     packed = {a.name for a in arrays if vector > 1 and classes[a.name] == "u"}
     step = BLOCK * times
 
@@ -95,8 +94,8 @@ def strided(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
     lines += ["#pragma unroll", f"  for (int u = 0; u < {times}; ++u) {{"]
     lines += [f"    {index} rest = first + u * {BLOCK};", "    if (rest >= size) continue;"]
     for d in range(layout.rank - 1):
-        # A division by a number that is known at the launch becomes a multiplication; with 64 bits
-        # that would cost more than it saves.
+        # A division by a number known at the launch becomes a multiplication. With 64 bits, this
+        # would cost more than it saves.
         quotient = f"rest / extent{d}" if layout.wide else f"divide{d}(rest)"
         size = f"extent{d}" if layout.wide else f"divide{d}.divisor"
         lines += [

@@ -55,7 +55,7 @@ class TemplateKernel(ElementwiseFunction):
                 raise ValueError(f"a parameter cannot be called {each!r}: it is a keyword of C++")
         if any(parameter.name == "out" for parameter in read_inputs):
             raise ValueError("an input cannot be called 'out': the call has out= for the outputs")
-        # A type parameter gets its meaning from an input.
+        # An input determines a type parameter.
         known = {parameter.type for parameter in read_inputs if parameter.dtype is None}
         for parameter in read_outputs:
             if parameter.dtype is None and parameter.type not in known:
@@ -97,10 +97,10 @@ class TemplateKernel(ElementwiseFunction):
             what = f"{self.__name__}: argument {parameter.name}"
             if numbers[index] >= dt.FIRST_SCALAR:
                 if parameter.is_raw:
-                    raise TypeError(f"{what} is raw, and must be an array")
+                    raise TypeError(f"{what} is raw and must be an array")
                 if not dtype.is_weak and dtype != wanted:
                     raise TypeError(f"{what} must be {wanted.name} (got {dtype.name})")
-                # A number of Python may widen, never narrow: 1.5 is no int32.
+                # A Python number may widen, never narrow: 1.5 does not become an int32.
                 if dtype.is_weak and "biufc".index(dtype.kind) > "biufc".index(wanted.kind):
                     raise TypeError(f"{what} must be {wanted.name} (got a {dtype.name})")
                 scalars.append(Scalar(parameter.name, wanted, index))
@@ -135,7 +135,7 @@ class TemplateKernel(ElementwiseFunction):
         pairs = [
             (p, dtype) for p, dtype in zip(self._inputs, dtypes, strict=True) if p.dtype is None
         ]
-        # Stable: among arrays, and among numbers, the order of the parameters stays.
+        # Stable: arrays keep the order of the parameters, as do numbers.
         for parameter, dtype in sorted(pairs, key=lambda pair: pair[1].is_weak):
             if dtype.is_weak:
                 default = {"b": dt.bool_, "i": dt.int64, "f": dt.float64, "c": dt.complex128}
@@ -157,7 +157,7 @@ class Parameter:
 
     @property
     def dtype(self) -> dt.DType | None:
-        """The element type, where it is fixed."""
+        """The element type, if it is fixed."""
         return dt.BY_NAME.get(self.type)
 
 
@@ -215,13 +215,15 @@ def read_parameters(text: str, what: str) -> tuple[Parameter, ...]:
         names = words[1:] if is_raw else words
         if len(names) != 2 or not all(_NAME.fullmatch(word) for word in names):
             raise ValueError(
-                f"{what}: a parameter is 'type name' or 'raw type name' (got {part.strip()!r})"
+                f"{what}: a parameter must be 'type name' or 'raw type name' (got {part.strip()!r})"
             )
         # CuPy's type parameters are single letters, and any word that begins with a capital; a
         # lower-case word is a misspelt type.
         if names[0] not in dt.BY_NAME and len(names[0]) > 1 and names[0].islower():
             known = ", ".join(dt.BY_NAME)
-            raise ValueError(f"{what}: {names[0]} is not an element type; there are {known}")
+            raise ValueError(
+                f"{what}: {names[0]} is not an element type; the element types are {known}"
+            )
         parameters.append(Parameter(names[1], names[0], is_raw))
     return tuple(parameters)
 

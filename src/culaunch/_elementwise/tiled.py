@@ -50,7 +50,7 @@ def tiled(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
     if outer:
         lines.append(f"  const int i{outer[-1]} = rest;")
     parameters += ["int extent0", "int extent1"]
-    # At the edges of the array a patch is read and written element by element.
+    # At the array's edges, a patch is read and written element by element.
     whole = f"i0 + {PATCH} <= extent0 && i1 + {PATCH} <= extent1"
     lines.append(f"  const bool is_whole = {whole};")
     for a in arrays:
@@ -74,7 +74,7 @@ def tiled(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
 
 
 def _patch(array: Array, kind: str, vector: int, *, is_store: bool) -> list[str]:
-    """Write the loads of a patch, or its stores: together along the contiguous dimension."""
+    """Write the loads or the stores of a patch, together along the contiguous dimension."""
     name = array.name
     element = f"{name}_at[r * {name}_stride1 + c * {name}_stride0]"
     single = f"{element} = {name}_patch[r][c];" if is_store else (
@@ -83,8 +83,7 @@ def _patch(array: Array, kind: str, vector: int, *, is_store: bool) -> list[str]
     lines = []
     if vector > 1 and kind in "ub":
         pack = f"Pack<{dt.storage(array.dtype)}, {PATCH}>"
-        # Rows are packed where the first dimension is the contiguous one, columns where the second
-        # is.
+        # Pack rows if the first dimension is contiguous, and columns if the second one is.
         outer, inner = ("r", "c") if kind == "u" else ("c", "r")
         stride = f"{name}_stride{1 if kind == 'u' else 0}"
         const = "" if is_store else "const "

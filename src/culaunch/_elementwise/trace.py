@@ -39,7 +39,7 @@ class Value:
     [1, 2]
     """
 
-    # NumPy's operators and functions then return NotImplemented: 2.0 * x comes here.
+    # NumPy's operators and functions then return NotImplemented, so 2.0 * x is handled here.
     __array_ufunc__ = None
 
     def __init__(self, node: Node) -> None:
@@ -70,7 +70,7 @@ class Value:
     if not TYPE_CHECKING:  # for type checkers a name that is not there is a mistake
 
         def __getattr__(self, name: str) -> object:
-            if name.startswith("_"):  # asked for by protocols, which take the answer for a no
+            if name.startswith("_"):  # protocols ask for these names, and expect an AttributeError
                 return object.__getattribute__(self, name)
             hint = "an elementwise function sees one element"
             if name in OPERATIONS:
@@ -148,11 +148,11 @@ class Value:
 
 
 def _in_place(sign: str, name: str) -> Callable[[Value, object], Value]:
-    """Make ``x += y``: what it does to a local name, and an error for an argument."""
+    """Handle ``x += y``: rebind a local name, and raise an error for an argument."""
 
     def method(self: Value, other: object) -> Value:
-        # A local name may be rebound, and the function means just that; an argument would seem to
-        # be written to.
+        # Rebinding a local name is what the function means. For an argument, it would look like a
+        # write.
         if self._node.op == "input":
             raise TypeError(
                 f"at {here().text()}: {sign}= would not change the caller's array: write "
@@ -181,7 +181,7 @@ for _sign, _method, _name in (
 
 
 def node_of(value: Value) -> Node:
-    """Return what a value computes."""
+    """Return the computation of a value."""
     return value._node  # noqa: SLF001 - the attributes of a value are the user's to see
 
 
@@ -192,6 +192,23 @@ def operate(name: str, *operands: object) -> Value:
 
 def where(condition: object, x1: object, x2: object) -> Value:
     """Take elements of x1 where the condition is true, and of x2 elsewhere.
+
+    Parameters
+    ----------
+    condition : Value or bool
+        The condition for each element.
+    x1, x2 : Value or number
+        The elements to choose from. They broadcast with the condition.
+
+    Returns
+    -------
+    Value
+        The chosen elements, in the type that `x1` and `x2` promote to.
+
+    Raises
+    ------
+    TypeError
+        If the condition is not bool.
 
     Examples
     --------
@@ -215,7 +232,7 @@ def cast(value: Value, dtype: dt.DType) -> Value:
 def nodes_of(
     name: str, operands: tuple[object, ...], trace: Trace | None = None
 ) -> tuple[Node, ...]:
-    """Return the nodes of operands, which must all be of one trace; numbers join it."""
+    """Return the nodes of operands, which must belong to one trace. Numbers join it."""
     for operand in operands:
         if isinstance(operand, Value):
             if trace is not None and node_of(operand).trace is not trace:
@@ -246,7 +263,7 @@ def _constant(name: str, operand: object, trace: Trace) -> Node:
     if numpy is not None and isinstance(operand, numpy.generic):
         dtype = dt.BY_NAME.get(operand.dtype.name)
         if dtype is None:
-            raise TypeError(f"ew.{name}: no element type is NumPy's {operand.dtype}")
+            raise TypeError(f"ew.{name}: NumPy's {operand.dtype} is not an element type")
         plain = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtype.kind]
         return trace.constant(plain(operand), dtype)
     for plain, weak in _WEAK.items():  # a subclass, such as an enum.IntEnum's member
@@ -260,7 +277,7 @@ def _held(name: str, number: Number) -> Number:
     try:
         complex(number)
     except OverflowError:
-        raise OverflowError(f"ew.{name}: no element type has {spell(number)}") from None
+        raise OverflowError(f"ew.{name}: no element type can represent {spell(number)}") from None
     return number
 
 
@@ -278,6 +295,6 @@ def not_a_value(name: str, operand: object) -> TypeError:
 
 def _refuse_branch(value: Value, what: str, remedy: str) -> NoReturn:
     raise TypeError(
-        f"at {here().text()}: a value of {node_of(value).trace.name} {what}, but the numbers are "
-        f"not known while it is traced: {remedy}"
+        f"at {here().text()}: a value of {node_of(value).trace.name} {what}, but its numbers are "
+        f"not known while the function is traced: {remedy}"
     )

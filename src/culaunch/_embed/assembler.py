@@ -33,7 +33,7 @@ _END = ".globl {symbol}\n.hidden {symbol}\n{symbol}:\n"
 
 
 def assembler_source(path: str, size: int, name: str, style: str) -> str:
-    """Return a C++ source that defines what :func:`write_object` does, over a file's bytes."""
+    """Return a C++ source with the same definitions as :func:`write_object`, for a file's bytes."""
     symbols = symbol_names(style, name)
     return _TEXT.format(
         name=name,

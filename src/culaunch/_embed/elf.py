@@ -111,7 +111,7 @@ class Symbol:
     def unpack(cls, data: bytes) -> Symbol:
         """Read one entry."""
         name, info, other, section, value, size = SYMBOL.unpack(data)
-        # One byte has binding and type, and of another one the two lowest bits are the visibility.
+        # One byte holds binding and type. The two lowest bits of another byte are the visibility.
         return cls(name, info >> 4, info & 15, other & 3, section, value, size)
 
     def pack(self) -> bytes:

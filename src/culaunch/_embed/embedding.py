@@ -69,6 +69,8 @@ def embed(
         If a file is missing or cannot be read or written. No partial file is left.
     ValueError
         If `name`, `symbol_style` or `machine` is not one of those allowed.
+    TypeError
+        If an argument has another type.
 
     Examples
     --------
@@ -87,12 +89,13 @@ def embed(
     symbols = symbol_names(symbol_style, name)
     output = checked_path("output_object", output_object)
     merge_path = None if merge_with is None else checked_path("merge_with", merge_with)
-    # An object says itself what it is for; where both say it they have to agree, which merging
-    # checks.
+    # An object contains its machine. If the argument is given, too, merging checks that they agree.
     target = None if machine is None and merge_with is not None else find_machine(machine)
     with open_image_stream(image) as stream:
         if stream.is_file(output):
-            raise ValueError(f"output_object is the image itself ({output!r}): name another file")
+            raise ValueError(
+                f"output_object must not be the image itself ({output!r}): name another file"
+            )
         # Only now: every invalid argument has been refused, and the output is replaced only at the
         # end of the block.
         with open_output(output) as file:

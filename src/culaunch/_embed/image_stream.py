@@ -17,7 +17,7 @@ from culaunch._image.sniff import image_format
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Enough for the format to be told, which for PTX means past the comments at its top.
+# Enough to recognize the format. For PTX, this is past the comments at its top.
 _HEAD = 1 << 16
 # Small enough to stay in a processor's cache between the read and the write.
 _PIECE = 1 << 18
@@ -53,7 +53,7 @@ class ImageStream:
 
 
 def image_bytes(image: Image) -> bytes:
-    """Return an image with its names and signatures, as C++ reads them: what its file has."""
+    """Return an image with its names and signatures, read from its file, as in C++."""
     return append_metadata(image.data, image.format, image.names, image.signatures)
 
 

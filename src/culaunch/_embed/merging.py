@@ -22,6 +22,7 @@ from culaunch._base.elf import (
     STB_LOCAL,
     STV_DEFAULT,
 )
+from culaunch._base.values import counted
 from culaunch._embed import elf
 from culaunch._embed.object_file import ObjectFile
 from culaunch._embed.object_writer import image_symbols, write_aligned, write_image
@@ -46,9 +47,9 @@ def merge_image(
         wanted = _wanted_symbols(obj, symbols)
         places = image_symbols(symbols, stream.size)
         order, table = _reordered(obj, wanted, places)
-        # The object stays as it is, with additions behind it: no offset in it changes. Parts that
-        # grow (the image, the names of sections, the table of sections) are written again at the
-        # end. Their old copies stay as unused bytes.
+        # The object stays unchanged, with additions at its end, so no offset changes. Parts that
+        # grow (the image, the section names, the section table) are written again at the end. Their
+        # old copies remain as unused bytes.
         original.seek(0)
         shutil.copyfileobj(original, file, _PIECE)
         # The names of sections grow by one, and therefore the table of names moves to the end. The
@@ -57,7 +58,7 @@ def merge_image(
         image = write_image(file, stream, symbols, names.add(SECTION))
         names_at = write_aligned(file, bytes(names.data))
 
-        # The table of sections after everything that it gives the place of.
+        # The section table follows everything whose offset it contains.
         sections = [_changed(obj, section, order, len(wanted)) for section in obj.sections]
         index = obj.header.shstrndx
         sections[index] = replace(sections[index], offset=names_at, size=len(names.data))
@@ -104,15 +105,15 @@ def _wanted_symbols(obj: ObjectFile, symbols: Symbols) -> dict[int, str]:
         # Defined: this is the output of an earlier call, and two images cannot have one name.
         elif name in names:
             raise ImageError(
-                f"has an image named {symbols.name!r} already; start from the object that the "
-                "compiler made",
+                f"already has an image named {symbols.name!r}: start from the object that the "
+                "compiler wrote",
                 source=obj.path,
             )
     if symbols.data not in wanted.values():
         plain = sorted(n for n in asked if n.removesuffix("_end") not in asked - {n})
-        hint = f"it asks for {', '.join(map(repr, plain))}" if plain else obj.why_nothing()
+        hint = f"it refers to {', '.join(map(repr, plain))}" if plain else obj.why_nothing()
         raise ImageError(
-            f"does not ask for an image named {symbols.name!r} (symbol {symbols.data}): {hint}",
+            f"does not refer to an image named {symbols.name!r} (symbol {symbols.data}): {hint}",
             source=obj.path,
         )
     return wanted
@@ -129,7 +130,7 @@ def _reordered(
     # ELF wants all local symbols before the first global one. A symbol that becomes local moves to
     # the end of the local ones, and nothing else changes places.
     old_numbers = [*range(first_global), *wanted, *others]
-    # By old number: what every relocation and group that counts symbols is renumbered with.
+    # By old number. All relocations and groups are renumbered with it.
     order = [0] * count
     for new, old in enumerate(old_numbers):
         order[old] = new
@@ -168,7 +169,7 @@ def _renumbered(obj: ObjectFile, section: elf.Section, order: list[int]) -> byte
         (old,) = number.unpack_from(data, at)
         if old >= len(order):
             raise ImageError(
-                f"a relocation refers to symbol {old} of {len(order)}",
+                f"has a relocation to symbol {old}, but only {counted(len(order), 'symbol')}",
                 source=obj.path,
                 offset=section.offset + at,
             )

@@ -27,14 +27,13 @@ def embed_named_images(images: Mapping[str, bytes], machine: str | None = None) 
     Raises
     ------
     ImageError
-        If one is no image.
+        If one is not an image.
     """
     target = find_machine(machine)
 
     def streams() -> Iterator[tuple[ImageStream, Symbols]]:
         for name, data in images.items():
-            # One after the other, while the object is written: each is open only as long as it is
-            # copied.
+            # Each image is open only while it is copied into the object.
             with open_image_stream(data) as stream:
                 yield stream, symbol_names("culaunch", name)
 

@@ -41,21 +41,24 @@ class ObjectFile:
             for at in range(0, len(table), elf.SHDR_SIZE)
         )
         for section in sections:
-            # Types 0 (unused) and 8 (NOBITS) have no bytes in the file, whatever their headers say.
+            # Types 0 (unused) and 8 (NOBITS) have no bytes in the file, regardless of their
+            # headers.
             if section.type not in (0, 8) and section.offset + section.size > size:
                 raise ImageError("is truncated: a section ends past the file", source=path)
         symtabs = [i for i, section in enumerate(sections) if section.type == SHT_SYMTAB]
         if len(symtabs) != 1:
-            raise ImageError("is an object without a symbol table: was it stripped?", source=path)
+            raise ImageError(
+                "has no symbol table: compile it without -s, and do not strip it", source=path
+            )
         symtab = sections[symtabs[0]]
         if symtab.link >= len(sections) or header.shstrndx >= len(sections):
             raise ImageError("has a section index past its section table", source=path)
-        # Section numbers of 16 bits do not reach past them. A table beside the table of symbols has
-        # the rest, and would also have to be reordered.
+        # 16-bit section numbers are too small here. A table next to the symbol table has the rest,
+        # and would also have to be reordered.
         if any(section.type == SHT_SYMTAB_SHNDX for section in sections):
             raise ImageError(
-                "has more than 65,279 sections, which cannot be merged: write the image to an "
-                "object of its own (without merge_with) and link both",
+                "has more than 65,279 sections, which cannot be merged: write the image to a "
+                "separate object (without merge_with) and link both",
                 source=path,
             )
         raw = _slice(file, path, size, symtab.offset, symtab.size, "symbol table")
@@ -72,11 +75,11 @@ class ObjectFile:
         return loaded
 
     def section_bytes(self, index: int) -> bytes:
-        """Return what is in a section."""
+        """Return the bytes of a section."""
         return self.bytes_of(self.sections[index])
 
     def bytes_of(self, section: elf.Section) -> bytes:
-        """Return what is in a section, by its header."""
+        """Return the bytes of a section, by its header."""
         self.file.seek(section.offset)
         return self.file.read(section.size)
 
@@ -89,8 +92,8 @@ class ObjectFile:
         """Say why an object may ask for no image at all."""
         names = self.section_bytes(self.header.shstrndx)
         if b".gnu.lto_" in names:
-            return "it was compiled with -flto, which leaves no symbols; compile it with -fno-lto"
-        return "no CULAUNCH_EMBED_CUBIN in it is used; the macro and this call must name the same"
+            return "it was compiled with -flto, which leaves no symbols: compile it with -fno-lto"
+        return "it uses no CULAUNCH_EMBED_CUBIN: give the macro and this call the same name"
 
     def _check_numbers(self) -> None:
         for section in self.sections:
@@ -103,7 +106,7 @@ def _read_header(file: BinaryIO, path: str, size: int, machine: Machine | None) 
     head = file.read(elf.EHDR_SIZE)
     if head[:4] == _BITCODE:
         raise ImageError(
-            "is LLVM bitcode (clang -flto), which has no symbols yet; compile it with -fno-lto",
+            "is LLVM bitcode (clang -flto), which has no symbols yet: compile it with -fno-lto",
             source=path,
         )
     if head[:4] != MAGIC or len(head) < elf.EHDR_SIZE:
@@ -113,14 +116,15 @@ def _read_header(file: BinaryIO, path: str, size: int, machine: Machine | None) 
     header = elf.Header.unpack(head)
     if header.type != ET_REL:
         raise ImageError(
-            "is not a relocatable object (the output of `c++ -c`) but a program or a library",
+            "must be a relocatable object (the output of `c++ -c`), not a program or a library",
             source=path,
             offset=16,
         )
     known = {m.e_machine: m.name for m in MACHINES}
     if header.machine not in known:
         raise ImageError(
-            f"is for ELF machine {header.machine}; supported are {', '.join(known.values())}",
+            f"is for ELF machine {header.machine}, but only {', '.join(known.values())} are "
+            "supported",
             source=path,
             offset=18,
         )

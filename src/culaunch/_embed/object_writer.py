@@ -42,7 +42,7 @@ def write_object(file: BinaryIO, stream: ImageStream, symbols: Symbols, machine:
 def write_objects(
     file: BinaryIO, images: Iterable[tuple[ImageStream, Symbols]], machine: Machine
 ) -> None:
-    """Write an object of several images, each with symbols of its own."""
+    """Write an object with several images, each with its own symbols."""
     # Space for the header, which is written last: only then is the offset of the section table
     # known. Images are never in memory as a whole, so their sizes are unknown before writing.
     file.write(bytes(elf.EHDR_SIZE))

@@ -49,5 +49,5 @@ def _find(directory: str, file: str) -> str:
             return path
     raise InternalError(
         f"{directory}/{file} is neither in the package ({_PACKAGE}) nor in a source tree around "
-        "it: the installation is incomplete; reinstall culaunch"
+        "it: the installation is incomplete, so reinstall culaunch"
     )

@@ -25,10 +25,10 @@ class Symbols:
     """The first byte of the image."""
 
     size: str | None
-    """An 8-byte integer with the image's size; None where the style has none."""
+    """An 8-byte integer with the image's size; None if the style has none."""
 
     end: str | None
-    """The byte after the image; None where the style has none."""
+    """The byte after the image; None if the style has none."""
 
     def __iter__(self) -> Iterator[str]:
         return iter([s for s in (self.data, self.size, self.end) if s is not None])

@@ -7,11 +7,15 @@ from culaunch._base.optional import optional
 optional("numpy", "the emulated driver", "'culaunch[emulator]'")
 
 from culaunch._emulator.control import (  # noqa: E402
-    InstructionCount,
-    counting,
+    count_instructions,
+    count_lines,
     make_driver,
     reset,
     with_options,
+)
+from culaunch._emulator.counting import (  # noqa: E402
+    InstructionCount,
+    SourceProfile,
 )
 from culaunch._emulator.device import Device  # noqa: E402
 from culaunch._emulator.fault import Fault, Position  # noqa: E402
@@ -29,7 +33,9 @@ __all__ = [
     "Position",
     "PtxImage",
     "PtxKernel",
-    "counting",
+    "SourceProfile",
+    "count_instructions",
+    "count_lines",
     "make_driver",
     "reset",
     "with_options",

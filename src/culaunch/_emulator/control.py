@@ -1,4 +1,4 @@
-"""The emulated drivers of this process, and what a test may do to them behind CUDA's back."""
+"""The emulated drivers of this process, and operations for tests that CUDA does not have."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from culaunch._core import NUMBERS, Driver
+from culaunch._emulator.counting import Collector, InstructionCount
 from culaunch._emulator.device import Device
 from culaunch._emulator.driver.table import EmulatedDriver
 from culaunch._emulator.options import OPTION_TYPES, options_from_text
@@ -17,7 +18,7 @@ from culaunch._emulator.options import OPTION_TYPES, options_from_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["InstructionCount", "counting", "make_driver", "reset", "with_options"]
+__all__ = ["count_instructions", "count_lines", "make_driver", "reset", "with_options"]
 
 # All that were made, with their tables, which C code holds for the life of the process.
 _drivers: list[tuple[EmulatedDriver, dict[str, Any]]] = []
@@ -26,8 +27,7 @@ _drivers: list[tuple[EmulatedDriver, dict[str, Any]]] = []
 def make_driver() -> Driver:
     """Make the emulated driver.
 
-    ``CULAUNCH_EMULATOR_ARCH`` says what device it has, ``CULAUNCH_EMULATOR_OPTIONS`` what that
-    checks.
+    ``CULAUNCH_EMULATOR_ARCH`` sets its architecture, and ``CULAUNCH_EMULATOR_OPTIONS`` its checks.
 
     Raises
     ------
@@ -36,7 +36,9 @@ def make_driver() -> Driver:
     """
     arch = os.environ.get("CULAUNCH_EMULATOR_ARCH") or "sm_80"
     if not re.fullmatch(r"sm_\d{2,3}", arch):
-        raise ValueError(f"CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got {arch!r})")
+        raise ValueError(
+            f"CULAUNCH_EMULATOR_ARCH must be an architecture such as 'sm_80' (got {arch!r})"
+        )
     options = options_from_text(os.environ.get("CULAUNCH_EMULATOR_OPTIONS", ""))
     driver = EmulatedDriver(Device(arch, options))
     # ctypes frees a callback together with its Python object, but the table in C++ keeps calling
@@ -67,34 +69,27 @@ def with_options(**changes: Any) -> Iterator[None]:
     """
     if unknown := sorted(set(changes) - set(OPTION_TYPES)):
         raise TypeError(
-            f"the emulator has no option {', '.join(unknown)}: it has {', '.join(OPTION_TYPES)}"
+            f"the emulator has no option {', '.join(unknown)}: its options are "
+            f"{', '.join(OPTION_TYPES)}"
         )
     with _changed(**changes):
         yield
 
 
 @contextlib.contextmanager
-def counting() -> Iterator[InstructionCount]:
+def count_instructions() -> Iterator[InstructionCount]:
     """Count the instructions that threads execute, in the launches of the block."""
     count = InstructionCount()
-    with _changed(count=count.add):
+    with _changed(observer=count):
         yield count
 
 
-class InstructionCount:
-    """How many instructions threads executed: an instruction of a warp counts for every thread.
-
-    Attributes
-    ----------
-    total : int
-    """
-
-    def __init__(self) -> None:
-        self.total = 0
-
-    def add(self, number: int) -> None:
-        """Add to it."""
-        self.total += number
+@contextlib.contextmanager
+def count_lines() -> Iterator[Collector]:
+    """Count what the launches of the block execute, by the lines of their code."""
+    collector = Collector()
+    with _changed(observer=collector):
+        yield collector
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._base.values import counted
 from culaunch._emulator.fault import (
     INVALID_CLUSTER_SIZE,
     INVALID_VALUE,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Device"]
 
 # KiB that a block can opt in to, by compute capability (CUDA C++ Programming Guide, "Technical
-# Specifications per Compute Capability"). A device that is not listed gets what the smallest have.
+# Specifications per Compute Capability"). A device that is not listed gets the smallest size.
 _MAX_SHARED = {80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99}
 
 
@@ -41,7 +42,7 @@ class Device:
     arch : str
         The architecture it reports, such as ``"sm_80"``.
     options : Options, optional
-        What it checks.
+        Its checks.
 
     Attributes
     ----------
@@ -54,8 +55,8 @@ class Device:
         self.options = options or Options()
         self.fault: Fault | None = None
         self._modules: list[LoadedModule] = []
-        # Address to the size that was asked for and the array that holds the memory: dropping the
-        # entry frees it.
+        # Address -> the requested size, and the array that holds the memory. Dropping the entry
+        # frees the memory.
         self._allocations: dict[int, tuple[int, Lanes]] = {}
         self.heap = Heap()
         self._launches = 0
@@ -178,30 +179,42 @@ class Device:
         info = module.image.kernel(kernel)
         threads = block3[0] * block3[1] * block3[2]
         if threads > info.max_threads:
-            _refuse(INVALID_VALUE, kernel, f"{threads} threads a block, at most {info.max_threads}")
+            _refuse(
+                INVALID_VALUE,
+                kernel,
+                f"the block has {counted(threads, 'thread')}, but at most {info.max_threads} are "
+                "allowed",
+            )
         if info.required_threads is not None and block3 != info.required_threads:
             _refuse(
                 INVALID_VALUE, kernel, f"the block must be {info.required_threads}, got {block3}"
             )
         if len(params) < info.param_bytes:
             _refuse(
-                INVALID_VALUE, kernel, f"{len(params)} parameter bytes, {info.param_bytes} needed"
+                INVALID_VALUE,
+                kernel,
+                f"the parameters have {counted(len(params), 'byte')}, but the kernel needs "
+                f"{info.param_bytes}",
             )
         if info.static_shared + shared_bytes > self.max_shared:
             _refuse(
                 INVALID_VALUE,
                 kernel,
                 f"{info.static_shared} bytes of static and {shared_bytes} of dynamic shared "
-                f"memory, at most {self.max_shared} together",
+                f"memory, but at most {self.max_shared} together are available",
             )
         shape = Cluster(*(*cluster, 1, 1, 1)[:3])
         if shape.size > 1 and not self.has_clusters:
-            _refuse(NOT_SUPPORTED, kernel, f"clusters need sm_90 or newer, and this is {self.arch}")
+            _refuse(
+                NOT_SUPPORTED,
+                kernel,
+                f"clusters need sm_90 or newer, but the device is {self.arch}",
+            )
         if any(extent % size for extent, size in zip(grid3, shape, strict=True)):
             reason = f"the grid {grid3} is not a multiple of the cluster {tuple(shape)}"
             _refuse(INVALID_CLUSTER_SIZE, kernel, reason)
-        # The memory that a kernel may access is determined for each launch: allocations come and
-        # go, and host arrays are known only for one launch.
+        # The accessible memory is determined for each launch, because allocations change, and host
+        # arrays are known only for one launch.
         writable = [*self.ranges, *self.heap.ranges, *ranges]
         everything = [*writable, *storages, *((base, size) for base, size, _ in read_only)]
         self._launches += 1

@@ -46,7 +46,7 @@ INVALID_CLUSTER_SIZE = Result.INVALID_CLUSTER_SIZE
 # Exceptions are compared by identity, as Python does; a dataclass that compares by value would have
 # no hash either, which `traceback` asks for.
 @dataclass(eq=False)
-class Fault(Exception):  # noqa: N818 - CUDA's word: an error is what the driver returns
+class Fault(Exception):  # noqa: N818 - CUDA's word: an error is a result of the driver
     """An error of an emulated launch.
 
     The raising code does not know all parts (kernel, block, thread, position). Its callers fill
@@ -76,11 +76,11 @@ class Fault(Exception):  # noqa: N818 - CUDA's word: an error is what the driver
     distance: int | None = None
 
     def copy(self) -> Fault:
-        """Make another one that says the same, and holds no traceback."""
+        """Make an equal fault without a traceback."""
         return dataclasses.replace(self, notes=list(self.notes))
 
     def later(self) -> Fault:
-        """Make the one that a call after the faulty launch raises."""
+        """Create the exception for a call after the faulty launch."""
         fault = self.copy()
         fault.reason = f"an earlier launch is to blame, and this call did nothing: {self.reason}"
         return fault

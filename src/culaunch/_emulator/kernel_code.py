@@ -56,10 +56,12 @@ class KernelCode:
         self.variables = KernelVariables(self.syntax, self.entry)
         self._codes: dict[str, Code] = {}
         # Program counters are unique among the functions of a kernel, in the order in which they
-        # are first called: groups in different functions can so be told apart, and ordered.
+        # are first called: so groups in different functions can be distinguished and ordered.
         self._next_base = 0
         # How undefined bits go through its instructions, by their identity.
         self.plans: dict[int, Plan] = {}
+        # How long the NumPy engine has run it.
+        self.seconds = 0.0
 
     def code(self, name: str) -> Code:
         """Return the decoded function called `name`."""
@@ -70,8 +72,8 @@ class KernelCode:
             # A function is decoded when a call first reaches it. Kernels link many functions that
             # they never call, and unsupported instructions there are harmless.
             found = self._codes[name] = build_code(self, function, self._next_base)
-            # One more than there are blocks: a group whose frame returns behind the last block has
-            # a place, too.
+            # One more than the number of blocks, because a frame may return to the place after the
+            # last block.
             self._next_base += len(found.blocks) + 1
         return found
 
@@ -85,7 +87,7 @@ class KernelCode:
         return function is not None and function.tokens is not None
 
     def function_at(self, address: int) -> Callable[[], Code] | None:
-        """Return a way to get the function that `address` stands for."""
+        """Return a callable that finds the function with the address `address`."""
         name = self.module.function_name(address)
         if name is None or not self.has_body(name):
             return None
@@ -103,8 +105,8 @@ class KernelCode:
                 return param.offset
         local = function.variables.get(name)
         if local is not None and local.space == "local":
-            # A local variable has an address per frame; where an instruction can take one, the
-            # decoder has found it before it came here.
+            # A local variable has an address per frame. If an instruction can take one, the decoder
+            # has already found it.
             raise Unsupported(f"the address of local variable {name!r} here")
         shared = self.variables.shared_offset(name, function)
         if shared is not None:
@@ -122,7 +124,7 @@ class Addresses(Protocol):
 
     @property
     def image(self) -> PtxImage:
-        """What was loaded."""
+        """The loaded module."""
         raise NotImplementedError
 
     def address(self, name: str) -> int:
@@ -130,8 +132,8 @@ class Addresses(Protocol):
         raise NotImplementedError
 
     def function_address(self, name: str) -> int:
-        """Return the address that stands for a function."""
+        """Return the address of a function."""
         raise NotImplementedError
 
     def function_name(self, address: int) -> str | None:
-        """Return the function that an address stands for."""
+        """Return the function with an address."""

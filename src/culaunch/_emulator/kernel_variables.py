@@ -28,7 +28,7 @@ class KernelVariables:
     Attributes
     ----------
     static_bytes : int
-        What the declared variables take.
+        The size of the declared variables.
     dynamic_align : int
         The alignment of the dynamic part, which begins after them.
     """
@@ -44,14 +44,14 @@ class KernelVariables:
         self.dynamic_offset = -(-self.static_bytes // self.dynamic_align) * self.dynamic_align
 
     def shared_offset(self, name: str, function: Function) -> int | None:
-        """Return the shared address of a variable, None if it is not a shared one."""
+        """Return the shared address of a variable; None if it is not shared."""
         if name in self._dynamic:
             return self.dynamic_offset
         found = self._offsets.get((function.name, name))
         return self._offsets.get(("", name)) if found is None else found
 
     def _visit(self, kernel: Function) -> None:
-        """Walk over what `kernel` reaches, depth first, as deep as its calls may go."""
+        """Walk everything reachable from `kernel`, depth first, as deep as its calls may go."""
         syntax = self._syntax
         # A stack of iterators in place of recursion: the depth of calls is the module's choice, and
         # Python has less of it than PTX may ask for.
@@ -86,8 +86,8 @@ class KernelVariables:
             elif variable.space == "local":
                 self.local_bytes = max(self.local_bytes, variable.offset + variable.size)
         for instruction in function.instructions:
-            # Every name counts, not only what is called: the address of a function is enough to
-            # call it later.
+            # Every name counts, not only called ones: the address of a function is enough to call
+            # it later.
             yield from _symbols(instruction)
 
     def _place(self, owner: str, variable: Variable) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._base.values import counted
 from culaunch._emulator.fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault, Position
 from culaunch._emulator.machine.chunk import Chunk
 from culaunch._emulator.machine.races import Races
@@ -28,9 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Launch"]
 
-# A cooperative grid runs as one chunk; past this it would not fit in memory.
+# A cooperative grid runs as one chunk. A larger one would not fit in memory.
 _MAX_COOPERATIVE_LANES = 1 << 20
 _WORKSPACE_BYTES = 16
+# Seconds in the NumPy engine after which a kernel is compiled: at least this, and for each of its
+# instructions. That is about what compiling takes, so nobody waits for more than twice what was
+# necessary.
+_HOT, _HOT_PER_INSTRUCTION = 0.3, 0.005
 
 
 class Launch:
@@ -61,7 +66,7 @@ class Launch:
         self.number: int = number
         self.memory = memory
         self.read_only: ReadOnlyMemory | None = None
-        # Null unless the launch is cooperative: what a grid barrier counts in.
+        # The counter of grid barriers; null unless the launch is cooperative.
         self.grid_workspace = 0
         self.lacks_workspace = False
         # Parameters are one row for all blocks: a kernel may not write to them.
@@ -79,18 +84,21 @@ class Launch:
             With the kernel, block, thread and position of what went wrong.
         """
         engine = chosen_engine()
-        if engine == "numpy" or cooperative:
-            self._run_chunks(cooperative=cooperative)
-            return
-        # Loaded only where it is chosen: it needs a compiler, and the cache.
-        from culaunch._emulator.compiled.engine import compiled_kernel
+        if not cooperative and (engine == "compiled" or (engine == "auto" and self._is_hot())):
+            # Loaded only if a kernel is hot: it needs a compiler, and the cache.
+            from culaunch._emulator.compiled.engine import compiled_kernel
 
-        compiled = compiled_kernel(self.kernel)
-        if compiled.run(self, always=engine == "compiled"):
-            return
+            if compiled_kernel(self.kernel).run(self, always=engine == "compiled"):
+                return
         started = time.perf_counter()
-        self._run_chunks(cooperative=False)
-        compiled.seconds += time.perf_counter() - started
+        self._run_chunks(cooperative=cooperative)
+        self.kernel.seconds += time.perf_counter() - started
+
+    def _is_hot(self) -> bool:
+        seconds = self.kernel.seconds
+        return seconds >= _HOT and seconds >= _HOT_PER_INSTRUCTION * sum(
+            len(block.instructions) for block in self.code.blocks
+        )
 
     def _run_chunks(self, *, cooperative: bool) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]
@@ -104,13 +112,14 @@ class Launch:
             if total * width > _MAX_COOPERATIVE_LANES:
                 raise Fault(
                     COOPERATIVE_LAUNCH_TOO_LARGE,
-                    f"a cooperative grid of {total} blocks of {self.threads} threads: the "
+                    f"a cooperative grid of {counted(total, 'block')} of "
+                    f"{counted(self.threads, 'thread')}: the "
                     f"emulator runs at most {_MAX_COOPERATIVE_LANES} threads at once",
                     kernel=self.kernel.entry.name,
                 )
             # A grid barrier waits for every block of the grid, so all of them must exist.
             step = total
-            # Its own words are at a multiple of the size of two.
+            # Its own words begin at a multiple of two words.
             self._workspace = np.zeros(2 * _WORKSPACE_BYTES, np.uint8)
             at = self._workspace.ctypes.data
             self.grid_workspace = -(-at // _WORKSPACE_BYTES) * _WORKSPACE_BYTES

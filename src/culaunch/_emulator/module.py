@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LoadedModule"]
 
-# A gap between variables, to notice an access past the end of one.
+# A gap between variables, to detect an access past the end of one.
 _GAP = 64
-# Distance of the addresses that stand for functions, which are no memory: a pointer that was
-# computed, or misread, mostly falls between two and is told as what it is.
+# The distance between the addresses of functions, which are not memory. A computed or misread
+# pointer usually falls between two of them, and is reported as invalid.
 _FUNCTION_STEP = 16
 
 
@@ -48,12 +48,12 @@ class LoadedModule:
         return self.image.globals[name].size
 
     def function_address(self, name: str) -> int:
-        """Return the address that stands for a function."""
+        """Return the address of a function."""
         name = self.image.syntax.aliases.get(name, name)
         return FUNCTION + _FUNCTION_STEP * self._function_index[name]
 
     def function_name(self, address: int) -> str | None:
-        """Return the function that an address stands for."""
+        """Return the function with an address."""
         index, rest = divmod(address - FUNCTION, _FUNCTION_STEP)
         return None if rest or not 0 <= index < len(self._functions) else self._functions[index]
 

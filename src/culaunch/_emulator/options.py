@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["OPTION_TYPES", "Options", "chosen_engine", "options_from_text"]
+__all__ = ["OPTION_TYPES", "Observer", "Options", "chosen_engine", "options_from_text"]
 
 _ENGINES = ("numpy", "compiled", "auto")
 
@@ -27,10 +27,26 @@ _ON, _OFF = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
 
 def _to_stdout(text: str) -> None:
     try:
-        print(text, end="")  # noqa: T201 - where there is no standard output, nothing is written
-    except (OSError, ValueError) as error:  # it is full, closed, or has no such characters
-        # As on a GPU, no launch fails for what it prints.
+        print(text, end="")  # noqa: T201 - without a standard output, nothing is written
+    except (OSError, ValueError) as error:  # it is full, closed, or lacks these characters
+        # As on a GPU, a launch never fails because of its output.
         warnings.warn(f"output of kernels is lost: {error}", RuntimeWarning, stacklevel=2)
+
+
+class Observer(Protocol):
+    """Sees what the threads of launches execute."""
+
+    def begin(self, block: Any, group: Any) -> list[Any]:
+        """Note that a group begins a block of the code; return the operations to run."""
+        raise NotImplementedError
+
+    def end(self, block: Any, group: Any) -> None:
+        """Note that a group has run the operations of a block, and leaves it next."""
+        raise NotImplementedError
+
+    def access(self, group: Any, space: str, address: Any, size: int, verb: str) -> None:
+        """Note that the threads of a group access bytes at these addresses of a memory."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -45,15 +61,15 @@ class Options:
         Report accesses of two threads to the same shared memory, one of them a write, that
         nothing orders.
     check_views : bool
-        Report accesses beyond what the array of an argument shows, where it is a view of another.
+        Report accesses beyond what the array of an argument shows, if it is a view of another.
     lanes : int
         About how many threads to run at once.
     time_limit : float, optional
         Seconds after which a launch is given up as one that does not end.
     write : callable
         Receives what kernels print.
-    count : callable, optional
-        Receives, block by block of the code, how many instructions threads executed.
+    observer : Observer, optional
+        Sees what threads execute.
     """
 
     check_uninitialized: bool = True
@@ -62,7 +78,7 @@ class Options:
     lanes: int = 1 << 15
     time_limit: float | None = None
     write: Callable[[str], None] = _to_stdout
-    count: Callable[[int], None] | None = None
+    observer: Observer | None = None
 
 
 def options_from_text(text: str) -> Options:
@@ -79,8 +95,8 @@ def options_from_text(text: str) -> Options:
         name, _, value = (part.strip() for part in word.partition("="))
         if name not in OPTION_TYPES:
             raise ValueError(
-                f"CULAUNCH_EMULATOR_OPTIONS names {name!r}: "
-                f"the options are {', '.join(OPTION_TYPES)}"
+                f"CULAUNCH_EMULATOR_OPTIONS has the unknown option {name!r}: the options are "
+                f"{', '.join(OPTION_TYPES)}"
             )
         try:
             found[name] = _value(OPTION_TYPES[name], value)
@@ -101,7 +117,7 @@ def chosen_engine() -> str:
     ValueError
         If there is no such engine.
     """
-    name = os.environ.get("CULAUNCH_EMULATOR_ENGINE") or "numpy"
+    name = os.environ.get("CULAUNCH_EMULATOR_ENGINE") or "auto"
     if name not in _ENGINES:
         raise ValueError(
             f"CULAUNCH_EMULATOR_ENGINE must be one of {', '.join(_ENGINES)} (got {name!r})"

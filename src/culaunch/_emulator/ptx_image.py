@@ -1,4 +1,4 @@
-"""A PTX module: what is in it."""
+"""The contents of a PTX module."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._base.values import counted
 from culaunch._emulator.kernel_variables import KernelVariables
 from culaunch._emulator.ptx import parse_module
 from culaunch._errors import ImageError
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Parameter", "PtxImage", "PtxKernel"]
 
-# What ptxas takes (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+# ptxas's limit (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 _MAX_STATIC_SHARED = 48 * 1024
 _MOST_THREADS = 1024  # the largest block, on every device
 _MAX_LOCAL = 512 * 1024
@@ -41,7 +42,7 @@ class PtxImage:
             # cuLibraryLoadData takes C strings, and compilers write the zero with them.
             text = text.rstrip(b"\0").decode("utf-8", "replace")
         self.syntax, self.tokens = parse_module(text)
-        # The variables that have an address: .global and .const ones.
+        # The variables with an address: .global and .const ones.
         self.globals: dict[str, Variable] = {
             name: variable
             for name, variable in self.syntax.variables.items()
@@ -64,7 +65,7 @@ class PtxImage:
         return tuple(self._kernels)
 
     def kernel(self, name: str) -> PtxKernel:
-        """Describe a kernel; raise KeyError if there is none of that name."""
+        """Describe a kernel; raise KeyError if there is no kernel with that name."""
         return self._kernels[name]
 
     def _describe(self, function: Function) -> PtxKernel:
@@ -75,14 +76,16 @@ class PtxImage:
         ):
             if size > most:
                 raise ImageError(
-                    f"the kernel {function.name!r} has {size} bytes of {what}, at most {most}",
+                    f"the kernel {function.name!r} has {counted(size, 'byte')} of {what}, but at "
+                    f"most {most} "
+                    "are available",
                     source=f"PTX line {function.line}",
                 )
         directives = function.directives
         threads = _MOST_THREADS
         required = directives.get("reqntid")
-        # .reqntid gives the exact block. .maxntid gives upper limits of its extents, and only their
-        # product counts. No device allows more, whatever they say.
+        # .reqntid is the exact block. .maxntid gives upper limits of its extents, and only their
+        # product counts. No device allows more.
         limit = required or directives.get("maxntid")
         if limit:
             threads = min(threads, int(np.prod(limit, dtype=np.int64)))
@@ -114,7 +117,7 @@ class PtxKernel:
     Attributes
     ----------
     max_threads : int
-        The most threads a block may have.
+        The maximum number of threads in a block.
     required_threads : tuple of int, optional
         The block that the kernel was compiled for, if it says so.
     static_shared : int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_list, checked_path
 from culaunch._base.outputs import write_outputs
@@ -12,21 +12,17 @@ from culaunch._base.scratch import Scratch
 from culaunch._base.values import spell
 from culaunch._errors import MissingDependencyError
 from culaunch._function import Function
-from culaunch._function.calling.recorded import RecordedFunction
 from culaunch._function.export import library_header, library_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from culaunch._function.calling.recorded import AnyFunction
-
 
 # As Python, which rounds a product before it adds: a fused multiply-add does not.
 _EXACT = ("-ffp-contract=off",)
 
 
 def export(
-    functions: AnyFunction | Sequence[AnyFunction],
+    functions: Function[..., Any] | Sequence[Function[..., Any]],
     path: str | os.PathLike[str],
     *,
     header: str | os.PathLike[str] | None = None,
@@ -71,15 +67,15 @@ def export(
     >>> result = scale(x, 2.0)
     >>> cl.ship.export([scale], "libmylib.so", header="mylib.h")
     """
-    chosen = [functions] if isinstance(functions, (Function, RecordedFunction)) else functions
+    chosen = [functions] if isinstance(functions, Function) else functions
     for one in checked_list("functions", chosen, "functions of culaunch"):
-        if not isinstance(one, (Function, RecordedFunction)):
+        if not isinstance(one, Function):
             raise TypeError(
-                f"functions must hold functions of culaunch (got {spell(one)}): decorate it with "
-                "culaunch.function"
+                f"functions must contain functions of culaunch (got {spell(one)}): decorate it "
+                "with culaunch.function"
             )
     if not chosen:
-        raise ValueError("functions must have at least one function (got none)")
+        raise ValueError("functions must contain at least one function (got none)")
     output = checked_path("path", path)
     checked_list("flags", flags, "options")
     try:
@@ -88,7 +84,7 @@ def export(
         raise MissingDependencyError(
             "export needs apache-tvm-ffi: python -m pip install 'culaunch[embed]'"
         ) from error
-    # Programs that load libraries import this module, too: they need no toolchain.
+    # Not imported at the top, because programs that only load libraries need no toolchain.
     from culaunch._inline.building import build_library
     from culaunch._inline.texts import InlineSource
     from culaunch._inline.toolchain import Toolchain
@@ -96,7 +92,7 @@ def export(
     name = _name_of(output)
     exported = [one._exported() for one in chosen]
     source = library_source(exported, name)
-    # Both texts before the compiler runs, which takes seconds: what cannot be said is refused now.
+    # Create both texts before the slow compiler runs, so unsupported functions are refused at once.
     if header is not None:
         wanted = checked_path("header", header)
         text = library_header(exported, name, os.path.basename(output))
@@ -115,7 +111,7 @@ def export(
 
 
 def _name_of(path: str) -> str:
-    """Return what images and messages call a library: libmylib.so is mylib."""
+    """Return the library's name in images and messages: mylib for libmylib.so."""
     stem = os.path.basename(path).partition(".")[0].removeprefix("lib")
     name = re.sub(r"\W", "_", stem, flags=re.ASCII)
     return name if name.strip("_") and not name[0].isdigit() else f"library_{name}"

@@ -8,12 +8,12 @@ from typing import Any
 
 
 def name_of(what: str, value: Any) -> tuple[str, str]:
-    """Return the module and the name that a worker finds a decorated function by.
+    """Return the module and the name by which a worker finds a decorated function.
 
     Parameters
     ----------
     what : str
-        What messages call it.
+        Its name in messages.
     value
         A function, whose ``__module__`` and ``__qualname__`` say where it was defined.
 
@@ -24,27 +24,27 @@ def name_of(what: str, value: Any) -> tuple[str, str]:
     """
     module = getattr(value, "__module__", None)
     name = getattr(value, "__qualname__", None)
-    # "<locals>" in its name: it is inside of a function, and nobody can import it.
+    # "<locals>" in its name means that it is inside a function, and cannot be imported.
     if not isinstance(module, str) or not isinstance(name, str) or "<" in name:
         raise ValueError(
-            f"{what} must be at the top of a module to be compiled by an executor, whose workers "
+            f"{what} must be at the top level of a module, where the workers of an executor "
             f"import it (got {name or value!r:.80})"
         )
     return module, name
 
 
 def find(module: str, name: str) -> Any:
-    """Return what has a name in a module.
+    """Return the object with a name in a module.
 
     Raises
     ------
     ValueError
-        If there is no such module here, or no such name in it.
+        If this process cannot import the module, or the module does not have the name.
     """
     try:
         return functools.reduce(getattr, name.split("."), importlib.import_module(module))
     except (ImportError, AttributeError) as error:
         raise ValueError(
-            f"this worker finds no {module}.{name} ({error}): define it in a module that workers "
-            "can import, not in the program itself"
+            f"this worker cannot find {module}.{name} ({error}): define it in a module that "
+            "workers can import, not in the program itself"
         ) from error

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._errors import CulaunchError
-from culaunch._farm.message import Failed, Lacking, Made, Message, Reply
+from culaunch._farm.message import Done, Failed, Lacking, Message, Reply
 from culaunch._farm.worker import perform
 
 if TYPE_CHECKING:
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
     from culaunch._farm.task import Task
 
-# So many messages are sent before the first answer, and each answer lets two more go. How long the
-# work takes, and whether the workers have what is shared, is so known before all tasks are in the
-# executor's queue.
+# This many messages are sent before the first answer, and each answer allows two more. The duration
+# of the work, and the values that workers have, are then known before the executor's queue holds
+# all tasks.
 _FIRST_SENT = 8
 # If answers take longer than this, twice as many messages are sent, to occupy thousands of workers
 # soon. Workers that have not answered at all may still be starting.
 _PATIENCE = 0.25
 _PATIENCE_AT_FIRST = 2.0
-# Quick tasks are sent together, as many as a worker does in this time: a message costs up to some
-# milliseconds whatever is in it. No worker begins another one of them after that time.
+# Fast tasks are sent together, as many as a worker completes in this time, because any message
+# costs up to some milliseconds. After this time, no worker begins another task of the message.
 _TOGETHER_SECONDS = 0.25
 _MOST_TOGETHER = 32
 # A value that many tasks share is sent once to a worker that lacks it. If a task still arrives
 # without it, it is sent again up to this many times: an engine may give messages to other workers,
 # and in another order.
 _MOST_LACKED = 2
-# Less work than this is not worth a message of its own, even if a worker is waiting.
+# Less work than this is not worth a separate message, even if a worker is waiting.
 _LEAST_SECONDS = 0.005
 # Seconds between looks at jobs that cannot say when they are done.
 _LOOK = 0.2
@@ -77,8 +77,8 @@ class TasksInFlight:
         self._done = 0
         self._each = 0.0  # seconds that one task takes a worker, the last ones above all
 
-    def next(self) -> list[tuple[int, Made | Failed]] | None:
-        """Return tasks that have ended, with their answers; None when there is none left."""
+    def next(self) -> list[tuple[int, Done | Failed]] | None:
+        """Return completed tasks with their answers; None if no tasks are left."""
         while True:
             self._send()
             if not self._sent:
@@ -104,7 +104,7 @@ class TasksInFlight:
 
     def _send(self) -> None:
         while self._waiting and len(self._sent) < self._room:
-            some = self._taken()
+            some = self._next_tasks()
             message = Message.of(
                 [self._tasks[one.index] for one in some],
                 whole=some[0].whole,
@@ -124,8 +124,8 @@ class TasksInFlight:
             else:
                 self._looked_at.add(number)
 
-    def _taken(self) -> list[_Waiting]:
-        """Take the tasks of the next message from those that wait."""
+    def _next_tasks(self) -> list[_Waiting]:
+        """Take the tasks of the next message from the waiting tasks."""
         some = [self._waiting.popleft()]
         size = 1 if some[0].alone else self._size()
         while len(some) < size and self._waiting:
@@ -138,8 +138,8 @@ class TasksInFlight:
     def _size(self) -> int:
         """Return how many tasks go together.
 
-        They are few enough that there is work for every worker, and a part of those that were found
-        to be quick: the next ones may not be.
+        The number leaves work for every worker. It is only a part of the tasks known to be fast,
+        because later ones may be slower.
         """
         if self._is_here or not self._done:
             return 1
@@ -149,7 +149,7 @@ class TasksInFlight:
         return max(1, min(int(size), self._done // 2, _MOST_TOGETHER))
 
     def _wait(self) -> int | None:
-        """Return a message that has come back; None when more are to be sent meanwhile."""
+        """Return a completed message; None if more messages should be sent first."""
         while True:
             for number in self._looked_at:
                 if self._sent[number].future.done():
@@ -168,9 +168,9 @@ class TasksInFlight:
             if number in self._sent:  # else it was canceled, and forgotten
                 return number
 
-    def _ends_of(self, sent: _Sent) -> list[tuple[int, Made | Failed]]:
-        """Return what came of the tasks of a message; let wait again what has to be sent again."""
-        # Another worker may have received it: a worker that still lacks it then asks again.
+    def _ends_of(self, sent: _Sent) -> list[tuple[int, Done | Failed]]:
+        """Return the results of a message's tasks; queue tasks again that must be resent."""
+        # Another worker may have received it. A worker that still lacks it asks again.
         self._asked -= {one.asked_by for one in sent.tasks if one.asked_by is not None}
         try:
             error = sent.future.exception()
@@ -190,10 +190,10 @@ class TasksInFlight:
             self._wait_again(replace(one, alone=True) for one in sent.tasks)
             return []
         self._note(reply)
-        ended: list[tuple[int, Made | Failed]] = []
+        ended: list[tuple[int, Done | Failed]] = []
         again = []
         for one, answer in zip(sent.tasks, reply.answers, strict=True):
-            if isinstance(answer, (Made, Failed)):
+            if isinstance(answer, (Done, Failed)):
                 ended.append((one.index, answer))
             elif isinstance(answer, Lacking):
                 again.append(self._with_what_lacks(one, reply.worker))
@@ -203,7 +203,7 @@ class TasksInFlight:
         return ended
 
     def _with_what_lacks(self, one: _Waiting, worker: bytes) -> _Waiting:
-        """Return how a task is sent again to a worker that lacks what it shares."""
+        """Return the form of a task for a worker that lacks its shared values."""
         digests = tuple(shared.digest for shared in self._tasks[one.index].shared.values())
         if (worker, digests) not in self._asked or one.lacked == _MOST_LACKED:
             self._asked.add((worker, digests))
@@ -212,10 +212,10 @@ class TasksInFlight:
         return _Waiting(one.index, one.alone, one.lacked + 1)
 
     def _note(self, reply: Reply) -> None:
-        """Learn from a reply: who works, how long it takes, and that more can be sent."""
+        """Record the facts in a reply: the worker, the duration, and that more can be sent."""
         self._workers.add(reply.worker)
         self._widened = time.monotonic()
-        done = sum(isinstance(answer, (Made, Failed)) for answer in reply.answers)
+        done = sum(isinstance(answer, (Done, Failed)) for answer in reply.answers)
         if done:
             self._room += 1
             each = reply.seconds / done
@@ -234,13 +234,13 @@ class _Waiting:
     index: int
     alone: bool = False
     lacked: int = 0
-    """How often it was sent without what it shares to a worker that was waiting for that."""
+    """How often it was sent without its shared values to a worker that waits for them."""
     asked_by: tuple[bytes, tuple[str, ...]] | None = None
-    """The worker that lacks what it shares with others, and what that is: it is sent with it."""
+    """The worker that lacks shared values, and these values, which are sent with the task."""
 
     @property
     def whole(self) -> bool:
-        """Whether it goes with what it shares with others."""
+        """Whether it is sent with the values that it shares with others."""
         return self.asked_by is not None
 
 
@@ -273,5 +273,5 @@ def _reply(sent: _Sent) -> Reply:
     reply = pickle.loads(found) if isinstance(found, bytes) else found  # noqa: S301 - our worker's
     if isinstance(reply, Reply):
         return reply
-    error = CulaunchError(f"the executor gave {spell(found)}, not the answer")
+    error = CulaunchError(f"the executor returned {spell(found)} instead of the answer of a worker")
     return Reply(tuple(Failed(error, "") for _ in sent.tasks), b"", 0.0)

@@ -1,9 +1,9 @@
 """The messages to a worker and back: some tasks, and their answers.
 
 An executor pickles its input, once for each message. Large values that many tasks share (headers, a
-source) are therefore not part of a message, which only names them by digest. A worker that lacks
-one says so, and gets those tasks again with it. This needs no file system, and nothing of the
-executor except ``submit``.
+source) are therefore not part of a message, which only names them by digest. A worker that lacks a
+value reports it, and gets those tasks again with the value. This needs no file system, and nothing
+of the executor except ``submit``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Every Python that culaunch runs on has it, whichever of them a worker is.
 _PROTOCOL = 5
-# Tells a worker that runs in the process that asked: a thread, whose answers are not pickled.
+# Identifies a worker in this process: a thread, whose answers are not pickled.
 HERE = os.urandom(16)
 
 _numbers = itertools.count()
@@ -32,9 +32,9 @@ class Message:
     """The message to a worker."""
 
     items: tuple[tuple[Callable[..., Any], dict[str, Any], dict[str, str]], ...]
-    """Of each task what to run, its arguments, and the digests of those that are shared."""
+    """For each task: the function, its arguments, and the digests of shared arguments."""
     values: dict[str, Any]
-    """What is shared, by digest, for a worker that does not have it."""
+    """Shared values by digest, for a worker that does not have them."""
     seconds: float
     """After so long no further one of the tasks begins."""
     stops: bool
@@ -45,7 +45,7 @@ class Message:
 
     @classmethod
     def of(cls, tasks: Sequence[Task], *, whole: bool, seconds: float, stops: bool) -> Message:
-        """Return the message for some tasks: with what they share, or with its digests."""
+        """Return the message of some tasks, with their shared values or only their digests."""
         items = []
         values: dict[str, Any] = {}
         for task in tasks:
@@ -66,16 +66,16 @@ class Message:
             data = pickle.dumps(self, _PROTOCOL)
         except Exception:  # noqa: BLE001 - an object of anybody's may raise anything there
             return self
-        # The program's own definitions have no module to import them from. Some engines send them
-        # by value.
+        # Definitions of the program itself have no module to import. Some engines send them by
+        # value.
         return self if b"__main__" in data else data
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What comes back."""
+    """The answer."""
 
-    answers: tuple[Made | Failed | Lacking | NotBegun, ...]
+    answers: tuple[Done | Failed | Lacking | NotBegun, ...]
     worker: bytes
     """Which process it was."""
     seconds: float
@@ -83,7 +83,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Made:
+class Done:
     """The answer of a worker that did the work."""
 
     value: Any
@@ -104,7 +104,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Lacking:
-    """The answer of a worker that does not have what is shared."""
+    """The answer of a worker that lacks shared values."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Progress:
     """
 
     done: int
-    """Requests that have ended, with those that failed."""
+    """Finished requests, including failed ones."""
     total: int
     failed: int
     elapsed: float
@@ -77,6 +77,6 @@ def metered(progress: bool | Callable[[Progress], object], total: int) -> Iterat
 
 
 def checked_progress(progress: object) -> None:
-    """Raise TypeError for what is neither a switch nor a callable."""
+    """Raise TypeError unless it is a bool or a callable."""
     if not isinstance(progress, bool) and not callable(progress):
-        raise TypeError(f"progress must be True or False, or a callable (got {spell(progress)})")
+        raise TypeError(f"progress must be True, False or callable (got {spell(progress)})")

@@ -56,6 +56,13 @@ class RayExecutor(concurrent.futures.Executor):
         -------
         Future
             The future of its result.
+
+        Raises
+        ------
+        TypeError
+            If `fn` is not callable.
+        RuntimeError
+            If the executor was shut down.
         """
         if not callable(fn):
             raise TypeError(f"fn must be callable (got {spell(fn)})")
@@ -63,7 +70,7 @@ class RayExecutor(concurrent.futures.Executor):
             raise RuntimeError("cannot submit to a RayExecutor that was shut down")
         reference = self._remote.remote(fn, args, kwargs)
         future: concurrent.futures.Future[Any] = _RayFuture(self._ray, reference)
-        # Ray's own future cannot be waited for beside those of other executors.
+        # Ray's own futures cannot be waited for together with those of other executors.
         reference.future().add_done_callback(lambda done: _hand_on(done, future))
         return future
 

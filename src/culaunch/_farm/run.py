@@ -1,4 +1,4 @@
-"""Running tasks on an executor: in order, with what failed by request, and stopped when asked."""
+"""Run tasks on an executor: in order, with errors per request, and with cancellation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._farm.in_flight import TasksInFlight
-from culaunch._farm.message import Failed, Made
+from culaunch._farm.message import Done, Failed
 from culaunch._farm.progress import metered
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ def run_all(
     Exception
         The exception of a task, with its label.
     """
-    answers: list[Made | Failed | None] = [None] * len(tasks)
+    answers: list[Done | Failed | None] = [None] * len(tasks)
     run = TasksInFlight(
         tasks, executor, is_here=shares_memory(executor), stops=not return_exceptions
     )
     try:
         with metered(progress, len(tasks)) as meter:
-            # As they end, in any order; the answers stand in the order of the requests.
+            # They end in any order, but the answers keep the order of the requests.
             while (ended := run.next()) is not None:
                 for index, answer in ended:
                     answers[index] = answer
@@ -64,30 +64,30 @@ def run_all(
                     if failed and not return_exceptions:
                         run.cancel()
     finally:
-        # Also when the caller was interrupted, or what it gave for progress raised: nothing begins
-        # any more, and what runs is not waited for.
+        # Also if the caller was interrupted, or its progress callable raised: no new task begins,
+        # and running tasks are not waited for.
         run.cancel()
     return _results(tasks, answers, return_exceptions=return_exceptions)
 
 
 def checked_executor(executor: Any) -> None:
-    """Raise TypeError for what can run nothing."""
+    """Raise TypeError for an object that is not an executor."""
     if not callable(getattr(executor, "submit", None)):
         raise TypeError(
-            "executor must have submit(), as a concurrent.futures.Executor has "
-            f"(got {spell(executor)})"
+            "executor must have a method submit(), like concurrent.futures.Executor (got "
+            f"{spell(executor)})"
         )
 
 
 def shares_memory(executor: Any) -> bool:
-    """Tell whether an executor's workers are threads that see what the caller sees."""
-    # From Python 3.14 on, a pool of interpreters is a pool of threads that see nothing of it.
+    """Tell whether an executor's workers are threads of this process."""
+    # From Python 3.14 on, a pool of interpreters is a pool of threads, but shares no objects.
     apart = getattr(concurrent.futures, "InterpreterPoolExecutor", ())
     return isinstance(executor, ThreadPoolExecutor) and not isinstance(executor, apart)
 
 
 def _results(
-    tasks: Sequence[Task], answers: Sequence[Made | Failed | None], *, return_exceptions: bool
+    tasks: Sequence[Task], answers: Sequence[Done | Failed | None], *, return_exceptions: bool
 ) -> list[Any]:
     others = sum(isinstance(answer, Failed) for answer in answers) - 1
     results = []
@@ -100,12 +100,12 @@ def _results(
         elif answer is not None:
             results.append(answer.value)
         elif return_exceptions:
-            results.append(CancelledError(f"{task.label} was cancelled"))
+            results.append(CancelledError(f"{task.label} was canceled"))
     return results
 
 
 def _labelled(task: Task, failed: Failed, others: int) -> Exception:
-    """Return the exception, which begins with the request that it is of."""
+    """Return the exception, whose message begins with its request."""
     error = failed.error
     which = task.label + (f", and {others} more failed" if others else "")
     if len(error.args) == 1 and isinstance(error.args[0], str):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.fork_lock import ForkLock
 from culaunch._errors import CulaunchError
-from culaunch._farm.message import HERE, Failed, Lacking, Made, Message, NotBegun, Reply
+from culaunch._farm.message import HERE, Done, Failed, Lacking, Message, NotBegun, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ _lock = ForkLock()
 
 
 def perform(message: Message | bytes) -> Reply | bytes:
-    """Do the work; this is what an executor runs."""
+    """Do the work; executors run this function."""
     if isinstance(message, bytes):
         reply = _perform(pickle.loads(message), is_sent=True)  # noqa: S301 - of whoever runs this
         return pickle.dumps(reply, pickle.HIGHEST_PROTOCOL)
@@ -34,7 +34,7 @@ def perform(message: Message | bytes) -> Reply | bytes:
 def _perform(message: Message, *, is_sent: bool) -> Reply:
     values = _shared(message)
     start = time.monotonic()
-    answers: list[Made | Failed | Lacking | NotBegun] = []
+    answers: list[Done | Failed | Lacking | NotBegun] = []
     is_over = False
     for run, arguments, digests in message.items:
         shared = {name: values.get(digest) for name, digest in digests.items()}
@@ -46,20 +46,20 @@ def _perform(message: Message, *, is_sent: bool) -> Reply:
             answers.append(answer := _answer(run, {**arguments, **shared}, is_sent))
             has_failed = isinstance(answer, Failed) and message.stops
             is_over = has_failed or time.monotonic() - start > message.seconds
-    worker = HERE + os.getpid().to_bytes(8, "little")  # a child that was forked has its parent's
+    worker = HERE + os.getpid().to_bytes(8, "little")  # a forked child inherits its parent's
     return Reply(tuple(answers), worker, time.monotonic() - start)
 
 
-def _answer(run: Callable[..., Any], arguments: dict[str, Any], is_sent: bool) -> Made | Failed:
+def _answer(run: Callable[..., Any], arguments: dict[str, Any], is_sent: bool) -> Done | Failed:
     try:
-        return Made(run(**arguments))
+        return Done(run(**arguments))
     except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to this request
         text = "" if isinstance(error, CulaunchError) else traceback.format_exc()
         return Failed(_picklable(error) if is_sent else error, text)
 
 
 def _shared(message: Message) -> dict[str, Any]:
-    """Keep what came with a message; return what is here of what its tasks share."""
+    """Store the shared values of a message; return the values of its tasks that are here."""
     with _lock:
         _kept.update(message.values)
         wanted = {digest for _, _, digests in message.items for digest in digests.values()}

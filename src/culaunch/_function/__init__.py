@@ -1,4 +1,4 @@
-"""Functions: the host side of kernels, written once in Python, run natively."""
+"""Functions: the host side of kernels, written in Python, run natively."""
 
 from culaunch._core import set_upcalls
 from culaunch._function import upcalls

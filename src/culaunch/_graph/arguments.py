@@ -25,7 +25,7 @@ def with_names(
     unknown = sorted(set(named) - set(bound.signature.parameters))
     if unknown:
         raise TypeError(
-            f"the call has no parameter {unknown[0]!r}; it has "
+            f"the call has no parameter {unknown[0]!r}: its parameters are "
             f"{', '.join(bound.signature.parameters)}"
         )
     bound.arguments.update(named)
@@ -40,8 +40,8 @@ def _of_kernel(node: GraphNode, args: tuple[Any, ...], named: dict[str, Any]) ->
         if name not in names:
             known = ", ".join(one for one in names if one) or "none"
             raise TypeError(
-                f"{kernel.name} has no parameter named {name!r}; known names: {known}. "
-                'To name the parameters, use module.kernel(name, signature="float* y, int n")'
+                f"{kernel.name} has no parameter {name!r}: its named parameters are {known}. To "
+                'name the parameters, use module.kernel(name, signature="float* y, int n")'
             )
         values[names.index(name)] = value
     return tuple(values)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Box(NamedTuple):
-    """A node: what it says, and the numbers of the nodes that it waits for."""
+    """A node: its text, and the numbers of the nodes that it waits for."""
 
     lines: tuple[str, ...]
     after: tuple[int, ...]
@@ -33,7 +33,7 @@ def boxes_of(graph: Any) -> list[Box]:
         if kind == GraphNodeType.KERNEL and name:
             lines += [demangle(name).partition("(")[0], f"{grid} x {block}"]
         else:
-            lines.append(_KINDS.get(kind, f"node of type {kind}"))
+            lines.append(KINDS.get(kind, f"node of type {kind}"))
         boxes.append(Box(tuple(lines), after))
     return boxes
 
@@ -49,7 +49,7 @@ def dot_of(graph: Any) -> str:
 
 
 def svg_of(graph: Any) -> str:
-    """Return a drawing: each node below those that it waits for."""
+    """Return a drawing with each node below the nodes that it waits for."""
     boxes = boxes_of(graph)
     rows = _rows(boxes)
     width = max((len(line) for box in boxes for line in box.lines), default=0) * _LETTER + 24
@@ -109,7 +109,7 @@ def _rows(boxes: Sequence[Box]) -> list[list[int]]:
 
 
 _LETTER, _LINE, _GAP = 7.5, 16, 28
-_KINDS = {
+KINDS: dict[int, str] = {
     GraphNodeType.KERNEL: "kernel",
     GraphNodeType.MEMCPY: "copy",
     GraphNodeType.MEMSET: "fill",

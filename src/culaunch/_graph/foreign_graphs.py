@@ -21,7 +21,7 @@ def handle_of(other: object) -> int:
         given = raw()
     elif not isinstance(given, int):
         given = getattr(given, "handle", None)
-        if given is not None:  # of cuda.core: cuda.bindings' CUgraph, or a number
+        if given is not None:  # from cuda.core: cuda.bindings' CUgraph, or a number
             given = int(given)
     if isinstance(given, bool) or not isinstance(given, int) or given <= 0:
         raise TypeError(
@@ -37,7 +37,7 @@ class Capture:
     Attributes
     ----------
     graph : Graph
-        What was captured; None before the end of the block.
+        The captured graph; None before the end of the block.
     """
 
     def __init__(self, adopt: Callable[[int], Any], stream: object) -> None:

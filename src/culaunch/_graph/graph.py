@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_flag, checked_list, checked_text
-from culaunch._base.values import spell
+from culaunch._base.cuda import CAN_BE_DISABLED
+from culaunch._base.values import counted, spell
 from culaunch._core import Graph as CoreGraph
 from culaunch._core import GraphNode, take_child, take_empty, take_host
 from culaunch._graph.arguments import with_names
-from culaunch._graph.drawing import dot_of, svg_of
+from culaunch._graph.drawing import KINDS, dot_of, svg_of
 from culaunch._graph.foreign_graphs import Capture, handle_of
 from culaunch._graph.memory import copy_between, fill_array
 from culaunch._launch.devices.driver import current_driver
@@ -75,6 +76,11 @@ class Graph(CoreGraph):
         other : int or object
             A ``CUgraph`` as an int, ``torch.cuda.CUDAGraph(keep_graph=True)`` after its capture,
             a graph of ``cuda.core``, or any object with ``handle``.
+
+        Returns
+        -------
+        Graph
+            The copy.
 
         Raises
         ------
@@ -143,6 +149,11 @@ class Graph(CoreGraph):
         name : str, optional
             A name for :meth:`update` and the drawings.
 
+        Returns
+        -------
+        GraphNode
+            The node of the call.
+
         Raises
         ------
         TypeError, ValueError, OverflowError
@@ -174,6 +185,11 @@ class Graph(CoreGraph):
             :func:`culaunch.pinned` needs no staging.
         after, name
             The same as for :meth:`call`.
+
+        Returns
+        -------
+        GraphNode
+            The new node.
         """
         return self._add(copy_between(self._driver), (target, source), after, name)
 
@@ -197,6 +213,11 @@ class Graph(CoreGraph):
             The same as for :meth:`call`.
         name : str, optional
             The same as for :meth:`call`.
+
+        Returns
+        -------
+        GraphNode
+            The new node.
         """
         return self._add(fill_array, (array, value), after, name)
 
@@ -219,6 +240,16 @@ class Graph(CoreGraph):
             The same as for :meth:`call`.
         name : str, optional
             The same as for :meth:`call`.
+
+        Returns
+        -------
+        GraphNode
+            The new node.
+
+        Raises
+        ------
+        TypeError
+            If `function` is not callable.
         """
         if not callable(function):
             raise TypeError(f"function must be callable (got {spell(function)})")
@@ -241,6 +272,11 @@ class Graph(CoreGraph):
             The same as for :meth:`call`.
         name : str, optional
             The same as for :meth:`call`.
+
+        Returns
+        -------
+        GraphNode
+            The new node.
         """
         return self._add(_Take(_take_graph, self._driver), (child,), after, name)
 
@@ -261,6 +297,11 @@ class Graph(CoreGraph):
             The same as for :meth:`call`.
         name : str, optional
             The same as for :meth:`call`.
+
+        Returns
+        -------
+        GraphNode
+            The new node.
         """
         return self._event(_record, event, after, name)
 
@@ -281,6 +322,11 @@ class Graph(CoreGraph):
             The same as for :meth:`call`.
         name : str, optional
             The same as for :meth:`call`.
+
+        Returns
+        -------
+        GraphNode
+            The new node.
         """
         return self._event(_wait, event, after, name)
 
@@ -295,6 +341,11 @@ class Graph(CoreGraph):
             The same as for :meth:`call`.
         name : str, optional
             The same as for :meth:`call`.
+
+        Returns
+        -------
+        GraphNode
+            The new node.
         """
         return self._add(_Take(take_empty, self._driver), (), after, name)
 
@@ -343,14 +394,28 @@ class Graph(CoreGraph):
             If no node has that name.
         TypeError
             If `node` is not a node of this graph, or `is_enabled` is neither True nor False.
+        ValueError
+            If a part of `node` is not a kernel, a copy or a fill. CUDA disables nothing else.
         """
         checked_flag("is_enabled", is_enabled)
         first, count = self._own(node)._range  # noqa: SLF001
-        for number in range(first, first + count):
+        numbers = range(first, first + count)
+        for kind in (self._describe(number)[0] for number in numbers):
+            if kind not in CAN_BE_DISABLED:
+                raise ValueError(
+                    "node must consist of kernels, copies and fills to be enabled or disabled (got "
+                    f"a node of type {KINDS.get(kind, str(kind))}): CUDA supports no other types"
+                )
+        for number in numbers:
             self._set_enabled(number, is_enabled)
 
     def dot(self) -> str:
         r"""Return the graph in Graphviz's language.
+
+        Returns
+        -------
+        str
+            The text, for the program ``dot``.
 
         Examples
         --------
@@ -379,7 +444,7 @@ class Graph(CoreGraph):
         return self._size
 
     def __repr__(self) -> str:
-        return f"<culaunch.Graph of {self._size} nodes>"
+        return f"<culaunch.Graph of {counted(self._size, 'node')}>"
 
     def _event(self, take: Any, event: Any, after: Any, name: str | None) -> GraphNode:
         if not isinstance(event, Event):
@@ -398,9 +463,9 @@ class Graph(CoreGraph):
         found = [node for node in self.nodes if node.name == name]
         if len(found) != 1:
             names = sorted({node.name for node in self.nodes if node.name is not None})
-            many = "no node is" if not found else f"{len(found)} nodes are"
+            many = "no node has" if not found else f"{len(found)} nodes have"
             raise KeyError(
-                f"{many} called {spell(name)}; the names are {', '.join(names) or 'none'}"
+                f"{many} the name {spell(name)}: the names are {', '.join(names) or 'none'}"
             )
         return found[0]
 
@@ -411,7 +476,10 @@ class Graph(CoreGraph):
         numbers = []
         for node in nodes:
             if not isinstance(node, GraphNode) or node.graph is not self:
-                raise TypeError(f"after must be nodes of this graph (got {spell(node)})")
+                raise TypeError(
+                    "after must be a node of this graph, or a list of such nodes (got "
+                    f"{spell(node)})"
+                )
             first, count = node._range  # noqa: SLF001
             numbers.append(first + count - 1)
         return tuple(numbers)
@@ -444,7 +512,7 @@ class _Take:
 def _take_graph(driver: Any, child: Graph) -> None:
     if not isinstance(child, Graph):
         raise TypeError(f"child must be a culaunch.Graph (got {spell(child)})")
-    take_child(driver, child.handle)
+    take_child(driver, child)
 
 
 def _record(event: Event) -> None:

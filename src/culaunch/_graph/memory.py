@@ -8,7 +8,7 @@ from culaunch._base.values import spell
 from culaunch._core import DeviceArray as CoreDeviceArray
 from culaunch._core import array_info, take_copy
 from culaunch._launch.arrays.copies import fill_elements, is_on_device
-from culaunch._launch.formats.dlpack import DeviceType
+from culaunch._launch.formats.dlpack import DeviceType, memory_name
 from culaunch._launch.formats.strides import is_dense
 
 if TYPE_CHECKING:
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 
 
 def copy_between(driver: Driver) -> Callable[[Any, Any], None]:
-    """Return what adds a copy of one array to another."""
+    """Return a function that adds a copy of one array to another."""
 
     def copy(target: Any, source: Any) -> None:
         to, size, device = _place(driver, target, "target")
         origin, count, other = _place(driver, source, "source")
         if size != count:
-            raise ValueError(f"target and source must have as many bytes (got {size} and {count})")
+            raise ValueError(
+                f"target and source must have the same number of bytes (got {size} and {count})"
+            )
         ordinal = other if device is None else device
         if ordinal is None:
-            raise ValueError("target or source must be on a device: both are the host's")
+            raise ValueError("target or source must be on a device (got two arrays in host memory)")
         take_copy(driver, ordinal, to, origin, size)
 
     return copy
@@ -51,5 +53,8 @@ def _place(driver: Driver, array: Any, name: str) -> tuple[tuple[int, bool], int
     if is_on_device(array):
         return (address, False), size, device[1]
     if device[0] != DeviceType.CPU:
-        raise ValueError(f"{name} must be on a device of the driver in use or the host")
+        raise ValueError(
+            f"{name} must be in host memory or on a device of the driver in use (got "
+            f"{memory_name(device[0])})"
+        )
     return (address, True), size, None

@@ -23,19 +23,19 @@ def arch_fit(arch: str, capability: int, *, only_ptx: bool) -> tuple[str, int]:
     Returns
     -------
     str
-        Empty where it runs.
+        Empty if it runs.
     int
         The greater, the nearer.
     """
     match = ARCH.fullmatch(arch)
     if match is None:
-        return f"its architecture {arch} is not known", 0
+        return f"its architecture {arch} is unknown", 0
     major, minor, suffix = int(match[2]), int(match[3]), match[4]
     own = 10 * major + minor
     have = f"the device is sm_{capability}"
     if suffix == "a":
-        return ("" if own == capability else f"it is for {arch} only; {have}"), own
+        return ("" if own == capability else f"it runs only on {arch}, but {have}"), own
     if suffix == "f" or (match[1] == "sm" and not only_ptx):
         fits = capability // 10 == major and capability % 10 >= minor
-        return ("" if fits else f"it is for {arch}; {have}"), own
-    return ("" if capability >= own else f"it needs {arch} or newer; {have}"), own - 1000
+        return ("" if fits else f"it is for {arch}, but {have}"), own
+    return ("" if capability >= own else f"it needs {arch} or newer, but {have}"), own - 1000

@@ -46,7 +46,7 @@ class Record:
     Attributes
     ----------
     code : int
-        What it is about.
+        The number of the attribute.
     value : int
         The value, or the payload's size.
     """
@@ -70,14 +70,16 @@ class Record:
             if form == _SIZED:
                 if position + value > end:
                     raise section.error(
-                        f"is truncated: attribute {self.code:#04x} has {value} bytes", position
+                        f"is truncated: attribute {self.code:#04x} needs {value} bytes", position
                     )
                 # Payloads are padded to words.
                 position += value + 3 & ~3
             elif form == _BYTE:
                 value &= 0xFF
             elif form not in (_NO_VALUE, _HALF):
-                raise section.error(f"is corrupt: an attribute record of form {form}", position)
+                raise section.error(
+                    f"is corrupt: an attribute record has the unknown form {form}", position
+                )
             self.value = value
             yield self.code
 
@@ -95,18 +97,18 @@ class Record:
         return x, y, z
 
     def param(self) -> tuple[int, int, int, int]:
-        """Return a parameter's ordinal, offset, size, and space (0 where it is not known)."""
+        """Return a parameter's ordinal, offset, size, and space (0 if it is not known)."""
         if self.code == KPARAM_INFO_V2:
             _, ordinal, offset, size, pointee = self._payload(_PARAM_V2)
             return ordinal, offset, size, pointee >> 8 & 0xF
         _, ordinal, offset, packed = self._payload(_PARAM)
-        # The size shares its word with flags: it is in the upper 14 bits. From V2 on it has a field
-        # of its own.
+        # The size shares its word with flags: it is in the upper 14 bits. From V2 on the size has
+        # its own field.
         return ordinal, offset, packed >> 18, packed >> 8 & 0xF
 
     def _payload(self, layout: struct.Struct) -> tuple[int, ...]:
         if self.value < layout.size or self._offset + layout.size > len(self._section.view):
             raise self._section.error(
-                f"is corrupt: attribute {self.code:#04x} of {self.value} bytes", self._offset
+                f"is corrupt: attribute {self.code:#04x} has {self.value} bytes", self._offset
             )
         return layout.unpack_from(self._section.view, self._offset)

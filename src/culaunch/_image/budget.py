@@ -73,7 +73,7 @@ class Budget:
         if name not in self._spelled:
             self._names -= len(name)
         if self._report < 0 or self._names < 0:
-            raise where.error("is corrupt: it states more kernels than its size can hold")
+            raise where.error("is corrupt: it claims more kernels than its size can hold")
 
     def param(self, offset: int, size: int, spelled: str | None, where: Reader) -> ParameterInfo:
         """Make a parameter, or return an equal one: kernels have much the same parameters."""
@@ -84,7 +84,7 @@ class Budget:
             self._report -= _PARAM_COST
             known = self._params[key] = ParameterInfo(offset, size, spelled)
         if self._report < 0:
-            raise where.error("is corrupt: it states more parameters than its size can hold")
+            raise where.error("is corrupt: it claims more parameters than its size can hold")
         return known
 
     def spell(self, name: str) -> tuple[str, tuple[str | None, ...] | None]:
@@ -95,7 +95,7 @@ class Budget:
         known = self._spelled.get(name)
         if known is None:
             known = name, None
-            # Not an error: a long name is legal, and is just left as it is.
+            # Not an error: a long name is legal, and is left unchanged.
             if self._demangled > 0:
                 known = demangle(name), mangled_param_types(name)
             self._demangled -= len(known[0]) + sum(map(len, known[1] or ()))

@@ -57,13 +57,13 @@ class Cubin:
         self.elf = elf = Elf(reader)
         if elf.abi_version not in (ABI_7, ABI_8):
             raise reader.error(
-                f"is a cubin of unknown ABI {elf.abi_version} (7 and 8 are known)", 8
+                f"is a cubin with the unknown ABI {elf.abi_version} (7 and 8 are known)", 8
             )
         self.relocatable = elf.type == ET_REL
         # The architecture moved to the second byte with ABI 8, and the flag of `a` with it.
         self.sm = elf.flags & 0xFF if elf.abi_version == ABI_7 else elf.flags >> 8 & 0xFF
         if not self.sm:
-            raise reader.error("is corrupt: a cubin of no architecture", 48)
+            raise reader.error("is corrupt: the cubin has no architecture", 48)
 
     def arch(self) -> str:
         """Return the architecture with its suffix: ``"sm_90a"``."""
@@ -95,7 +95,7 @@ class Cubin:
                 contents = self.elf.contents(section)
                 left -= len(contents)
                 if left < 0:
-                    raise contents.error("is corrupt: attribute sections overlap")
+                    raise contents.error("is corrupt: its attribute sections overlap")
                 if section.info in by_section:
                     by_section[section.info].read(contents)
                 # The section without a number is about all kernels.
@@ -126,8 +126,7 @@ class Cubin:
             elif section.type == SHT_NOTE:
                 for kind, note in self._notes(section):
                     found = _ARGUMENT_ARCH.search(note.view) if kind == _TKINFO else None
-                    # It goes on: a later record of the accelerator's target would be the better
-                    # witness.
+                    # Continue, because a later record of the accelerator's target is more reliable.
                     suffix = found[1].decode() if found else suffix
         return suffix
 
@@ -152,11 +151,11 @@ class Cubin:
             elif section.type == SHT_SYMTAB_SHNDX:
                 extended = self.elf.contents(section)
         if len(tables) > 1:
-            raise self.reader.error("is corrupt: two symbol tables", tables[1].offset)
+            raise self.reader.error("is corrupt: it has two symbol tables", tables[1].offset)
         for table in tables:
             contents = self.elf.contents(table)
             if len(contents) % SYMBOL.size:
-                raise contents.error(f"is corrupt: a symbol table of {len(contents)} bytes")
+                raise contents.error(f"is corrupt: its symbol table has {len(contents)} bytes")
             names = self.elf.contents(self.elf.section(table.link))
             for index, (name, info, other, where, _, _) in enumerate(
                 SYMBOL.iter_unpack(contents.view)
@@ -178,15 +177,16 @@ class Cubin:
 
 
 class _Builder:
-    """Collect what several sections say of one kernel."""
+    """Collects the facts about one kernel from several sections."""
 
     def __init__(self, name: str, text: Section, relocatable: bool) -> None:
         self.name = name
         self.section = text.number
-        # Before sm_90 the section header has the registers too.
+        # Before sm_90, the section header also contains the registers.
         self.registers: int | None = text.info >> 24 or None
         self.barriers: int | None = text.flags >> 20 & 0x7F
-        # The linker lays out the shared memory of relocatable code: not known before it ran.
+        # The linker lays out the shared memory of relocatable code, so it is unknown before
+        # linking.
         self.shared = None if relocatable else 0
         self.stack: int | None = None
         self.max_cluster_rank: int | None = None
@@ -198,7 +198,7 @@ class _Builder:
     def read(self, contents: Reader) -> None:
         """Take the kernel's own attributes."""
         if self.attributes is not None:
-            raise contents.error(f"is corrupt: two attribute sections for kernel {self.name!r}")
+            raise contents.error(f"is corrupt: kernel {self.name!r} has two attribute sections")
         self.attributes = contents
         record = attr.Record(contents)
         for code in record:

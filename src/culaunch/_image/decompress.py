@@ -59,10 +59,10 @@ def zstd_frame(payload: Reader, size: int) -> bytes:
         If Python is older than 3.14 and the package ``zstandard`` is not installed.
     """
     stated = _zstd_content_size(payload)
-    # The library trusts what the frame states and allocates that much.
+    # The library trusts the stated size of the frame, and allocates it.
     if stated != size:
         raise payload.error(
-            f"is corrupt: the entry states {size} bytes, its zstd frame {stated}", 4
+            f"is corrupt: the entry claims {size} bytes, but its zstd frame {stated}", 4
         )
     library = _zstd_library(payload)
     try:
@@ -71,7 +71,7 @@ def zstd_frame(payload: Reader, size: int) -> bytes:
         else:
             data = library.ZstdDecompressor().decompress(payload.view, max_length=size)
     except library.ZstdError as error:
-        raise payload.error(f"is corrupt: zstd: {error}") from None
+        raise payload.error(f"is corrupt: zstd reports {error}") from None
     return _checked(data, size, payload)
 
 
@@ -83,7 +83,7 @@ def _zstd_library(payload: Reader) -> Any:
     except ImportError:
         pass
     purpose = (
-        f"{payload.source}: is compressed with zstd, which Python has from 3.14 on; reading it"
+        f"{payload.source}: is compressed with zstd, which Python includes since 3.14; reading it"
     )
     return optional("zstandard", purpose, "'culaunch[inspect]'")
 
@@ -92,7 +92,7 @@ def _zstd_content_size(payload: Reader) -> int | None:
     """Read the size that a frame's header states (RFC 8878, 3.1.1.1)."""
     head = bytes(payload.view[:18])
     if head[:4] != _ZSTD_MAGIC or len(head) < 6:
-        raise payload.error(f"is corrupt: not a zstd frame: it starts with {head[:4].hex(' ')}")
+        raise payload.error(f"is corrupt: a zstd frame cannot start with {head[:4].hex(' ')}")
     single, flag = head[4] >> 5 & 1, head[4] >> 6
     start = 5 + (not single) + (0, 1, 2, 4)[head[4] & 3]
     width = (single, 2, 4, 8)[flag]
@@ -114,7 +114,7 @@ def _lz4_block(payload: Reader, size: int) -> bytes:
             if literals == 15:
                 literals, position = _lz4_length(view, position, literals)
             if position + literals > end or len(out) + literals > size:
-                raise payload.error("is corrupt: LZ4 literals past the end", position)
+                raise payload.error("is corrupt: LZ4 literals extend past the end", position)
             out += view[position : position + literals]
             position += literals
             # A block ends with literals: no match follows.
@@ -125,19 +125,19 @@ def _lz4_block(payload: Reader, size: int) -> bytes:
             match = token & 15
             if match == 15:
                 match, position = _lz4_length(view, position, match)
-            # Shorter matches would be longer than what they stand for.
+            # A shorter match would be longer than the bytes that it replaces.
             match += 4
             if not 0 < offset <= len(out) or len(out) + match > size:
-                raise payload.error("is corrupt: an LZ4 match out of range", position)
+                raise payload.error("is corrupt: an LZ4 match is out of range", position)
             start = len(out) - offset
             if offset >= match:
                 out += out[start : start + match]
             else:
-                # A match that overlaps what it makes repeats the last `offset` bytes.
+                # A match that overlaps its own output repeats the last `offset` bytes.
                 pattern = out[start:]
                 out += (pattern * (match // offset + 1))[:match]
     except (IndexError, struct.error):
-        raise payload.error("is truncated: an LZ4 block without its end", end) from None
+        raise payload.error("is truncated: an LZ4 block does not end", end) from None
     return _checked(bytes(out), size, payload)
 
 
@@ -152,5 +152,5 @@ def _lz4_length(view: memoryview, position: int, length: int) -> tuple[int, int]
 
 def _checked(data: bytes, size: int, payload: Reader) -> bytes:
     if len(data) != size:
-        raise payload.error(f"is corrupt: it decompresses to {len(data)} bytes, not {size}")
+        raise payload.error(f"is corrupt: it decompresses to {len(data)} bytes instead of {size}")
     return data

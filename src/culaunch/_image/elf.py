@@ -38,7 +38,7 @@ class Elf:
         self.type, self.machine, self.version = header[1:4]
         segments, offset, self.flags, _, segment, segment_count = header[5:11]
         entry, count, names = header[11:14]
-        # They are not used here, but where they are the end of the file, this finds it cut.
+        # Not used here, but if they are at the end of the file, this detects truncation.
         reader.window(segments, segment * segment_count, "the segment table")
         self._headers = reader.window(0, 0, "nothing")
         self._names = self._headers
@@ -46,7 +46,7 @@ class Elf:
         if offset == 0:
             return
         if entry != SECTION_HEADER.size:
-            raise reader.error(f"is corrupt: section headers of {entry} bytes, not 64", 58)
+            raise reader.error(f"is corrupt: section headers have {entry} bytes instead of 64", 58)
         first = SECTION_HEADER.unpack_from(
             reader.window(offset, SECTION_HEADER.size, "the section table").view, 0
         )
@@ -71,7 +71,7 @@ class Elf:
             if kind not in (SHT_NULL, SHT_NOBITS) and offset + size > len(self.reader.view):
                 raise self.reader.error(
                     f"is truncated or corrupt: section {index} ends at byte {offset + size:#x}, "
-                    f"and there are {len(self.reader):#x}",
+                    f"but the file has {len(self.reader):#x}",
                     min(offset, len(self.reader)),
                 )
             yield Section(index, name, kind, flags, offset, size, link, info)
@@ -79,7 +79,7 @@ class Elf:
     def section(self, index: int) -> Section:
         """Return one section header."""
         if not 0 <= index < len(self._headers) // SECTION_HEADER.size:
-            raise self.reader.error(f"is corrupt: there is no section {index}", 0)
+            raise self.reader.error(f"is corrupt: section {index} does not exist", 0)
         name, kind, flags, _, offset, size, link, info, _, _ = SECTION_HEADER.unpack_from(
             self._headers.view, index * SECTION_HEADER.size
         )
@@ -107,7 +107,7 @@ class Elf:
         return self._names.name(section.name, f"the name of section {section.number}")
 
     def is_named(self, section: Section, prefix: bytes) -> bool:
-        """Tell whether a section's name starts with some text, without reading all of it."""
+        """Tell whether a section's name starts with a text, without reading all of it."""
         return self._names.view[section.name : section.name + len(prefix)] == prefix
 
 
@@ -122,7 +122,7 @@ class Symbol(NamedTuple):
     size: int
 
     def text(self, what: str) -> str:
-        """Return its name; an error of the file says what it is the name of."""
+        """Return its name; an error names the item that has the name."""
         return self.names.name(self.name, what)
 
 

@@ -48,9 +48,12 @@ def embedded_images(section: Reader) -> Iterator[tuple[str, Reader]]:
     while at < len(section):
         start = bytes(section.view[at : at + len(_MAGIC)])
         if start != _MAGIC:
-            # Linkers pad between the objects' parts with zeros: anything else was no part of ours.
+            # Linkers pad between the objects' parts with zeros: anything else was not part of ours.
             if start.strip(b"\0"):
-                raise section.error(f"is corrupt: no record of an image in section {SECTION}", at)
+                raise section.error(
+                    f"is corrupt: section {SECTION} has other data in place of an image's record",
+                    at,
+                )
             at += ALIGN
             continue
         _, size, length, count = _record(section, at)
@@ -63,5 +66,5 @@ def _record(section: Reader, at: int) -> tuple[int, ...]:
     found = section.unpack(_RECORD, at, "an image's record")
     length, count = found[2], found[3]
     if length % ALIGN or _RECORD.size + count > length or length > len(section) - at:
-        raise section.error(f"is corrupt: a malformed record in section {SECTION}", at)
+        raise section.error(f"is corrupt: a record in section {SECTION} is malformed", at)
     return found

@@ -28,7 +28,7 @@ _MAX_DEPTH = 4
 
 
 class Entry:
-    """One entry of a container; its payload is opened when it is asked for."""
+    """One entry of a container. Its payload is opened on demand."""
 
     def __init__(self, container: Reader, offset: int) -> None:
         self.container = container
@@ -37,7 +37,9 @@ class Entry:
         self.sm, _, _, self.flags, _, unpacked = fields[8:14]
         # Newer toolkits may have longer headers; the beginning stays the same.
         if header < _ENTRY.size:
-            raise container.error(f"is corrupt: a fatbin entry header of {header} bytes", offset)
+            raise container.error(
+                f"is corrupt: the header of a fatbin entry has {header} bytes", offset
+            )
         self.stored = container.window(offset + header, stored, "a fatbin entry")
         self.end = offset + header + stored
         self.compressed = compressed > 0
@@ -48,7 +50,7 @@ class Entry:
 
     @property
     def format(self) -> str:
-        """``"cubin"``, ``"ptx"``, ``"ltoir"``, or ``"kind-<n>"`` for what nobody knows yet."""
+        """``"cubin"``, ``"ptx"``, ``"ltoir"``, or ``"kind-<n>"`` for an unknown kind."""
         return _KINDS.get(self.kind, f"kind-{self.kind}")
 
     @property
@@ -62,12 +64,12 @@ class Entry:
         return f"{_PREFIXES.get(self.kind, 'sm_')}{self.sm}{self.suffix}"
 
     def open(self, budget: Budget) -> Reader:
-        """Return the image, decompressed where it must be."""
+        """Return the image, decompressed if it must be."""
         if not self.compressed:
             return self.stored
         if not budget.may_open(len(self.stored), self._unpacked):
             raise self.stored.error(
-                f"is corrupt or hostile: {len(self.stored)} compressed bytes that state "
+                f"is corrupt or hostile: {len(self.stored)} compressed bytes claim to be "
                 f"{self._unpacked} uncompressed"
             )
         if self.flags & _ZSTD:
@@ -75,7 +77,7 @@ class Entry:
         elif self.flags & _LZ4:
             data = lz4_block(self.stored, self._unpacked)
         else:
-            raise self.stored.error(f"is compressed in an unknown way (flags {self.flags:#x})")
+            raise self.stored.error(f"uses an unknown compression (flags {self.flags:#x})")
         where = f"{self.stored.source}, entry at {self.stored.base:#x}, uncompressed"
         return Reader(memoryview(data), where)
 
@@ -86,11 +88,11 @@ def entries(reader: Reader, depth: int = 0) -> Iterator[Entry]:
     while position < len(reader):
         if reader.view[position : position + 4] != FATBIN_MAGIC:
             head = bytes(reader.view[position : position + 4]).hex(" ")
-            raise reader.error(f"is corrupt: {head} where a fatbin container begins", position)
+            raise reader.error(f"is corrupt: a fatbin container cannot begin with {head}", position)
         _, version, header, size = reader.unpack(_CONTAINER, position, "a fatbin container")
         if version != 1 or header < _CONTAINER.size:
             raise reader.error(
-                f"is a fatbin of unknown version {version} (header of {header} bytes)",
+                f"is a fatbin with the unknown version {version} (header of {header} bytes)",
                 position + 4,
             )
         container = reader.window(position + header, size, "a fatbin container")
@@ -110,14 +112,14 @@ def _unnest(entry: Entry, depth: int) -> Iterator[Entry]:
     if inner.view[:4] != FATBIN_MAGIC:
         yield entry
     elif depth == _MAX_DEPTH:
-        raise inner.error(f"is corrupt: fatbins nested more than {_MAX_DEPTH} deep")
+        raise inner.error(f"is corrupt: its fatbins are nested more than {_MAX_DEPTH} deep")
     else:
         yield from entries(inner, depth + 1)
 
 
 def _skip_zeros(reader: Reader, position: int) -> int:
     while position < len(reader):
-        # By pieces: megabytes of zeros cost no copy of the whole.
+        # In pieces, because the zeros may be megabytes, which should not be copied.
         step = bytes(reader.view[position : position + _STEP])
         rest = len(step.lstrip(b"\0"))
         position += len(step) - rest

@@ -6,6 +6,7 @@ import mmap
 import os
 import stat
 
+from culaunch._base.values import counted
 from culaunch._errors import ImageError
 
 # Below this a plain read is cheaper than a mapping.
@@ -34,19 +35,25 @@ def check_path(source: object) -> str:
         # have.
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise ImageError(f"a str is a path, and no file is called {path!r}") from None
+        raise ImageError(
+            f"a str must be a path, and a file cannot have the name {path!r}"
+        ) from None
     if "__global__" in path:
-        raise ImageError("this is CUDA source, not an image: compile it first (culaunch.compile)")
+        raise ImageError(
+            "source must be an image (got CUDA source): compile it first (culaunch.compile)"
+        )
     if "\n" in path or "\0" in path:
-        raise ImageError("a str is a path; give PTX text as bytes: text.encode()")
+        raise ImageError(
+            "a str must be a path (got PTX text): give the text as bytes, text.encode()"
+        )
     mode = os.stat(path)
     if stat.S_ISDIR(mode.st_mode):
         raise ImageError("is a directory, not an image file", source=path)
     if not stat.S_ISREG(mode.st_mode):
-        raise ImageError("is not a regular file; read it and give the bytes", source=path)
+        raise ImageError("is not a regular file: read it and give the bytes", source=path)
     return path
 
 
 def describe(data: bytes | mmap.mmap | memoryview, path: str | None) -> str:
     """Name a source in messages: its path, or its size when it came as bytes."""
-    return path or f"<{len(data)} bytes>"
+    return path or f"<{counted(len(data), 'byte')}>"

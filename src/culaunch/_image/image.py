@@ -73,8 +73,8 @@ class Image:
     def __post_init__(self) -> None:
         if not isinstance(self.data, bytes):
             raise TypeError(
-                f"data must be bytes (got {type(self.data).__name__}); "
-                "Image.open takes paths and other buffers"
+                f"data must be bytes (got {type(self.data).__name__}): for a path or another "
+                "buffer, call Image.open"
             )
         if not (self.path is None or isinstance(self.path, str)) or not isinstance(self.log, str):
             raise TypeError(f"path and log must be str (got {spell(self.path)}, {spell(self.log)})")
@@ -172,7 +172,7 @@ class Image:
         try:
             arch = ", ".join(self.arch)
         except ImageError:
-            # The first bytes looked right, the rest is broken: a repr is no place to raise.
+            # The first bytes looked right, but the rest is broken. A repr must not raise.
             arch = "unreadable"
         where = f" from {self.path!r}" if self.path else ""
         return f"<culaunch.Image {self.format} {arch}, {len(self.data)} bytes{where}>"

@@ -41,7 +41,13 @@ class Inspection:
     images: tuple[ImageInfo, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain dictionaries and lists: what ``culaunch inspect --json`` prints."""
+        """Return plain dictionaries and lists: what ``culaunch inspect --json`` prints.
+
+        Returns
+        -------
+        dict
+            The path, the format, and a list of the images.
+        """
         return {
             "path": self.path,
             "format": self.format,
@@ -56,12 +62,17 @@ class Inspection:
         pattern : str
             A part of a name, mangled or not; ``*`` and ``?`` are wildcards.
 
+        Returns
+        -------
+        Inspection
+            A new inspection. This one is unchanged.
+
         Raises
         ------
         TypeError
             If it is not a str.
         """
-        # fnmatch has character sets, too; here a bracket is a bracket, as of C++ arrays.
+        # fnmatch also has character sets. Here a bracket is a plain character, as in C++ arrays.
         wanted = f"*{checked_text('pattern', pattern).replace('[', '[[]')}*"
         images = []
         for image in self.images:
@@ -72,7 +83,13 @@ class Inspection:
         return replace(self, images=tuple(images))
 
     def summary(self) -> str:
-        """Return the images in one table, with a row for each architecture and format."""
+        """Return the images in one table, with a row for each architecture and format.
+
+        Returns
+        -------
+        str
+            Several lines.
+        """
         return "\n".join(summary_lines(self))
 
     def table(self, width: int | None = None) -> str:
@@ -82,6 +99,11 @@ class Inspection:
         ----------
         width : int, optional
             Columns of the terminal. Longer names lose their middle; by default they are whole.
+
+        Returns
+        -------
+        str
+            Several lines.
         """
         return "\n".join(inspection_lines(self, width))
 
@@ -134,7 +156,13 @@ class ImageInfo:
     variables: tuple[VariableInfo, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain dictionaries and lists."""
+        """Return plain dictionaries and lists.
+
+        Returns
+        -------
+        dict
+            The fields of the image, with its kernels and variables.
+        """
         return {
             "format": self.format,
             "arch": self.arch,
@@ -198,7 +226,13 @@ class KernelInfo:
     toolkit: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain dictionaries and lists."""
+        """Return plain dictionaries and lists.
+
+        Returns
+        -------
+        dict
+            The fields of the kernel, with its parameters.
+        """
         return {
             "name": self.name,
             "demangled": self.demangled,
@@ -232,7 +266,7 @@ class VariableInfo:
     demangled : str
         Its C++ spelling.
     size : int or None
-        In bytes; None where the image does not say.
+        In bytes; None if the image does not say.
     constant : bool
         Whether it is in constant memory.
 
@@ -250,7 +284,13 @@ class VariableInfo:
     constant: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a plain dictionary."""
+        """Return a plain dictionary.
+
+        Returns
+        -------
+        dict
+            The fields of the variable.
+        """
         return {
             "name": self.name,
             "demangled": self.demangled,
@@ -282,7 +322,13 @@ class ParameterInfo:
     type: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a plain dictionary."""
+        """Return a plain dictionary.
+
+        Returns
+        -------
+        dict
+            The fields of the parameter.
+        """
         return {"offset": self.offset, "size": self.size, "type": self.type}
 
 

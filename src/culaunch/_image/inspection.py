@@ -57,6 +57,8 @@ def inspect(
         If it is compressed with zstd and no decompressor is installed.
     OSError
         If the file is not there or cannot be read.
+    TypeError
+        If an argument has another type.
 
     Examples
     --------
@@ -66,7 +68,7 @@ def inspect(
     """
     checked_flag("kernels", kernels)
     if visit is not None and not callable(visit):
-        raise TypeError(f"visit must be a callable (got {spell(visit)})")
+        raise TypeError(f"visit must be callable (got {spell(visit)})")
     if isinstance(source, Image):
         return parse(source.data, source.path, source.signatures, kernels, visit)
     path: str | None = None
@@ -75,7 +77,7 @@ def inspect(
         data = bytes(source)
     else:
         path = check_path(source)
-        # Mapped where it is large: of a library of gigabytes only the tables and the images are
+        # Mapped if it is large: of a library of gigabytes only the tables and the images are
         # read.
         data = open_bytes(path)
     if may_have_metadata(data):

@@ -64,7 +64,7 @@ class ParamRecords:
         """
         found = self._found
         # A name may have fewer or more parameters than the kernel (a C function, a variadic
-        # template). Then none of its types is used.
+        # template). Its types are then ignored.
         if types is None or len(types) != len(found):
             types = (None,) * len(found)
         params = []
@@ -73,11 +73,11 @@ class ParamRecords:
             if ordinal not in found:
                 raise section.error(f"is corrupt: parameter {ordinal} is missing")
             offset, size, is_pointer = found[ordinal]
-            # Records may come in any order; parameters may not lie over each other.
+            # Records may come in any order, but parameters must not overlap.
             if offset < end or (self.total is not None and offset + size > self.total):
                 raise section.error(
-                    f"is corrupt: parameter {ordinal} at {offset}, of {size} bytes, overlaps "
-                    f"another or passes the end of the parameters at {self.total}"
+                    f"is corrupt: parameter {ordinal} at {offset} with {size} bytes overlaps "
+                    f"another or extends past the end of the parameters at {self.total}"
                 )
             end = offset + size
             known = spelled if spelled and agrees(spelled, size) else None
@@ -88,7 +88,7 @@ class ParamRecords:
 
 
 def agrees(spelled: str, size: int) -> bool:
-    """Tell whether a type can have a size: True where nothing is known of the type."""
+    """Tell whether a type can have a size: True if nothing is known of the type."""
     if spelled.endswith(("*", "*const", "&")):
         return size == _POINTER_SIZE
     return _SIZES.get(spelled, size) == size

@@ -19,8 +19,8 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 class MappedImage(Image):
     """An image of a file.
 
-    It has no bytes of its own: the driver gets those of the file, which all processes share that
-    have it mapped. ``data`` copies them, each time that it is asked for.
+    It holds no bytes: the driver gets the bytes of the file, which all processes share. Each access
+    of ``data`` copies them.
     """
 
     _view: memoryview
@@ -40,11 +40,11 @@ class MappedImage(Image):
         ----------
         view : memoryview
         offset : int
-            Where it begins in the file, which is mapped to a whole page.
+            Its offset in the file, which is mapped up to a whole page.
         path : str
-            What messages call it.
+            Its name in messages.
         names, signatures : Mapping
-            As of an :class:`Image`: what the bytes do not say.
+            As in :class:`Image`.
 
         Raises
         ------
@@ -56,8 +56,8 @@ class MappedImage(Image):
         # pointer, which is taken off.
         if found == "ptx" or offset % _ALIGNMENT or wrapper_size(bytes(view[:64])):
             return Image(bytes(view), path=path, names=names, signatures=signatures)
-        # Past the checks of the base class, which want bytes: the format has been told, and there
-        # is nothing else to check.
+        # Skip the base class's checks, which need bytes: the format is known, and nothing else
+        # needs a check.
         self = object.__new__(cls)
         facts = {"path": path, "names": names, "signatures": signatures, "log": "", "format": found}
         for name, value in {"_view": view, **facts}.items():
@@ -77,5 +77,5 @@ class MappedImage(Image):
 
 
 def buffer_of(image: Image) -> bytes | memoryview:
-    """Return the bytes of an image where they are."""
+    """Return the bytes of an image in place."""
     return image._view if isinstance(image, MappedImage) else image.data  # noqa: SLF001

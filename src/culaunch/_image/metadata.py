@@ -49,12 +49,12 @@ def append_metadata(
     names: Mapping[str, str],
     signatures: Mapping[str, tuple[str | None, ...]],
 ) -> bytes:
-    """Return the bytes of a file with the metadata; the same bytes when there is none."""
+    """Return a file's bytes with the metadata added; the same bytes if there are none."""
     if not names and not signatures:
         return data
     text = json.dumps(
         {"names": dict(names), "signatures": {k: list(v) for k, v in signatures.items()}},
-        # The same image gets the same bytes, whatever the order in which the names were asked for.
+        # Equal images get equal bytes, regardless of the order of the requested names.
         sort_keys=True,
         separators=(",", ":"),
     ).encode()
@@ -75,8 +75,9 @@ def may_have_metadata(data: bytes | mmap.mmap) -> bool:
 
 
 def split_metadata(data: bytes, source: str) -> tuple[bytes, Names, Signatures]:
-    """Take a file's bytes apart: the image, its names and its signatures."""
-    # Only what stands at the very end is ours; the same letters elsewhere in an image mean nothing.
+    """Split a file's bytes into the image, its names and its signatures."""
+    # Only bytes at the very end are culaunch's. The same letters elsewhere in an image mean
+    # nothing.
     if data.endswith(_MAGIC) and len(data) > _TAIL.size:
         size, checksum, _ = _TAIL.unpack_from(data, len(data) - _TAIL.size)
         fatbin = data.startswith(_FATBIN_MAGIC.to_bytes(4, "little"))

@@ -55,7 +55,7 @@ def arch_of(data: bytes, form: str, source: str) -> tuple[str, ...]:
 
 
 def kernels_of(data: bytes, path: str | None, signatures: Signatures) -> tuple[KernelInfo, ...]:
-    """Return the kernels of an image, each once, as the first cubin that has it tells."""
+    """Return the distinct kernels of an image, each from the first cubin that contains it."""
     images = parse(data, path, signatures, kernels=True).images
     found: dict[str, KernelInfo] = {}
     # A cubin says more than PTX does: registers, stack, barriers. `sorted` keeps the order of
@@ -67,7 +67,7 @@ def kernels_of(data: bytes, path: str | None, signatures: Signatures) -> tuple[K
 
 
 def variables_of(data: bytes, path: str | None) -> tuple[VariableInfo, ...]:
-    """Return the variables of an image, each once, as the first part that has it tells."""
+    """Return the distinct variables of an image, each from the first part that contains it."""
     images = parse(data, path, {}, kernels=True).images
     found: dict[str, VariableInfo] = {}
     for part in images:
@@ -129,7 +129,7 @@ def _ptx(text: bytes | mmap.mmap, reader: Reader, budget: Budget) -> ImageInfo:
 
 def _entries(reader: Reader, budget: Budget) -> Iterator[ImageInfo]:
     for entry in fatbin.entries(reader):
-        # What the entry's header says is all that was asked for: nothing is decompressed.
+        # The entry's header has all the requested facts, so nothing is decompressed.
         if entry.compressed and not budget.kernels:
             info = ImageInfo(entry.format, entry.arch, 0, True, None, None, ())
             arch = entry.arch
@@ -173,7 +173,7 @@ def _host(reader: Reader, budget: Budget) -> Iterator[ImageInfo]:
 
 
 def _embedded(name: str, image: Reader, budget: Budget) -> tuple[ImageInfo, ...]:
-    """Return what is in an image that culaunch embedded, by its name in the code."""
+    """Return the facts of an image that culaunch embedded, by its name in the code."""
     source = f"{image.source}, image {name!r}"
     data, _, signatures = split_metadata(bytes(image.view), source)
     form = image_format(data, source)

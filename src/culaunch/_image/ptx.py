@@ -1,7 +1,7 @@
 """PTX: the header, and the entries with their parameters and limits.
 
-Only what an inspection shows is read: the text is searched for ``.entry``, and each entry is
-taken apart up to its body. Bodies, which are nearly all of a file, are passed over.
+This parses only the parts that an inspection shows. It searches the text for ``.entry``, and reads
+each entry up to its body. Bodies are most of a file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Ptx:
             if tokens.accept(".target") and (found := _TARGET.fullmatch(tokens.next())):
                 return f"compute_{found[1]}"
             tokens.next()
-        raise tokens.error("is PTX without a `.target sm_NN` after its `.version`")
+        raise tokens.error("is PTX without `.target sm_NN` after its `.version`")
 
     def toolkit(self) -> str | None:
         """Return the toolkit, which compilers write into a comment at the top."""
@@ -73,7 +73,7 @@ class Ptx:
         return tuple(kernels)
 
     def params(self, kernel: str, budget: Budget) -> tuple[ParameterInfo, ...] | None:
-        """Return one kernel's parameters, or None if it is not here."""
+        """Return one kernel's parameters, or None if this PTX does not define it."""
         for tokens, name in self._entries():
             if name == kernel:
                 return parameter_block(tokens, budget)

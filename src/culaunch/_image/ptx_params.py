@@ -68,11 +68,12 @@ def parameter_block(
     Parameters
     ----------
     tokens : Tokens
-        Stands after the name; is left after the closing parenthesis.
+        The position is after the name, and is moved after the closing parenthesis.
     budget : Budget
         Makes and counts the parameters.
     types : tuple of (str or None), or None
-        What the kernel's name says: more than PTX does, and preferred where it agrees.
+        The types from the kernel's name. They say more than PTX, and are preferred if they agree
+        with it.
     """
     if not tokens.accept("("):
         return ()
@@ -80,17 +81,17 @@ def parameter_block(
     end = 0
     while not tokens.accept(")"):
         if found and not tokens.accept(","):
-            raise tokens.error("is corrupt: no `,` or `)` after a parameter")
+            raise tokens.error("is corrupt: `,` or `)` is missing after a parameter")
         size, alignment, spelled = _parameter(tokens)
         # The layout of a struct in C, which the driver uses for the parameter block.
         offset = (end + alignment - 1) // alignment * alignment
         end = offset + size
         if end > _MAX_SIZE:
-            raise tokens.error(f"is corrupt: parameters of more than {_MAX_SIZE} bytes")
+            raise tokens.error(f"is corrupt: its parameters have more than {_MAX_SIZE} bytes")
         if not size:
-            raise tokens.error("is corrupt: a parameter of no bytes")
+            raise tokens.error("is corrupt: a parameter has no bytes")
         found.append((offset, size, spelled))
-    # A name that tells another number of parameters is about something else.
+    # A name with another number of parameters belongs to something else.
     if types is None or len(types) != len(found):
         types = (None,) * len(found)
     return tuple(
@@ -100,9 +101,9 @@ def parameter_block(
 
 
 def _parameter(tokens: Tokens) -> tuple[int, int, str | None]:
-    """Parse one parameter: its size, its alignment, and its type where that is certain."""
+    """Parse one parameter: its size, its alignment, and its type if that is certain."""
     if not tokens.accept(".param"):
-        raise tokens.error("is corrupt: no `.param` where a parameter belongs")
+        raise tokens.error("is corrupt: `.param` is missing before a parameter")
     size = lanes = 0
     alignment = 0
     pointer = False
@@ -112,7 +113,7 @@ def _parameter(tokens: Tokens) -> tuple[int, int, str | None]:
             # After `.ptr` it is the alignment of the pointer's target.
             value = tokens.number(word)
             if value & (value - 1) or not 0 < value <= _MAX_SIZE:
-                raise tokens.error(f"is corrupt: an alignment of {value}")
+                raise tokens.error(f"is corrupt: a parameter has the alignment {value}")
             alignment = alignment if pointer else value
         elif word == ".ptr":
             pointer = True
@@ -121,7 +122,7 @@ def _parameter(tokens: Tokens) -> tuple[int, int, str | None]:
         elif word in _SIZES:
             size, spelled = _SIZES[word], _TYPES.get(word)
         elif word not in _SPACES:
-            raise tokens.error(f"is corrupt: {word!r} in a parameter")
+            raise tokens.error(f"is corrupt: a parameter contains {word!r}")
     if not size:
         raise tokens.error(f"is corrupt: parameter {word!r} has no type")
     natural = size * (lanes or 1)
@@ -130,7 +131,7 @@ def _parameter(tokens: Tokens) -> tuple[int, int, str | None]:
         size *= tokens.number("[]")
         spelled = None
         if not tokens.accept("]"):
-            raise tokens.error("is corrupt: no `]` after an array's size")
+            raise tokens.error("is corrupt: `]` is missing after the size of an array")
     elif pointer:
         spelled = "void*" if size == 8 else None
     elif lanes:

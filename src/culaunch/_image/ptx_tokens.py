@@ -58,7 +58,7 @@ class Tokens:
             self._offset = skip_blank(self._text, self._offset)
             found = _TOKEN.match(self._text, self._offset)
         if not found:
-            raise self.error("is truncated or corrupt: a declaration has no end")
+            raise self.error("is truncated or corrupt: a declaration does not end")
         self._offset = found.end()
         return found[1].decode("utf-8", "backslashreplace")
 
@@ -75,31 +75,31 @@ class Tokens:
         """Take a name."""
         word = self.next()
         if not _IDENTIFIER.fullmatch(word):
-            raise self.error(f"is corrupt: {word!r} where {what} belongs")
+            raise self.error(f"is corrupt: it has {word!r} in place of {what}")
         return word
 
     def number(self, what: str) -> int:
         """Take an integer."""
         word = self.next()
         if not _NUMBER.fullmatch(word):
-            raise self.error(f"is corrupt: {word!r} where the number of {what} belongs")
+            raise self.error(f"is corrupt: it has {word!r} in place of the number of {what}")
         word = word.rstrip("uU")
         return int(word, 16) if word[:2] in ("0x", "0X") else int(word)
 
     def dims(self, what: str) -> tuple[int, int, int]:
-        """Take one to three integers; those that are not given are 1."""
+        """Take one to three integers; missing ones are 1."""
         x = self.number(what)
         y = self.number(what) if self.accept(",") else 1
         z = self.number(what) if self.accept(",") else 1
         return x, y, z
 
     def error(self, message: str) -> ImageError:
-        """Make the error for what was read last."""
+        """Make the error for the token that was read last."""
         return self.reader.error(message, self._offset)
 
 
 def skip_blank(text: bytes | memoryview | mmap.mmap, offset: int) -> int:
-    """Return the offset of what follows white space and comments."""
+    """Return the offset after white space and comments."""
     while found := _BLANK.match(text, offset):
         offset = found.end()
     return offset
@@ -117,8 +117,8 @@ def entry_offsets(text: bytes | mmap.mmap) -> Iterator[int]:
         for found in _ENTRY.finditer(text):
             offset = passed = found.start()
             line = text.rfind(b"\n", max(0, offset - _LONGEST_LINE), offset) + 1
-            # The beginning of the line is too far away to look for each time: the whole text is
-            # gone through instead, from the start, past what was found already.
+            # The beginning of the line may be too far away to search for each time. Instead, one
+            # pass goes through the whole text, and continues after the last result.
             if not line and offset > _LONGEST_LINE:
                 break
             prefix = _LINE_PREFIX.match(text, line, offset)

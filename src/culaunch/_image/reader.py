@@ -9,7 +9,7 @@ from culaunch._errors import ImageError
 if TYPE_CHECKING:
     import struct
 
-# Mangled names of template-heavy kernels reach some ten thousand bytes; this is far above.
+# Mangled names of template-heavy kernels reach about ten thousand bytes; this is far above.
 _MAX_NAME = 1 << 18
 _NAME_STEP = 256
 
@@ -45,7 +45,7 @@ class Reader:
         """Unpack integers, after checking that they are all there."""
         if not 0 <= offset <= len(self.view) - layout.size:
             raise self.error(
-                f"is truncated: {what} needs {layout.size} bytes, "
+                f"is truncated: {what} needs {layout.size} bytes, but only "
                 f"{max(0, len(self.view) - offset)} are left",
                 offset,
             )
@@ -55,8 +55,8 @@ class Reader:
         """Return a window inside this one, after checking that it is inside."""
         if offset < 0 or size < 0 or offset + size > len(self.view):
             raise self.error(
-                f"is truncated or corrupt: {what} ends at byte {offset + size:#x}, "
-                f"and there are {len(self.view):#x}",
+                f"is truncated or corrupt: {what} ends at byte {offset + size:#x}, but there are "
+                f"only {len(self.view):#x} bytes",
                 min(max(offset, 0), len(self.view)),
             )
         return Reader(self.view[offset : offset + size], self.source, self.base + offset)
@@ -81,4 +81,4 @@ class Reader:
             if size >= _MAX_NAME or offset + size >= len(self.view):
                 break
             size *= 8
-        raise self.error(f"is corrupt: {what} has no end", min(offset, len(self.view)))
+        raise self.error(f"is corrupt: {what} does not end", min(offset, len(self.view)))

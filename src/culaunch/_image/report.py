@@ -25,7 +25,7 @@ def inspection_lines(inspection: Any, width: int | None = None) -> list[str]:
     """
     lines = summary_lines(inspection)
     if len({(image.arch, image.format) for image in inspection.images}) == len(inspection.images):
-        del lines[1:]  # each image has a heading of its own that says as much
+        del lines[1:]  # each image has its own heading with the same facts
     for image in inspection.images:
         lines += ["", *image_lines(image, width)]
     return lines
@@ -79,7 +79,7 @@ def _table(
 ) -> Iterator[str]:
     """Yield lines with the first column on the left and numbers on the right, never folded.
 
-    With a width, a name that does not fit loses its middle: both its ends tell kernels apart.
+    With a width, a name that does not fit loses its middle, because both ends distinguish kernels.
     """
     widths = [max(len(row[i]) for row in (titles, *rows)) for i in range(1, len(titles))]
     if width is not None:

@@ -18,7 +18,7 @@ _LOOKED_AT = 1 << 16  # bytes of possible source
 
 _OTHERS = (
     (b"!<arch>\n", "is an archive: extract its members first (`ar x`)"),
-    (b"\xedCN\x7f", "is LTO-IR: it must be linked first"),
+    (b"\xedCN\x7f", "is LTO-IR: link it first"),
     (b"BC\xc0\xde", "is LLVM bitcode, not compiled code"),
     (b"MZ", "is a Windows executable or library, which is not supported"),
     (b"\xcf\xfa\xed\xfe", "is a Mach-O file: it has no CUDA code"),
@@ -33,8 +33,8 @@ def image_format(data: bytes | mmap.mmap | memoryview, source: str) -> str:
     found = file_format(data, source)
     if found == "elf":
         raise ImageError(
-            "is a host object or library, which the driver cannot load; "
-            "culaunch.inspect lists the CUDA images in it",
+            "is a host object or library, which the driver cannot load: culaunch.inspect lists "
+            "the CUDA images in it",
             source=source,
             offset=18,
         )
@@ -52,7 +52,7 @@ def file_format(data: bytes | mmap.mmap | memoryview, source: str) -> str:
         return "fatbin"
     if head[:4] == _WRAPPER_MAGIC:
         raise ImageError(
-            "starts with a fatbin wrapper, which points to the image in a process's memory; "
+            "starts with a fatbin wrapper, which points to the image in the memory of a process: "
             "give the container that it points to (magic 0xba55ed50)",
             source=source,
             offset=0,
@@ -61,14 +61,14 @@ def file_format(data: bytes | mmap.mmap | memoryview, source: str) -> str:
     start = skip_blank(data, 0)
     if data[start : start + 8] == b".version":
         return "ptx"
-    # No image; what it is instead says what to do.
+    # Not an image. The message depends on the actual contents.
     for magic, what in _OTHERS:
         if head.startswith(magic):
             raise ImageError(what, source=source, offset=0)
     if b"__global__" in bytes(data[:_LOOKED_AT]):
         raise ImageError("is CUDA source, not an image: compile it first", source=source)
     raise ImageError(
-        f"is not a cubin, a fatbin or PTX: it starts with {head[:8].hex(' ')}",
+        f"is not a cubin, a fatbin or PTX (it starts with {head[:8].hex(' ')})",
         source=source,
         offset=0,
     )
@@ -83,14 +83,14 @@ def wrapper_size(data: bytes | mmap.mmap) -> int:
 def _elf_format(head: bytes, source: str) -> str:
     if len(head) < 64:
         raise ImageError(
-            f"is truncated: an ELF header has 64 bytes, there are {len(head)}",
+            f"is truncated: an ELF header needs 64 bytes, but there are only {len(head)}",
             source=source,
             offset=len(head),
         )
     # The two bytes that tell 64 bits from 32, and which end of a number comes first.
     if head[4] != 2 or head[5] != 1:
         raise ImageError(
-            "is not a 64-bit little-endian ELF file: CUDA toolkits write no other kind",
+            "is not a 64-bit little-endian ELF file, the only kind that CUDA toolkits write",
             source=source,
             offset=4,
         )

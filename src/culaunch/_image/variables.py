@@ -66,10 +66,10 @@ def _of_users(found: Iterable[tuple[str, int | None, bool]]) -> tuple[VariableIn
 
 
 def _size(declaration: bytes, dimensions: bytes) -> int | None:
-    """Return the bytes of ``.align 4 .b8 name[16]``; None where it does not say."""
+    """Return the bytes of ``.align 4 .b8 name[16]``; None if it does not say."""
     element = _ELEMENT.search(declaration)
     sizes = [int(one) if one else 0 for one in re.findall(rb"\[[ \t]*(\d*)[ \t]*\]", dimensions)]
-    # An extern array has no size of its own: who defines it says so.
+    # An extern array has no size; its definition does.
     if element is None or 0 in sizes:
         return None
     return int(element[2]) // 8 * int(element[1] or b"1") * math.prod(sizes)

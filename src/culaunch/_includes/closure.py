@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Search:
-    """Where a compiler looks for what a source includes."""
+    """The directories in which a compiler searches for included files."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
     """In-memory headers, by name; they win over directories."""

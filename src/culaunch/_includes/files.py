@@ -1,4 +1,4 @@
-"""Files by what tells them apart: each is read once, for as long as it stays the same file."""
+"""Files by their identity: each is read once, as long as it stays the same file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _digests: dict[Identity, str] = {}
 
 
 def identity(status: os.stat_result) -> Identity:
-    """Return what tells a file from what else may come to have its path."""
+    """Return the identity of a file, which differs for another file at the same path."""
     return (
         status.st_dev,
         status.st_ino,
@@ -59,15 +59,15 @@ def known_digest(path: str, status: os.stat_result, now: int) -> str | None:
     these while a process runs.
     """
     key = identity(status)
-    # Within two seconds of its last change a file may change again, and have the same times: file
-    # systems count in steps, some in whole seconds.
+    # A file may change again within two seconds with the same times, because file systems use
+    # coarse timestamps, some of whole seconds.
     found = _digests.get(key) if is_old(status, now) else None
     if found is not None:
         return found
     digest = file_digest(path)
     if is_old(status, now) and digest is not None:
         with contextlib.suppress(OSError):
-            # Nobody wrote to it while it was read.
+            # The file did not change while it was read.
             if identity(os.stat(path)) == key:
                 if len(_digests) >= _MOST_DIGESTS:
                     _digests.clear()

@@ -26,17 +26,17 @@ class Footprint:
 
     @classmethod
     def of(cls, paths: Iterable[str]) -> Footprint:
-        """Look at files; those that are not there count, too."""
+        """Record the state of files, including missing ones."""
         return cls.from_json(look_at(tuple(paths)))
 
     def renewed(self) -> Footprint | None:
-        """Look again; give the same answers with identities of now, or None if some differ.
+        """Return the same footprint with present identities, or None if some files differ.
 
-        A file counts as the same by its identity, or else by its contents. Nothing has appeared in
-        a directory whose times are the same: they change with each name in it.
+        A file is unchanged if its identity or its contents are the same. Nothing has appeared in a
+        directory whose times are the same: they change with each name in it.
         """
         now = time.time_ns()
-        found = self._found(now)
+        found = self._unchanged_files(now)
         if found is None:
             return None
         lacking = []
@@ -53,7 +53,7 @@ class Footprint:
         same = found == self.found and tuple(lacking) == self.lacking
         return self if same else replace(self, found=found, lacking=tuple(lacking))
 
-    def _found(self, now: int) -> tuple[Found, ...] | None:
+    def _unchanged_files(self, now: int) -> tuple[Found, ...] | None:
         found = []
         first: dict[tuple[int, int], int] = {}
         for index, one in enumerate(self.found):
@@ -64,8 +64,8 @@ class Footprint:
             # Two paths that led to one file must still do so: `#pragma once` reads this file once.
             if first.setdefault((status.st_dev, status.st_ino), index) != one.first:
                 return None
-            # Times of another kind alone are no change: a file that was copied, or checked out
-            # again, is looked into.
+            # A different time does not prove a change, because a file may be copied or checked out
+            # again. Compare its contents.
             if one.identity is None or identity(status) != one.identity:
                 if known_digest(one.path, status, now) != one.digest:
                     return None
@@ -80,7 +80,7 @@ class Footprint:
 
     @classmethod
     def from_json(cls, value: Any) -> Footprint:
-        """Make it of what :meth:`as_json` gave.
+        """Make it from the result of :meth:`as_json`.
 
         Raises
         ------
@@ -165,7 +165,7 @@ def _directory(path: str, now: int) -> Identity | None:
 
 
 def _still_lacks(one: Lacking, now: int) -> bool:
-    """Look for the names, once in a process for a directory as it is."""
+    """Check that the names are still missing, once in a process for each state of a directory."""
     try:
         status = os.stat(one.path or ".")
     except OSError:

@@ -1,4 +1,4 @@
-"""Where a host compiler looks for headers: it says so itself."""
+"""The header directories of a host compiler, as the compiler prints them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# What host compilers, and nvcc before them, read besides their options and their input.
+# Variables that host compilers, and nvcc before them, read besides their options and their input.
 ENVIRONMENT = (
     "CPATH",
     "C_INCLUDE_PATH",
@@ -61,7 +61,7 @@ class HostSearch:
     forced: tuple[str, ...] = ()
     """The files that it includes before the first line, as ``"name`` or ``<name``."""
     defines: str = ""
-    """Lines that define what its options define."""
+    """Lines that define the macros of its options."""
 
     def is_current(self) -> bool:
         """Tell whether a directory that was not there still is not."""
@@ -69,12 +69,12 @@ class HostSearch:
 
 
 def environment() -> tuple[str, ...]:
-    """Return what the environment tells the compilers."""
+    """Return the environment variables that the compilers read."""
     return tuple(f"{name}={os.environ[name]}" for name in ENVIRONMENT if name in os.environ)
 
 
 def ask_host(command: Sequence[str], working: str) -> HostSearch:
-    """Ask a host compiler where it looks.
+    """Ask a host compiler for its search directories.
 
     Parameters
     ----------
@@ -116,11 +116,11 @@ def ask_nvcc(command: Sequence[str], working: str) -> tuple[HostSearch, str]:
     working : str
         The directory that it is called in.
     """
-    # A file that is there, as nvcc looks for it; it is not read.
+    # An existing file for nvcc, which does not read it.
     shown = _output([*command, "--dryrun", "-x", "cu", os.devnull], working, dict(os.environ))
     lines = [line[3:] for line in shown.splitlines() if line.startswith("#$ ")]
-    # nvcc preprocesses once for the host and once for each architecture; each call may name
-    # directories of its own.
+    # nvcc preprocesses once for the host and once for each architecture, and each call may name
+    # other directories.
     calls = [shlex.split(line) for line in lines if re.search(r"\s-E\s", line)]
     found = [ask_host(call, working) for call in calls]
     if not found:

@@ -1,4 +1,4 @@
-"""Compile, embed, link: from texts to a shared library and what it depends on."""
+"""Compile, embed, link: from source texts to a shared library and its dependencies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def build_library(
     toolchain: Toolchain,
     kept: str,
 ) -> tuple[str, Reads]:
-    """Build in an empty directory; return the library's path and what it was built from.
+    """Build in an empty directory; return the library's path and its dependencies.
 
     In messages at run time and for debuggers the sources are where they are kept afterwards.
     """
@@ -62,10 +62,10 @@ def _build(
         object_file, depfile = unit + ".o", unit + ".d"
         include = f"-I{os.path.join(directory, 'include')}"
         search = host_search([*command, include], directory, is_nvcc=unit is cuda)
-        # Before the compiler looks: what changes meanwhile is noticed afterwards.
+        # Before the compiler reads the files, so later changes are detected.
         reads = unit_reads(unit, search, directory)
-        # The compiler itself says which files it read: what macros name is among them, which no
-        # scan of the text finds.
+        # The compiler itself reports the files that it read. These include files named by macros,
+        # which no text scan finds.
         own = [include, "-MD", "-MF", depfile]
         if unit is cpp:
             # Messages and debuggers name the final place of the library, because the build
@@ -81,7 +81,7 @@ def _build(
     for name, image in images.items():
         _embed(name, image, objects, source.name)
     library = os.path.join(directory, f"{source.name}.so")
-    # Objects before libraries: a linker takes from a library what it misses by then.
+    # Objects before libraries: a linker only takes symbols that are undefined by then.
     compiler, *rest = toolchain.link
     run_compiler([compiler, *objects, *rest, "-o", library], directory, images)
     reads = Reads(joined(footprints), is_known).with_files(sorted(files), searches)
@@ -89,12 +89,12 @@ def _build(
 
 
 def _embed(name: str, image: Image, objects: Sequence[str], module: str) -> None:
-    """Put an image into every object that embeds its name, by whatever macro."""
+    """Put an image into every object that embeds its name, with any macro."""
     found = False
     for path in objects:
         for style in PREFIXES:
-            # Both of TVM-FFI's macros and ours are told by the symbols that an object asks for,
-            # after all preprocessing.
+            # After preprocessing, the symbols that an object needs identify TVM-FFI's macros and
+            # ours.
             if asks_for(path, symbol_names(style, name)):
                 embed(image, path, name, merge_with=path, symbol_style=style)
                 found = True
@@ -108,12 +108,12 @@ def _embed(name: str, image: Image, objects: Sequence[str], module: str) -> None
 def run_compiler(command: Sequence[str], directory: str, images: Mapping[str, Image]) -> None:
     done = subprocess.run(  # noqa: S603  (a list of words, no shell)
         command, cwd=directory, capture_output=True, text=True, errors="replace", check=False,
-        # The compiler's temporary files go with the directory, too.
+        # The compiler's temporary files are removed with the directory.
         env={**os.environ, "TMPDIR": directory},
     )  # fmt: skip
     if done.returncode == 0:
         return
-    # The compiler names the file by its temporary place, which is gone when this is read.
+    # The compiler's messages contain the temporary path, which no longer exists when they are read.
     said = (done.stderr + done.stdout).replace(directory + os.sep, "")
     name = os.path.basename(command[0])
     full = no_room(name, said, directory)
@@ -129,7 +129,7 @@ def run_compiler(command: Sequence[str], directory: str, images: Mapping[str, Im
 
 
 def _dependencies(depfile: str, directory: str) -> list[str]:
-    """Return the files in a compiler's dependency file, except those of the build itself."""
+    """Return the files in a compiler's dependency file, except files of the build itself."""
     with open(depfile, encoding="utf-8", errors="surrogateescape") as file:
         text = file.read().replace("\\\n", " ")
     # A rule of make: "target: file file\ with\ spaces ..."; a dollar is doubled.

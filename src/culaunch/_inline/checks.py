@@ -24,10 +24,10 @@ _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)(?:\\\n|[^\n])*", re.MULTILINE)
 def check_images(
     source: InlineSource, images: Iterable[str], link_flags: Sequence[str] = ()
 ) -> None:
-    """Raise ValueError where the code uses an image that ``embed_cubin`` has not.
+    """Raise ValueError if the code uses an image that ``embed_cubin`` does not have.
 
-    Only what is certain: code under a condition may be left out, and an object among the linker's
-    flags may bring the image.
+    Only certain mistakes are reported: the preprocessor may leave code out, and an object among the
+    linker's flags may contain the image.
     """
     # An object that is linked may have the image.
     if any(not flag.startswith("-") for flag in link_flags):
@@ -46,7 +46,7 @@ def check_images(
 def check_functions(
     source: InlineSource, functions: Iterable[str], includes: Sequence[object]
 ) -> None:
-    """Raise ValueError for a function that is nowhere in the code, where all of it is known."""
+    """Raise ValueError for a function that is nowhere in the code, if all of it is known."""
     texts = [text for text in (source.cpp, source.cuda, *source.headers.values()) if text]
     # A macro can make a name, and a file of the user's have it.
     if includes or any("##" in text or re.search(r'#\s*include\s*"', text) for text in texts):
@@ -57,7 +57,7 @@ def check_functions(
 
 
 def hint_of_failure(said: str, images: Mapping[str, object]) -> str:
-    """Return what a compiler's or linker's message means here; empty where it says it itself."""
+    """Return a hint for a compiler's or linker's message, or an empty text."""
     asked = re.search(
         r"undefined (?:reference to|hidden symbol|symbol).*?"
         r"(?:culaunch_image_|culaunch_size_|__tvm_ffi__cubin_)(\w+)",
@@ -85,7 +85,7 @@ def hint_of_failure(said: str, images: Mapping[str, object]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return the code that is compiled whatever is defined: no comments, texts or conditions."""
+    """Return the code that is always compiled: no comments, strings or conditional parts."""
     text = _COMMENT_OR_TEXT.sub('""', text)
     kept: list[str] = []
     depth = at = 0

@@ -16,6 +16,7 @@ from culaunch._base.driver_choice import driver_choice
 from culaunch._base.fork_lock import ForkLock
 from culaunch._base.outputs import write_output
 from culaunch._base.values import spell
+from culaunch._base.waiting import waiting
 from culaunch._cache.libraries import Libraries
 from culaunch._embed.image_stream import image_bytes
 from culaunch._errors import MissingDependencyError
@@ -144,7 +145,7 @@ def load_inline(
         link_flags=link_flags,
     )
     cache, key = request.cache, request.key
-    # Loaded twice, a library would register its functions twice; what has changed since is another
+    # Loaded twice, a library would register its functions twice. A changed source is another
     # library.
     with _lock:
         known = loaded_modules.get((cache.directory, key))
@@ -186,8 +187,10 @@ def build_inline(
 
     Parameters
     ----------
-    name, cpp_sources, cuda_sources, embed_cubin, functions, headers
-        As for :func:`culaunch.cpp.load_inline`; so are the flags, `arch` and `build_directory`.
+    name, cpp_sources, cuda_sources, embed_cubin, functions, headers, include_dirs
+        As for :func:`culaunch.cpp.load_inline`.
+    flags, cuda_flags, link_flags, arch, build_directory
+        As for :func:`culaunch.cpp.load_inline`.
     output : str or os.PathLike, optional
         Where to write the library. By default it stays in the cache, from which it may be evicted.
 
@@ -233,7 +236,7 @@ def build_inline(
         return Path(library.path)
     with open(library.path, "rb") as file:
         write_output(checked_path("output", output), file.read())
-    # Whole: "x.so" alone would be looked up where the system's libraries are, not here.
+    # Make it absolute: the loader would look for "x.so" in the system's library directories.
     return Path(output).absolute()
 
 
@@ -307,7 +310,7 @@ build_directory
 
 @dataclass(frozen=True)
 class _Request:
-    """The library to build, and where it is cached."""
+    """The library to build, and its place in the cache."""
 
     source: InlineSource
     functions: list[str]
@@ -344,7 +347,8 @@ class _Request:
         for argument, value in (("arch", arch), ("cuda_flags", options["cuda_flags"])):
             if source.cuda is None and value:
                 raise ValueError(
-                    f"{argument} is only for cuda_sources, and there are none (got {spell(value)})"
+                    f"{argument} applies only to cuda_sources, but there are none (got "
+                    f"{spell(value)})"
                 )
         toolchain = Toolchain.find(**options, arch=arch, with_nvcc=source.cuda is not None)
         key = _key(source, images, toolchain)
@@ -371,7 +375,8 @@ class _Request:
 
 def _tvm_ffi(verb: str) -> Any:
     try:
-        return importlib.import_module("tvm_ffi")
+        with waiting("importing tvm_ffi"):  # which imports PyTorch if that is installed
+            return importlib.import_module("tvm_ffi")
     except ImportError as error:
         raise MissingDependencyError(
             f"{verb} needs apache-tvm-ffi: python -m pip install 'culaunch[embed]'"

@@ -1,4 +1,4 @@
-"""The options of a build, by culaunch's names and by those of others."""
+"""The options of a build, under culaunch's names and the names of other libraries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from culaunch._base.similar import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What tvm_ffi.cpp.load_inline, and PyTorch's, call them.
+# Their names in tvm_ffi.cpp.load_inline and in PyTorch's load_inline.
 _OTHER_NAMES = {
     "extra_cflags": "flags",
     "extra_cuda_cflags": "cuda_flags",
@@ -26,7 +26,7 @@ _NOT_NEEDED = ("verbose", "with_cuda", "keep_module_alive", "backend")
 def with_extra(
     verb: str, options: Mapping[str, Any], extra: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return the options with those that came under another name behind them.
+    """Return the options, followed by options under another name.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def with_extra(
     for name, value in extra.items():
         own = _OTHER_NAMES.get(name)
         if own is None:
-            hint = f": it is {_RENAMED[name]}= here" if name in _RENAMED else ""
+            hint = f": use {_RENAMED[name]}=" if name in _RENAMED else ""
             hint = "; leave it out" if name in _NOT_NEEDED else hint
             hint = hint or did_you_mean(name, (*options, *_ALWAYS))
             raise TypeError(f"{verb} has no argument {name}{hint}")

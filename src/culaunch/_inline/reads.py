@@ -54,7 +54,7 @@ class Reads:
 
     @classmethod
     def from_json(cls, value: Any) -> Reads:
-        """Make them of what ``as_json`` gave; ValueError or TypeError if it is something else."""
+        """Make them from the result of ``as_json``; ValueError or TypeError for other values."""
         return cls(Footprint.from_json(value))
 
 
@@ -87,13 +87,13 @@ def unit_reads(unit: str, search: HostSearch, own: str) -> Reads:
     # A directory of the search that is made later may have any of the headers.
     appearing = Footprint.of(search.not_there)
     footprint = joined([found.footprint, appearing], leave_out=own)
-    # A header that only macros name is among those that the compiler says it has read; what
-    # macros ask for is not.
+    # A header that only macros name is in the compiler's list of files that it read. A
+    # header that a condition looks for through a macro is in no list.
     return Reads(footprint, not found.unknown.startswith("#if"))
 
 
 def host_search(command: Sequence[str], working: str, *, is_nvcc: bool) -> HostSearch:
-    """Ask the compiler where it looks; one that does not say looks where its options say."""
+    """Ask the compiler for its search directories; without an answer, use its options'."""
     try:
         return ask_nvcc(command, working)[0] if is_nvcc else ask_host(command, working)
     except (OSError, ValueError):
@@ -102,7 +102,7 @@ def host_search(command: Sequence[str], working: str, *, is_nvcc: bool) -> HostS
 
 
 def _before(path: str, dirs: Sequence[str]) -> list[str]:
-    """Return the places that a compiler looks at before it finds a file where it is."""
+    """Return the paths that a compiler tries before it finds a file."""
     places = []
     for index, directory in enumerate(dirs):
         inside = os.path.join(os.path.normpath(directory), "")

@@ -85,7 +85,7 @@ def stubs(library: str | os.PathLike[str], output: str | os.PathLike[str] | None
     names = [name for name in names if module.implements_function(name)]
     if not names:
         raise ImageError(
-            f"{path} has no function of TVM-FFI: export some with CULAUNCH_EXPORT(name, function)"
+            f"{path} exports no TVM-FFI function: export one with CULAUNCH_EXPORT(name, function)"
         )
     functions = [_function(module, name, tvm_ffi) for name in names]
     text = "\n".join([_HEAD.format(file=os.path.basename(path)), *functions])
@@ -96,7 +96,7 @@ def stubs(library: str | os.PathLike[str], output: str | os.PathLike[str] | None
 
 def _function(module: Any, name: str, tvm_ffi: Any) -> str:
     if keyword.iskeyword(name):
-        return f"# {name} is a word of Python: call module[{name!r}]\n"
+        return f"# {name} is a Python keyword: call module[{name!r}]\n"
     known = module.get_function_metadata(name) or {}
     parameters, result = "*args: Any", "Any"
     if "type_schema" in known:
@@ -105,7 +105,7 @@ def _function(module: Any, name: str, tvm_ffi: Any) -> str:
         # Versions of TVM-FFI before 0.1.15 have one list, the result first.
         returned, *types = (*named["return"], *named["params"]) if named else schema.args
         names = known.get("parameters") or []
-        # The author of the exports gives the names, and may give too few.
+        # The author of the exports supplies the names, and may supply too few.
         if len(names) != len(types):
             names = [f"argument{index}" for index in range(len(types))]
         words = [f"{_name(one)}: {_type(kind)}" for one, kind in zip(names, types, strict=True)]

@@ -55,12 +55,12 @@ class InlineSource:
                 raise ValueError(
                     f"a name in headers must be a relative path without '..' (got {spell(header)})"
                 )
-        # Where there is both, the functions that Python calls are C++.
+        # If both are given, the functions that Python calls are in the C++ text.
         code = cpp if cpp is not None else cuda or ""
         return cls(name, cpp, cuda, _exports(functions, code), dict(headers or {}))
 
     def identity(self) -> list[str]:
-        """Return what tells these texts from others."""
+        """Return the identity of these texts."""
         texts = [self.cpp, self.cuda, self.exports, sorted(self.headers.items())]
         return [self.name, json.dumps(texts)]
 
@@ -70,7 +70,8 @@ class InlineSource:
             path = os.path.join(directory, "include", header)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             write_text(path, content)
-        # The exports go where the functions are: into the C++ if there is any, as in TVM-FFI.
+        # The exports go into the text with the functions: the C++ text if there is one, as in
+        # TVM-FFI.
         units = (
             (self.cpp, "cpp", self.exports),
             (self.cuda, "cu", self.exports if self.cpp is None else ""),
@@ -93,7 +94,8 @@ def _joined(argument: str, sources: str | Sequence[str] | None) -> str | None:
     for text in texts:
         if not isinstance(text, str):
             raise TypeError(
-                f"{argument} must be C++ text, or several (got {type(text).__name__}); "
+                f"{argument} must be C++ source text, or a list of texts (got "
+                f"{type(text).__name__}); "
                 "read a file with Path.read_text()"
             )
         if not is_text(text):
@@ -102,7 +104,7 @@ def _joined(argument: str, sources: str | Sequence[str] | None) -> str | None:
 
 
 def names_of(functions: str | Sequence[str] | Mapping[str, str] | None) -> list[str]:
-    """Return the names in ``functions``, in whatever form it is given."""
+    """Return the names in ``functions``, which may have several forms."""
     if functions is None:
         return []
     if isinstance(functions, str):
@@ -137,7 +139,7 @@ def _exports(functions: str | Sequence[str] | Mapping[str, str] | None, code: st
 
 
 def parameter_names(code: str, function: str) -> str:
-    """Return the names in a function's definition: "y, x, n"; "" where that is not plain."""
+    """Return the names in a function's definition: "y, x, n"; "" if that is not plain."""
     # A definition with its body: a declaration may use other parameter names. A function with
     # unusual syntax gets only positional arguments.
     found = re.search(
@@ -155,7 +157,7 @@ def parameter_names(code: str, function: str) -> str:
 
 
 def including(sources: object) -> tuple[str | None, str | None]:
-    """Return C++ and CUDA C++ that include the files, each where it lies."""
+    """Return C++ and CUDA C++ texts that include the files from their directories."""
     one = isinstance(sources, (str, os.PathLike))
     files = [sources] if one else checked_list("sources", sources, "paths")
     texts: tuple[list[str], list[str]] = ([], [])
@@ -167,7 +169,7 @@ def including(sources: object) -> tuple[str | None, str | None]:
             raise ValueError(f"a path in sources cannot be included (got {path!r})")
         texts[path.endswith(".cu")].append(f'#include "{path}"\n')
     if not files:
-        raise ValueError("sources must name a file or more (got none)")
+        raise ValueError("sources must name at least one file (got none)")
     cpp, cuda = ("".join(lines) or None for lines in texts)
     return cpp, cuda
 

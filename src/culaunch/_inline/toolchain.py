@@ -56,7 +56,7 @@ class Toolchain:
                 if argument == "include_dirs":
                     checked_path(argument, one)
                 elif not isinstance(one, str):
-                    raise TypeError(f"{argument} must hold str (got {spell(one)})")
+                    raise TypeError(f"{argument} must contain only str (got {spell(one)})")
                 elif not one or not is_text(one):
                     raise ValueError(f"{argument} has {one!r}, which is not an option")
         if arch is not None and (not isinstance(arch, str) or not _ARCH.fullmatch(arch)):
@@ -92,7 +92,7 @@ class Toolchain:
         return cls(cxx, nvcc, (*link, *libraries, *link_flags, *runtime))
 
     def identity(self) -> list[str]:
-        """Return what tells this toolchain from another: options, programs, environment."""
+        """Return the identity of this toolchain: options, programs, environment."""
         words = [*self.cxx, "|", *(self.nvcc or ()), "|", *self.link]
         programs = {self.cxx[0], *(self.nvcc or ())[:1]}
         return [
@@ -138,7 +138,7 @@ def native_arch() -> str:
 
 @functools.cache
 def cudart_flags(root: str) -> tuple[str, ...]:
-    """Return the options that link a toolkit's CUDA runtime where it is called; none without one.
+    """Return the options that link a toolkit's CUDA runtime if it is called; none without one.
 
     The runtime is the static one: libraries that were built by different toolkits can be in one
     process. The linker takes nothing of it into a library that calls none of it.
@@ -147,7 +147,8 @@ def cudart_flags(root: str) -> tuple[str, ...]:
     for folder in ("lib64", "lib", f"targets/{machine}-linux/lib", f"lib/{machine}-linux-gnu"):
         library = os.path.join(root, folder, "libcudart_static.a")
         if os.path.exists(library):
-            # Where libc has them built in, these are empty; elsewhere they are not always needed.
+            # If libc contains them, these libraries are empty. Elsewhere they are not always
+            # needed.
             system = ("-Wl,--as-needed", "-lrt", "-ldl", "-lpthread")
             return (library, *system)
     return ()
@@ -158,7 +159,7 @@ def _root_of_nvcc(nvcc: str) -> str:
 
 
 def _resolve_script(nvcc: str) -> str:
-    """Follow links, and the one-line script that some installations put on PATH."""
+    """Follow links, and the one-line wrapper script that some installations put on PATH."""
     path = os.path.realpath(nvcc)
     with open(path, "rb") as file:
         head = file.read(512)

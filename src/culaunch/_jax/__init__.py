@@ -1,4 +1,4 @@
-"""Functions inside of programs of JAX: one declaration, and jit, grad and vmap know it."""
+"""Functions in JAX programs: one declaration works with jit, grad and vmap."""
 
 from culaunch._core import set_upcalls
 from culaunch._jax import upcalls

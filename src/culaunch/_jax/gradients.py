@@ -1,4 +1,4 @@
-"""Gradients of a function for JAX: from the function that ``Function.backward`` was given."""
+"""A function's gradients for JAX, computed by its ``Function.backward``."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ def differentiable(
     function: Any, plan: Plan, values: tuple[Any, ...], kinds: tuple[int, ...],
     call: Callable[..., Any],
 ) -> Any:  # fmt: skip
-    """Give a call its gradients, or the error that says where they would come from."""
+    """Give a call its gradients, or an error that explains how to define them."""
     jax = jax_package()
     gradient = function._gradient
     made = jax.custom_vjp(call)
 
     def forward(*arrays: Any) -> Any:
         if gradient is None:
-            raise TypeError(
-                f"{plan.name} has no gradient: say how it is computed with {plan.name}.backward"
-            )
+            raise TypeError(f"{plan.name} has no gradient: define one with {plan.name}.backward")
         if not plan.is_functional:
             raise TypeError(
-                f"{plan.name} writes or returns an argument, and has no gradient: return new arrays"
+                f"{plan.name} has no gradient, because it writes or returns an argument: return "
+                "new arrays"
             )
-        outputs = made(*arrays)  # not `call`: gradients of gradients come through here
+        outputs = made(*arrays)  # not `call`: gradients of gradients go through here
         return outputs, (arrays, outputs)
 
     def backward(kept: Any, grads: Any) -> Any:
@@ -54,12 +53,12 @@ def differentiable(
 
 
 def _for_each(jax: Any, plan: Plan, kinds: tuple[int, ...], arrays: Any, found: list[Any]) -> Any:
-    """Return a gradient for each array: zeros where there is none."""
+    """Return a gradient for each array: zeros if it has none."""
     parameters = [i for i, kind in enumerate(kinds) if kind != -1]
     if len(found) != len(parameters):
         raise TypeError(
-            f"the backward function of {plan.name} returned {len(found)} gradients, and there are "
-            f"{len(parameters)} array parameters: return one for each, or None"
+            f"the backward function of {plan.name} must return {len(parameters)} gradients, one "
+            f"for each array parameter, or None (got {len(found)})"
         )
     flat: list[Any] = []
     for parameter, one in zip(parameters, found, strict=True):

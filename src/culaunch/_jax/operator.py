@@ -73,17 +73,22 @@ class JaxOperator:
         -------
         object
             The function's result.
+
+        Raises
+        ------
+        TypeError
+            If JAX traces the call in forward mode.
         """
         try:
             outputs = call(*arrays)
         except TypeError as error:
-            # JAX's own words name neither the function nor what to do.
+            # JAX's own message names neither the function nor a remedy.
             if "forward-mode" not in str(error):
                 raise
             raise TypeError(
-                f"{plan.name} has gradients in reverse mode, and jax.jvp, jax.jacfwd and "
-                "jax.hessian take them in forward mode: use jax.grad, jax.vjp or jax.jacrev; "
-                "jax.jacrev(jax.jacrev(f)) is a hessian"
+                f"{plan.name} has only reverse-mode gradients, but jax.jvp, jax.jacfwd and "
+                "jax.hessian need forward mode: use jax.grad, jax.vjp or jax.jacrev. "
+                "jax.jacrev(jax.jacrev(f)) computes a Hessian"
             ) from error
         return plan.rebuild(outputs, arrays)
 
@@ -94,6 +99,11 @@ class JaxOperator:
         ----------
         values : tuple
             One for each parameter.
+
+        Returns
+        -------
+        tuple
+            The plan, the callable, and the list of arrays, for :meth:`run`.
         """
         jax = jax_package()
         values = tuple(map(_number, values))
@@ -103,12 +113,12 @@ class JaxOperator:
             for name, value in zip(self.function.declaration.names, values, strict=True)
         )
         plan, call, jitted = self._plan(values, kinds, found)
-        # Outside of a trace the call is a compiled program. Inside a trace it is part of another
-        # program, and a jit would be one more level that XLA has to remove.
+        # Outside a trace, the call is a compiled program. Inside a trace, it is part of another
+        # program, and jit would add a level that XLA has to remove.
         if not any(isinstance(one, jax.core.Tracer) for one in found):
             return plan, jitted, found
-        # Before gradients are considered: the gradient of a value that all devices share is then a
-        # sum.
+        # Do this before gradients are computed: the gradient of a value common to all devices is
+        # then a sum.
         axes = axes_of(jax, found)
         return plan, call, [varying(jax, one, axes) for one in found]
 
@@ -121,14 +131,14 @@ class JaxOperator:
             (type(value), value) if kind == VALUE else None
             for value, kind in zip(values, kinds, strict=True)
         )
-        # Which types JAX has is its user's choice, and may be another at the next call.
+        # The user chooses JAX's types, and may change them before the next call.
         is_wide = jax_package().config.jax_enable_x64
         key: Any = (kinds, shapes, rest, self.function._gradient, is_wide)
         try:
             known = self._plans.get(key)
-        except TypeError:  # an unhashable argument is refused below, with its name
+        except TypeError:  # an unhashable argument is refused below, by name
             known = key = None
-        # A global that the body reads may have changed since, or its path been forgotten.
+        # A global that the body reads may have changed, or the path may have been dropped.
         if known is not None and self._is_current(known[0]):
             return known
         plan = Plan(self.function, values, kinds, shapes)  # type: ignore[arg-type]
@@ -152,7 +162,7 @@ class JaxOperator:
         if vmap in ("sequential", "sequential_unrolled"):
             return plan.ffi_call(str(vmap))
         jax = jax_package()
-        # JAX itself knows only the ways that repeat the call; the others are a rule of ours.
+        # JAX itself knows only the methods that repeat the call. The others are our own rule.
         call = jax.custom_batching.custom_vmap(plan.ffi_call(None))
 
         @call.def_vmap  # type: ignore[untyped-decorator]
@@ -166,7 +176,7 @@ class JaxOperator:
                 ]
                 result = self(*filled(values, kinds, spread))
             outputs = tuple(jax.tree_util.tree_leaves(result))
-            # Every result has a batch, also where only some arguments had one.
+            # Every result has a batch dimension, even if only some arguments had one.
             return outputs, (True,) * len(outputs)
 
         return call
@@ -206,7 +216,7 @@ def jax_op(function: Any, *, vmap: str | Callable[..., Any] = "sequential") -> J
     >>> y = jax.jit(operator)(jax.numpy.ones(256), 2.0)  # doctest: +SKIP
     """
     if not isinstance(function, CoreFunction):
-        raise TypeError(f"jax_op takes a function of culaunch (got {spell(function)})")
+        raise TypeError(f"function must be a function of culaunch (got {spell(function)})")
     if not callable(vmap) and vmap not in _WAYS:
         raise ValueError(
             f"vmap must be one of {', '.join(map(repr, _WAYS))}, or a function (got {spell(vmap)})"
@@ -216,18 +226,18 @@ def jax_op(function: Any, *, vmap: str | Callable[..., Any] = "sequential") -> J
 
 
 def _sorted(jax: Any, function: Any, name: str, value: Any, found: list[Any]) -> int:
-    """Append the arrays of an argument; return what it is."""
+    """Append the arrays of an argument; return the number of its kind."""
     if type(value) in (tuple, list) and value and _is_array(jax, value[0]):
         found += [_array(jax, function, f"{name}[{i}]", one) for i, one in enumerate(value)]
-        # The sign tells a list from a tuple, which a body may tell apart. An empty one has no
-        # arrays, and is a VALUE.
+        # The sign distinguishes a list from a tuple, because a body may treat them differently. An
+        # empty one has no arrays, and is a VALUE.
         return len(value) if type(value) is tuple else -1 - len(value)
     if not _is_array(jax, value):
         return VALUE
     if _takes_number(function, name) and value.ndim == 0:
         raise TypeError(
-            f"{function.__name__}: argument {name} is a number, and {spell(value)} is an array of "
-            "JAX, whose value the host does not know. Pass a Python number (in jax.jit with "
+            f"{function.__name__}: argument {name} must be a number, but {spell(value)} is a JAX "
+            "array whose value the host does not know. Pass a Python number (in jax.jit with "
             f"static_argnames={name!r}), or let the kernel read it from an array"
         )
     found.append(_array(jax, function, name, value))
@@ -251,20 +261,20 @@ def _takes_number(function: Any, name: str) -> bool:
 def _is_array(jax: Any, value: Any) -> bool:
     if isinstance(value, jax.Array):
         return True
-    # By its name, since NumPy need not be there; a subclass may mean something of its own.
+    # Check by name, because NumPy may be missing. A subclass may have another meaning.
     return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
 
 
 def _array(jax: Any, function: Any, name: str, value: Any) -> Any:
     if not _is_array(jax, value):
         raise TypeError(
-            f"{function.__name__}: argument {name} must be an array, as its first item is (got "
-            f"{spell(value)})"
+            f"{function.__name__}: argument {name} must be an array, because the first "
+            f"item is one (got {spell(value)})"
         )
     if any(not isinstance(size, int) for size in value.shape):
         raise TypeError(
-            f"{function.__name__}: argument {name} has the shape {value.shape}: export a program "
-            "for fixed shapes"
+            f"{function.__name__}: argument {name} must have a fixed shape (got {value.shape}): "
+            "export a program for fixed shapes"
         )
     if dtype_of(value) is None:
         raise TypeError(

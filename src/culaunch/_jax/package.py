@@ -1,4 +1,4 @@
-"""JAX, where it is needed: nothing here imports it before."""
+"""JAX, imported only when it is needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from culaunch._core import end_xla_calls, xla_handler
 from culaunch._errors import MissingDependencyError
 
 TARGET = "culaunch_function"
-# The handler is one for all functions; the attribute `call` says which.
+# All functions share one handler. The attribute `call` identifies the function.
 _MAJOR = 0
 _OLDEST = "0.6"
 
@@ -32,7 +32,7 @@ def jax_package() -> Any:
         If it is not installed, or too old.
     """
     global _is_registered  # noqa: PLW0603
-    jax = optional("jax", "a function in a program of JAX", "jax")
+    jax = optional("jax", "a function in a JAX program", "jax")
     if not _is_registered:
         with _lock:
             if not _is_registered:
@@ -43,20 +43,20 @@ def jax_package() -> Any:
 
 def _register(jax: Any) -> None:
     try:
-        # By name: jax is not installed where everything else is checked.
+        # Import by name: jax is not installed where the rest is type-checked.
         ffi: Any = importlib.import_module("jax.ffi")
         minor = _interface_minor(Path(ffi.include_dir()))
     except (ImportError, AttributeError, OSError):
         minor = None
     if minor is None:
         raise MissingDependencyError(
-            f"a function in a program of JAX needs JAX {_OLDEST} or newer, and version {_MAJOR}.x "
-            f"of its interface for custom calls (this is JAX {jax.__version__}): "
-            f"python -m pip install 'jax>={_OLDEST}'",
+            f"a function in a JAX program needs JAX {_OLDEST} or newer, with version {_MAJOR}.x "
+            f"of its interface for custom calls (got JAX {jax.__version__}): python -m pip "
+            f"install 'jax>={_OLDEST}'",
             name="jax",
         )
-    # JAX does not wait for results that nobody has read. The calls of a forked process do not
-    # belong to its child, which has none of the threads.
+    # JAX does not wait for unread results. A forked child lacks the threads, so its parent's calls
+    # do not concern it.
     process = os.getpid()
     atexit.register(lambda: end_xla_calls() if os.getpid() == process else None)
     ffi.register_ffi_target(TARGET, xla_handler("cpu", minor), platform="cpu")
@@ -64,9 +64,9 @@ def _register(jax: Any) -> None:
 
 
 def _interface_minor(include: Path) -> int | None:
-    """Read the version of the interface from the header that comes with JAX; None: another one."""
+    """Read the interface's version from JAX's header; None if it is unknown."""
     text = (include / "xla" / "ffi" / "api" / "c_api.h").read_text(encoding="utf-8")
     found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", text))
-    # XLA passes the device of a call in JAX 0.6 and newer; this version is the one before.
+    # XLA passes the device of a call from JAX 0.6 on. This version is older.
     is_known = found.get("MAJOR") == str(_MAJOR) and "XLA_FFI_DeviceOrdinal_Get" in text
     return int(found["MINOR"]) if is_known and "MINOR" in found else None

@@ -1,4 +1,4 @@
-"""One call of a function in a program of JAX: what goes in, what comes out, found from shapes."""
+"""One call of a function in a JAX program: its inputs and outputs, derived from shapes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._core import XlaArray
-from culaunch._function import AbstractArray, DType, Function
+from culaunch._function import AbstractArray, DType
 from culaunch._function.arrays.views import dense_strides
 from culaunch._jax.package import TARGET, jax_package
 from culaunch._jax.texts import ARRAY, VALUE, call_text
@@ -57,46 +57,43 @@ class Plan:
         self.name: str = function.__name__
         self.names: tuple[str, ...] = function.declaration.names
         self._arrays = arrays
-        # The body runs twice: traced, to see how its kernels use the arrays, and on shapes only, to
-        # find its results. A function of a library already records the former.
+        # The body runs twice: traced, to find how its kernels use the arrays, and on shapes only,
+        # to find its results. A library's function already records the former.
         traced = filled(values, arrays, [_traced(*one) for one in shapes])
         self.tree: Tree | None = None
-        if isinstance(function, Function):
+        if function._has_body:
             kind = function._kind(traced)
             self.tree = untraced(function._learn)(traced, kind)
         given = filled(values, arrays, [AbstractArray(shape, kind) for shape, kind in shapes])
-        named = {name for name, kind in function.declaration.parameters if kind == 2}
-        pairs = list(zip(self.names, given, strict=True))
-        self.result = function.abstract(
-            *(one for name, one in pairs if name not in named),
-            **{name: one for name, one in pairs if name in named},
-        )
+        args, keywords = function.declaration.as_passed(given)
+        self.result = function.abstract(*args, **keywords)
         # XLA knows arrays by their place in one flat list; bodies know them by parameter and item.
         self._places = _places(arrays)
-        self.writes = self._written(function)
+        self.writes = self._written_places(function)
         self._made: list[AbstractArray] = []
         self._collect(self.result)
         self.returned = len(self._made)
         self.text = call_text(function, values, arrays, self.writes)
-        # XLA's results: the arrays that are made, and then those that are written, which get the
-        # memory of their arguments.
+        # XLA's results: the new arrays, then the written arrays, which share the memory of their
+        # arguments.
         self.outputs = [(one.shape, one.dtype) for one in self._made]
         self.outputs += [shapes[i] for i in self.writes]
         self._extra = self._not_returned()
 
     def ffi_call(self, vmap: str | None) -> Any:
-        """Return what calls it in a program of JAX: a function of the arrays."""
+        """Return the callable of a JAX program: a function of the arrays."""
         jax = jax_package()
         results = [jax.ShapeDtypeStruct(shape, _jax_dtype(self.name, kind))
                    for shape, kind in self.outputs]  # fmt: skip
-        # The result is the memory of the argument: XLA copies that before where it is still needed.
+        # The result shares the argument's memory. XLA copies that memory first if it is still
+        # needed.
         aliases = {one: self.returned + i for i, one in enumerate(self.writes)}
         call = jax.ffi.ffi_call(
             TARGET,
             results,
             vmap_method=vmap,
             input_output_aliases=aliases or None,
-            # A call without results would be dropped as one that nobody needs.
+            # JAX would remove a call without results as unused.
             has_side_effect=not results,
         )
 
@@ -107,7 +104,7 @@ class Plan:
         return called
 
     def rebuild(self, outputs: Sequence[Any], arrays: Sequence[Any]) -> Any:
-        """Return what the function returns, of XLA's results and the arrays that went in."""
+        """Return the function's result, made from XLA's results and the input arrays."""
         written = {one: outputs[self.returned + i] for i, one in enumerate(self.writes)}
         made = iter(outputs)
         result = self._rebuilt(self.result, made, written, arrays)
@@ -116,7 +113,7 @@ class Plan:
         new = [written[i] for i, _ in self._extra]
         if self.result is None and len(new) == 1:
             return new[0]
-        # A result that is written but not returned would be lost: arrays of JAX do not change.
+        # JAX arrays do not change, so a result that is written but not returned would be lost.
         names = [name for _, name in self._extra]
         if self.result is not None:
             names, new = ["result", *names], [result, *new]
@@ -129,13 +126,13 @@ class Plan:
 
     @property
     def is_functional(self) -> bool:
-        """Whether every array that it gives is a new one."""
+        """Whether every returned array is a new one."""
         return not self.writes and self.returned == len(list(_leaves(self.result)))
 
-    # ---- finding out
+    # ---- analysis
 
-    def _written(self, function: Any) -> tuple[int, ...]:
-        declared = function._declared if isinstance(function, Function) else function.mutates
+    def _written_places(self, function: Any) -> tuple[int, ...]:
+        declared = function._declared if function._has_body else function.mutates
         if declared is None:
             assert self.tree is not None
             uses = self.tree.uses
@@ -146,7 +143,7 @@ class Plan:
             if unknown:
                 raise TypeError(
                     f"{self.name}: the kernels do not show whether they write "
-                    f"{', '.join(unknown)}, which JAX must know: pass @cl.function(mutates=[...])"
+                    f"{', '.join(unknown)}, which JAX must know: use @cl.function(mutates=[...])"
                 )
             declared = [name for i, name in enumerate(self.names) if "write" in uses.get(i, ())]
         wanted = {self.names.index(name) for name in declared}
@@ -158,14 +155,14 @@ class Plan:
                 continue
             dense = dense_strides(one.shape)
             strides = one.strides or dense
-            # Strides of a dimension of one element, or of an array of none, are never walked.
+            # The strides of a dimension with one element, or of an empty array, are never used.
             if 0 not in one.shape and any(
                 size != 1 and step != want
                 for size, step, want in zip(one.shape, strides, dense, strict=True)
             ):
                 raise TypeError(
-                    f"{self.name} returns a view with the strides {tuple(strides)}, and arrays of "
-                    "JAX have none: return the array, and take the view of that"
+                    f"{self.name} returns a view with strides {tuple(strides)}, but JAX arrays "
+                    "have no strides: return the array, and take the view of the result"
                 )
             self._made.append(one)
 
@@ -195,7 +192,7 @@ class Plan:
 
 
 def _places(arrays: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Return where each array is: its parameter, and its place in that one's list."""
+    """Return the place of each array: its parameter, and its index in a list there."""
     places: list[tuple[int, ...]] = []
     for parameter, count in enumerate(arrays):
         if count == ARRAY:
@@ -207,7 +204,7 @@ def _places(arrays: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def filled(values: tuple[Any, ...], arrays: tuple[int, ...], found: list[Any]) -> tuple[Any, ...]:
-    """Put arrays where they belong."""
+    """Insert arrays at their places."""
     waiting = iter(found)
     filled = []
     for value, count in zip(values, arrays, strict=True):
@@ -233,12 +230,12 @@ def _leaves(value: Any) -> Any:
 
 
 def _traced(shape: tuple[int, ...], kind: DType) -> XlaArray:
-    # It has a type and a shape and no memory: what a body does with it is only written down.
+    # It has a type and a shape, but no memory. The operations of a body are only recorded.
     return XlaArray(shape, kind.code, kind.bits, current_driver().device_types[0])
 
 
 def dtype_of(array: Any) -> DType | None:
-    """Return the element type of an array of JAX, or None where a kernel has none."""
+    """Return the element type of a JAX array, or None if kernels have no such type."""
     return find_dtype(array.dtype)
 
 
@@ -247,7 +244,7 @@ def _jax_dtype(name: str, kind: DType) -> Any:
     dtype = jax.numpy.dtype(kind.name)
     if jax.dtypes.canonicalize_dtype(dtype) != dtype:
         raise TypeError(
-            f"{name} returns {kind.name}, which JAX has only after "
+            f"{name} returns {kind.name}, which JAX supports only after "
             'jax.config.update("jax_enable_x64", True)'
         )
     return dtype

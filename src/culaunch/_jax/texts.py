@@ -1,4 +1,4 @@
-"""The target of a custom call, as a text in XLA's program, and back."""
+"""The target of a custom call, as a text in XLA's program, and its decoding."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.fork_lock import ForkLock
+from culaunch._base.values import counted
 from culaunch._core import Function as CoreFunction
 from culaunch._launch.formats.dtype import DType, as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# An object without a name that another process would know gets a number of this process.
+# An object that other processes cannot name gets a number in this process.
 _known: dict[int, Any] = {}
-_numbers: dict[int, int] = {}  # id -> number; what is in _known does not go
+_numbers: dict[int, int] = {}  # id -> number; _known keeps the objects alive
 _count = itertools.count(1)
 _lock = ForkLock()
 
@@ -25,7 +26,7 @@ VALUE = -1
 
 
 def call_text(function: Any, values: Sequence[Any], arrays: Sequence[int], writes: Any) -> str:
-    """Write down a call: the function, each argument that is no array, the arrays it writes.
+    """Write a call as text: the function, each argument that is not an array, the written arrays.
 
     Parameters
     ----------
@@ -37,10 +38,9 @@ def call_text(function: Any, values: Sequence[Any], arrays: Sequence[int], write
     writes : iterable of int
         Which of the arrays, one after the other, are written.
     """
-    # JAX caches compiled programs by their text: a different text is compiled again, and equal
-    # calls must give the same text.
+    # JAX caches compiled programs by their text, so equal calls must give the same text.
     written = [
-        _written(value) if kind == VALUE else None
+        _value_text(value) if kind == VALUE else None
         for value, kind in zip(values, arrays, strict=True)
     ]
     return json.dumps(
@@ -68,7 +68,7 @@ def resolve(
     Raises
     ------
     RuntimeError
-        If the program was made in another process, and what it calls is not here.
+        If the program was made in another process, and this process does not have its function.
     """
     call = json.loads(text)
     function = _function_of(call["function"])
@@ -76,25 +76,26 @@ def resolve(
     values, arrays = call["values"], call["arrays"]
     if not len(values) == len(arrays) == len(parameters):
         raise RuntimeError(
-            f"the program calls {call['function']} with {len(values)} arguments, and it has "
-            f"{len(parameters)} parameters: the program was made for another version of it"
+            f"the program calls {call['function']} with {counted(len(values), 'argument')}, but "
+            "it has "
+            f"{counted(len(parameters), 'parameter')}: the program was made for another version "
+            "of it"
         )
-    names = tuple(name for name, kind in parameters if kind == 2)
     return (
         function,
         tuple(None if one is None else _read(one) for one in values),
-        names,
+        function.declaration.keyword_only,
         tuple(arrays),
         tuple(call["writes"]),
     )
 
 
-def _written(value: Any) -> Any:
+def _value_text(value: Any) -> Any:
     kind = type(value)
     if value is None:
         return None
     if kind is float:
-        # In hexadecimal digits, since JSON has neither an infinity nor a NaN, and no digit is lost.
+        # Hexadecimal digits lose no precision, and JSON has neither infinity nor NaN.
         return ["float", value.hex()]
     if kind in (bool, int, str):
         return [kind.__name__, value]
@@ -110,22 +111,22 @@ def _read(written: Any) -> Any:
     if kind == "dtype":
         return as_dtype(value)
     if kind == "object":
-        return _object(value, "an argument that no text can say")
+        return _object(value, "an argument that cannot be written as text")
     return value
 
 
 def _name_of(function: Any) -> str:
-    """Return module:name, by which other processes find it, too; else a number of this one."""
+    """Return module:name if others can find it by that, else a number in this process."""
     name = f"{function.__module__}:{function.__qualname__}"
-    # The name counts only if it leads back to this very function. The function may be local to
-    # another function, or its name may stand for something else now.
-    return name if _found(name) is function else f"#{_number_of(function)}"
+    # The name is valid only if it leads back to this function. The function may be local to another
+    # function, or its name may now have another value.
+    return name if _import_by_name(name) is function else f"#{_number_of(function)}"
 
 
 def _function_of(name: str) -> Any:
     if name.startswith("#"):
-        return _object(int(name[1:]), "a function that no module has by its name")
-    found = _found(name)
+        return _object(int(name[1:]), "a function that cannot be found by its module and name")
+    found = _import_by_name(name)
     if not isinstance(found, CoreFunction):
         raise RuntimeError(
             f"the program calls the function {name}, which is not loaded: import the module "
@@ -134,7 +135,7 @@ def _function_of(name: str) -> Any:
     return found
 
 
-def _found(name: str) -> Any:
+def _import_by_name(name: str) -> Any:
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
@@ -155,7 +156,8 @@ def _number_of(value: Any) -> int:
 def _object(number: int, what: str) -> Any:
     if number not in _known:
         raise RuntimeError(
-            f"the program has {what}, and comes from another process: define the function at the "
-            "top of a module, and pass numbers, texts, bools, None and element types"
+            f"the program contains {what}, and was made in another process: define the function "
+            "at the top level of a module, and pass only numbers, strs, bools, None and element "
+            "types"
         )
     return _known[number]

@@ -1,4 +1,4 @@
-"""Functions that are called with what JAX traces: as the operation that they are there."""
+"""Calls of functions with JAX's traced values: they become operations."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def call_traced(function: Any, values: tuple[Any, ...]) -> Any:
         As ``function.jax``; and where the function writes an argument, which its caller would look
         for in vain: arrays of JAX do not change.
     """
-    # The door of this function for JAX is made once, with what it knows of earlier calls.
+    # The function's JAX operator is made once, and caches earlier calls.
     operator = function.jax
     plan, call, arrays = operator.prepare(values)
     if plan.writes:
         raise TypeError(
-            f"{plan.name} writes {', '.join(plan.written_names)}, and JAX traces the call, whose "
-            f"arrays nothing writes: call {plan.name}.jax there, which returns the new arrays"
+            f"{plan.name} writes {', '.join(plan.written_names)}, but JAX traces this call, and "
+            f"traced arrays cannot be written: call {plan.name}.jax, which returns the new arrays"
         )
     return operator.run(plan, call, arrays)

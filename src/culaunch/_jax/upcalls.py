@@ -1,4 +1,4 @@
-"""The functions here that the extension calls: ``_core.JaxUpcalls`` has the types."""
+"""The functions of this package for the extension: ``_core.JaxUpcalls`` has the types."""
 
 from culaunch._jax.texts import resolve
 

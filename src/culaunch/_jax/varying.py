@@ -1,7 +1,7 @@
-"""Along which axes of a mesh arrays differ, inside of ``jax.shard_map``.
+"""The axes of a mesh along which arrays differ, inside ``jax.shard_map``.
 
-With ``check_vma``, its default, JAX keeps this in the type of every array. A call of XLA's that is
-not JAX's own says nothing of its results: they would count as the same on every device.
+With ``check_vma``, its default, JAX keeps this in the type of every array. An XLA call that is not
+JAX's own lacks this information: its results would count as equal on every device.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def axes_of(jax: Any, arrays: Iterable[Any]) -> tuple[str, ...]:
-    """Return the axes along which one of some arrays differs."""
+    """Return the axes along which any of the arrays differs."""
     return tuple(dict.fromkeys(axis for one in arrays for axis in _axes(jax, one)))
 
 
 def varying(jax: Any, array: Any, axes: tuple[str, ...]) -> Any:
-    """Return an array that differs along some axes, too, as far as its type says.
+    """Return an array whose type also differs along some axes.
 
-    JAX's own operations do so where their arguments differ along different axes: the gradient of
-    what was the same everywhere is then the sum of those of all devices.
+    JAX's own operations do this if their arguments differ along different axes. The gradient of a
+    value that was the same everywhere is then the sum over all devices.
     """
     more = tuple(axis for axis in axes if axis not in _axes(jax, array))
     if not more:

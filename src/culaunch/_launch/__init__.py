@@ -1,4 +1,4 @@
-"""Image to call: modules, kernels, launchers, devices and their arrays."""
+"""From image to call: modules, kernels, launchers, devices and their arrays."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The messages for wrong arguments. The native launcher calls this when it refuses one."""
+"""The messages for wrong arguments. The native launcher calls this when it refuses an argument."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from culaunch._base.values import show, type_name
+from culaunch._base.values import counted, show, type_name
 from culaunch._launch.formats.dlpack import DeviceType, TypeCode, memory_name
 from culaunch._launch.private_members import core_of, stream_device
 from culaunch._launch.signatures.parameter_type import TypeClass
@@ -44,7 +44,7 @@ def raise_argument(
     # One branch for each reason in csrc/arguments/convert.h. The last case is an object of a type
     # that the parameter does not accept.
     if mismatch == "overflow":
-        limits = "does not hold a number that large"
+        limits = "cannot hold a number this large"
         raise OverflowError(
             f"{start}, {limits if isinstance(value, float) else _range(parameter)} {got}"
         )
@@ -56,12 +56,13 @@ def raise_argument(
         )
     if mismatch == "size":
         raise ValueError(
-            f"{start}, takes exactly {parameter.size} bytes {got}, which has {detail}: "
-            + _size_remedy(value, parameter.size)
+            f"{start}, must have exactly {counted(parameter.size, 'byte')} (got {show(value)} "
+            f"with {detail} "
+            "bytes): " + _size_remedy(value, parameter.size)
         )
     if mismatch == "element":
         raise TypeError(
-            f"{start}, takes an array of {_element(parameter)} "
+            f"{start}, must be an array of {_element(parameter)} "
             f"(got {show(value)} of {_dtype(detail)}): convert the array, or use a kernel for "
             "its type"
         )
@@ -83,22 +84,24 @@ def raise_argument(
             "array, or declare the parameter a pointer to const (in the kernel, or with "
             'module.kernel(name, signature="const float*, ..."))'
         )
-    raise TypeError(f"{start}, takes {_accepted(parameter)} {got}{_remedy(value, parameter.size)}")
+    raise TypeError(
+        f"{start}, must be {_accepted(parameter)} {got}{_remedy(value, parameter.size)}"
+    )
 
 
 def _remedy(value: object, size: int) -> str:
-    """Say how to get what is taken out of what came, where that is known."""
+    """Return the conversion from the given value to an accepted one, if known."""
     kind = type(value)
-    # cuda-python's handles are objects of their own, which say their number.
+    # cuda-python's handles are objects that contain their number.
     if kind.__module__.startswith("cuda.bindings") and hasattr(kind, "__int__"):
         return f": pass int({kind.__name__.lower()})"
     if getattr(value, "shape", None) == () and not _is_numpy_scalar(kind):
         return ": pass array[()], the scalar in it, instead of a 0-dimensional array"
     if getattr(getattr(value, "dtype", None), "names", None) and hasattr(value, "shape"):
-        return ": pass array[i], one structure of it"
+        return ": pass array[i], one of its structures"
     if type_name(value) == "numpy.ndarray" and getattr(value, "nbytes", None) == size:
         return (
-            f": for an array by value pass its {size} bytes as one structure, "
+            f": to pass an array by value, pass its {counted(size, 'byte')} as one structure, "
             f'array.reshape(-1).view("V{size}")[0]'
         )
     return ""
@@ -109,7 +112,7 @@ def _is_numpy_scalar(kind: type) -> bool:
 
 
 def _size_remedy(value: object, size: int) -> str:
-    """Say how to give a NumPy structure the padding that C++ gives it."""
+    """Explain how to give a NumPy structure the padding of C++."""
     dtype = getattr(value, "dtype", None)
     if getattr(dtype, "names", None):
         import numpy as np
@@ -119,7 +122,7 @@ def _size_remedy(value: object, size: int) -> str:
                 return "make its dtype with align=True, which pads it as C++ does"
         except (TypeError, ValueError):
             pass
-    return f"pass an object of {size} bytes"
+    return f"pass an object of {counted(size, 'byte')}"
 
 
 def raise_count(launcher: Launcher, count: int, keywords: tuple[str, ...] | None) -> NoReturn:
@@ -127,27 +130,27 @@ def raise_count(launcher: Launcher, count: int, keywords: tuple[str, ...] | None
     kernel: Kernel = launcher.kernel  # type: ignore[assignment]
     if keywords:
         raise TypeError(
-            f"{_title(kernel)} takes positional arguments only (got keyword "
-            f"{', '.join(keywords)}): parameters have no names in an image"
+            f"{_title(kernel)} accepts only positional arguments (got keyword "
+            f"{', '.join(keywords)}), because an image has no parameter names"
         )
     expected = len(kernel.signature)
     raise TypeError(
-        f"{_title(kernel)} takes {expected} arguments {kernel.signature} (got {count})"
+        f"{_title(kernel)} takes {counted(expected, 'argument')} {kernel.signature} (got {count})"
         + _hidden_hint(kernel, expected - count)
     )
 
 
 def _hidden_hint(kernel: Kernel, missing: int) -> str:
-    """Say what is probably missing where a Triton kernel is launched by hand."""
+    """Return a hint on the missing arguments if a Triton kernel is launched by hand."""
     # Triton's kernels end in pointers that its own launcher passes. One or two missing arguments of
-    # 8 bytes suggest this.
+    # 8 bytes suggest a kernel of this kind.
     last = kernel.signature.parameters[-missing:]
     named = kernel.signature.source in ("name", "user")
     if missing not in (1, 2) or named or any(parameter.size != 8 for parameter in last):
         return ""
     return (
-        f". If this is a Triton kernel, its hidden scratch pointers are missing (one from Triton "
-        f"3.3 on, two from 3.5 on): pass None for {'each' if missing > 1 else 'it'}, last"
+        ". If this is a Triton kernel, its hidden scratch pointers are missing (one since Triton "
+        f"3.3, two since 3.5): pass None for {'each' if missing > 1 else 'it'} at the end"
     )
 
 
@@ -156,7 +159,7 @@ def _raise_device(
 ) -> NoReturn:
     if device < 0:
         raise ValueError(
-            f"{start}, is on device {detail} (got {show(value)}), but the stream is of device "
+            f"{start}, is on device {detail} (got {show(value)}), but the stream belongs to device "
             f"{stream_device(launcher)}: pass a stream of device {detail}"
         )
     raise ValueError(
@@ -172,7 +175,7 @@ def _title(kernel: Kernel) -> str:
 
 
 def _describe(parameter: Parameter) -> str:
-    size = f"{parameter.size} bytes"
+    size = counted(parameter.size, "byte")
     return f"{parameter.type} ({size})" if parameter.type else f"a parameter of {size}"
 
 
@@ -184,11 +187,11 @@ def _range(parameter: Parameter) -> str:
         high = f"2^{bits - 1} - 1"
     elif kind in (TypeClass.UNSIGNED, TypeClass.POINTER):
         low = "0"
-    return f"takes numbers from {low} to {high}"
+    return f"must be from {low} to {high}"
 
 
 def _accepted(parameter: Parameter) -> str:
-    """Say what goes with a parameter, best first."""
+    """Describe the values that a parameter accepts, the best first."""
     kind = kind_of(parameter).type_class
     array = "an array (DLPack or __cuda_array_interface__), an address as an int, or None"
     if kind is TypeClass.POINTER:
@@ -203,7 +206,9 @@ def _accepted(parameter: Parameter) -> str:
         return (
             f"an ml_dtypes number of that type, such as {_FLOAT8.get(kind_of(parameter).code)}(2.0)"
         )
-    structure = f"a ctypes structure, or a NumPy structured scalar, of {parameter.size} bytes"
+    structure = (
+        f"a ctypes structure, or a NumPy structured scalar, of {counted(parameter.size, 'byte')}"
+    )
     if kind is TypeClass.STRUCTURE:
         return structure
     integer = "an enum.IntEnum, or a NumPy or ctypes integer of that size"
@@ -211,7 +216,7 @@ def _accepted(parameter: Parameter) -> str:
         return f"{structure}; if it is an enumeration: {integer}"
     if kind is TypeClass.ENUMERATION:
         return f"an int, {integer}"
-    sized = f"a NumPy or ctypes scalar or structure of {parameter.size} bytes"
+    sized = f"a NumPy or ctypes scalar or structure of {counted(parameter.size, 'byte')}"
     return {
         1: f"an int, a bool, or {sized}",
         2: f"an int, or {sized}",
@@ -233,5 +238,7 @@ def _dtype(packed: int) -> str:
 
 def _how_to_move(kernel: Kernel) -> str:
     if DeviceType.CPU in core_of(kernel.module).driver.device_types:
-        return "pass a NumPy array or a CPU tensor, which are the emulated device's memory"
+        return (
+            "pass a NumPy array or a CPU tensor, because the emulated device's memory is the host's"
+        )
     return "move it with its framework (tensor.cuda()), or with culaunch.to_device(array)"

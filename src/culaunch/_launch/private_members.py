@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 
 def core_of(module: Any) -> CoreModule:
-    """Return the extension's module of a module."""
+    """Return the extension's object of a module."""
     core: CoreModule = module._core
     return core
 
 
 def kernel_attribute(kernel: CoreKernel, attribute: int, ordinal: int) -> int:
-    """Return what the driver says of a kernel on a device; ``CUfunction_attribute`` numbers it."""
+    """Return an attribute of a kernel on a device, by its ``CUfunction_attribute`` number."""
     return kernel._attribute(attribute, ordinal)
 
 
 def is_configured(kernel: CoreKernel) -> bool:
-    """Tell whether a launcher was ever made of a kernel, other than by a function's program."""
+    """Tell whether anything but a function's program has made a launcher of a kernel."""
     return kernel._is_configured
 
 
 def make_ready(kernel: CoreKernel, ordinal: int) -> None:
-    """Do on a device what a launch of a kernel does there before it launches."""
+    """Prepare a kernel on a device, as its first launch does."""
     kernel._make_ready(ordinal)
 
 
@@ -40,7 +40,7 @@ def stream_device(launcher: Launcher) -> int:
 
 
 def driver_of(array: CoreDeviceArray) -> Driver:
-    """Return the driver in whose memory an array is."""
+    """Return the driver that owns an array's memory."""
     return array._driver
 
 

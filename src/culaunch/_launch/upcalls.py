@@ -1,4 +1,4 @@
-"""The functions of this package that the extension calls: ``_core.LaunchUpcalls`` has the types."""
+"""The functions of this package for the extension: ``_core.LaunchUpcalls`` has the types."""
 
 from culaunch._base.values import spell
 from culaunch._launch.arrays.allocate import allocate_like, finish_allocation, view_of

@@ -47,7 +47,7 @@ class LibraryFile:
     Raises
     ------
     ImageError
-        If it is not a library, is damaged, or is of a newer version.
+        If it is not a library, is damaged, or has a newer version.
     """
 
     manifest: dict[str, Any]
@@ -61,7 +61,9 @@ class LibraryFile:
             file = MappedFile(self.source)
         try:
             if file.size > MAX_FILE:
-                raise ImageError(f"a library has at most {MAX_FILE} bytes", source=self.source)
+                raise ImageError(
+                    f"a library must have at most {MAX_FILE} bytes", source=self.source
+                )
             with zipfile.ZipFile(Reader(file)) as archive:
                 self._infos = self._directory(archive)
                 self.manifest = self._read_manifest(archive)
@@ -70,9 +72,9 @@ class LibraryFile:
             file.close()
             if isinstance(error, ImageError):
                 raise
-            raise ImageError(f"this is not a library: {error}", source=self.source) from None
-        # The archive's own reader is not needed any more: a member is found by its place, and
-        # checked by its digest.
+            raise ImageError(f"this is not a valid library: {error}", source=self.source) from None
+        # The archive's reader is no longer needed: members are found by their places, and checked
+        # by their digests.
         table = {
             name: Member(
                 self._infos[name].header_offset, entry["size"], bytes.fromhex(entry["sha256"])
@@ -103,20 +105,21 @@ class LibraryFile:
     def _directory(self, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         infos = archive.infolist()
         if not 0 < len(infos) <= MAX_MEMBERS + 1:  # the manifest is one more
-            raise ImageError(f"a library has 1 to {MAX_MEMBERS} members", source=self.source)
+            raise ImageError(f"a library must have 1 to {MAX_MEMBERS} members", source=self.source)
         found: dict[str, zipfile.ZipInfo] = {}
         for info in infos:
             if not is_name(info.filename) or info.filename in found:
                 raise ImageError(
-                    f"member name {info.filename!r:.80} is not allowed, or comes twice",
+                    f"member name {info.filename!r:.80} is not allowed, or appears twice",
                     source=self.source,
                 )
             stored = info.compress_type == zipfile.ZIP_STORED
-            # Stored members alone can be mapped where they are; and what is compressed could be far
+            # Only stored members can be mapped in place, and a compressed member could be far
             # larger than the file.
             if not stored or info.flag_bits & 1 or info.file_size != info.compress_size:
                 raise ImageError(
-                    f"member {info.filename} is not stored plainly", source=self.source
+                    f"member {info.filename} must be stored without compression or encryption",
+                    source=self.source,
                 )
             found[info.filename] = info
         return found
@@ -124,12 +127,14 @@ class LibraryFile:
     def _read_manifest(self, archive: zipfile.ZipFile) -> dict[str, Any]:
         info = self._infos.get(MANIFEST)
         if info is None:
-            raise ImageError(f"there is no {MANIFEST}", source=self.source)
+            raise ImageError(f"{MANIFEST} is missing", source=self.source)
         if info.file_size > MAX_MANIFEST:
-            raise ImageError(f"{MANIFEST} has over {MAX_MANIFEST} bytes", source=self.source)
+            raise ImageError(
+                f"{MANIFEST} must have at most {MAX_MANIFEST} bytes", source=self.source
+            )
         try:
             manifest = json.loads(
-                # JSON knows neither NaN nor Infinity; Python's reader takes both.
+                # JSON has neither NaN nor Infinity, but Python's reader accepts both.
                 _read(archive, info, self.source).decode(),
                 parse_constant=_refuse_constant,
             )
@@ -141,10 +146,13 @@ class LibraryFile:
         listed = self.manifest["members"]
         # Neither more nor less than the manifest says: a member that is not listed has no digest.
         if listed.keys() != self._infos.keys() - {MANIFEST}:
-            raise ImageError("the members differ from the manifest", source=self.source)
+            raise ImageError("the members must be those of the manifest", source=self.source)
         for name, entry in listed.items():
             if self._infos[name].file_size != entry["size"]:
-                raise ImageError(f"member {name} has another length", source=self.source)
+                raise ImageError(
+                    f"member {name} must have the length that the manifest gives",
+                    source=self.source,
+                )
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, source: str) -> bytes:
@@ -155,5 +163,5 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, source: str) -> bytes
 
 
 def _refuse_constant(text: str) -> None:
-    """Refuse what Python's reader takes and JSON does not have."""
-    raise ValueError(f"{text} is not JSON")
+    """Refuse the constants that Python's reader accepts and JSON does not have."""
+    raise ValueError(f"{text} is not valid JSON")

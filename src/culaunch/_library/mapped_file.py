@@ -8,7 +8,7 @@ import os
 
 
 class MappedFile:
-    """The bytes of a file that stays mapped for as long as something reads them.
+    """The bytes of a file that stays mapped while any object uses them.
 
     Replacing the file by another one (a rename) does not disturb it. Truncation in place is noticed
     before the bytes are read, as far as possible. The system ends a process that reads past the
@@ -48,12 +48,12 @@ class MappedFile:
         if self._descriptor < 0:
             raise OSError("the file is closed")
         if offset < 0 or size < 0 or offset + size > self.size:
-            raise OSError(f"it has no bytes {offset} to {offset + size}")
+            raise OSError(f"bytes {offset} to {offset + size} are outside the file")
         # Reading mapped pages past the end of a file raises SIGBUS, which ends the process. The
         # file may still be truncated after this check: to replace a library, rename a new file into
         # its place.
         if os.fstat(self._descriptor).st_size < self.size:
-            raise OSError("it was cut short since it was opened")
+            raise OSError("the file was truncated after it was opened")
         return (
             memoryview(b"") if self._map is None else memoryview(self._map)[offset : offset + size]
         )
@@ -76,18 +76,18 @@ class MappedFile:
 
 
 class BytesFile:
-    """The same of bytes in memory."""
+    """The same interface for bytes in memory."""
 
     def __init__(self, data: bytes) -> None:
         self.size = len(data)
         self._data: bytes | None = data
 
     def view(self, offset: int, size: int) -> memoryview:
-        """Return some of its bytes; OSError where there are fewer."""
+        """Return some of its bytes; raise OSError if there are fewer."""
         if self._data is None:
             raise OSError("the file is closed")
         if offset < 0 or size < 0 or offset + size > self.size:
-            raise OSError(f"it has no bytes {offset} to {offset + size}")
+            raise OSError(f"bytes {offset} to {offset + size} are outside the file")
         return memoryview(self._data)[offset : offset + size]
 
     def close(self) -> None:

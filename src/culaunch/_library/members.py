@@ -1,4 +1,4 @@
-"""The members of a library: where each is in the file, and what its digest has to be."""
+"""The members of a library: the position of each in the file, and its expected digest."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Members:
         ----------
         name : str
         **facts
-            The image's ``names`` and ``signatures``, where the library says them.
+            The image's ``names`` and ``signatures``, if the library says them.
 
         Raises
         ------
@@ -78,14 +78,15 @@ class Members:
         """
         member = self._table.get(name)
         if member is None:
-            raise ImageError(f"there is no member {name!r:.80}", source=self.source)
+            raise ImageError(f"member {name!r:.80} does not exist", source=self.source)
         try:
             data = self._data(name, member)
         except (OSError, struct.error, UnicodeEncodeError) as error:
             raise ImageError(f"member {name} is damaged: {error}", source=self.source) from None
         if hashlib.sha256(data).digest() != member.digest:
             raise ImageError(
-                f"member {name} is damaged: its SHA-256 is not the manifest's", source=self.source
+                f"member {name} is damaged: its SHA-256 differs from the manifest's",
+                source=self.source,
             )
         return data
 
@@ -103,13 +104,13 @@ class Members:
         return self._file.view(self._start(name, member), member.size)
 
     def _start(self, name: str, member: Member) -> int:
-        """Return where the bytes of a member begin, after its own header."""
+        """Return the offset of a member's bytes, after its own header."""
         head = self._file.view(member.header, _LOCAL.size)
         signature, name_size, extra_size = _LOCAL.unpack(head)
         found = self._file.view(member.header + _LOCAL.size, name_size)
         # The place came from the archive's directory, which is at the end of the file; the header
         # before the member has to agree with it.
         if signature != b"PK\3\4" or bytes(found) != name.encode("ascii"):
-            raise OSError("its header in the file belongs to another member")
+            raise OSError("the file has the header of another member at its place")
         start: int = member.header + _LOCAL.size + name_size + extra_size
         return start

@@ -34,19 +34,24 @@ def check_manifest(manifest: Any, source: str) -> dict[str, Any]:
         Naming the entry that is wrong.
     """
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ImageError(f"the manifest is not one of a {FORMAT}", source=source)
+        raise ImageError(
+            f"the manifest must be a JSON object with the format {FORMAT}", source=source
+        )
     version = manifest.get("version")
     if type(version) is not int or version < 1:
-        raise ImageError("the manifest has no version", source=source)
+        raise ImageError(
+            f"the version in the manifest must be an int from 1 on (got {version!r:.60})",
+            source=source,
+        )
     if version > VERSION:
         raise ImageError(
-            f"the library has format version {version}, and this culaunch reads up to {VERSION}: "
-            "update culaunch",
+            f"the library has format version {version}, but this culaunch reads versions up to "
+            f"{VERSION}: update culaunch",
             source=source,
         )
     members = manifest.get("members")
     if not isinstance(members, dict) or not members:
-        raise ImageError("the manifest has no members", source=source)
+        raise ImageError("members in the manifest must be a non-empty object", source=source)
     for name, entry in members.items():
         good = (
             is_name(name)
@@ -59,7 +64,9 @@ def check_manifest(manifest: Any, source: str) -> dict[str, Any]:
             and _SHA256.fullmatch(entry["sha256"]) is not None
         )
         if not good:
-            raise ImageError(f"the manifest's entry of member {name!r:.80} is wrong", source=source)
+            raise ImageError(
+                f"the manifest's entry of member {name!r:.80} is invalid", source=source
+            )
     functions = manifest.get("functions")
     if not isinstance(functions, list) or not all(
         isinstance(one, dict)
@@ -68,5 +75,8 @@ def check_manifest(manifest: Any, source: str) -> dict[str, Any]:
         and isinstance(one.get("kind"), str)
         for one in functions
     ):
-        raise ImageError("the manifest has no functions", source=source)
+        raise ImageError(
+            "functions in the manifest must be a list of objects with a name and a kind",
+            source=source,
+        )
     return manifest

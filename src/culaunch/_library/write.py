@@ -60,8 +60,8 @@ def library_bytes(
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
         for name, data in [(MANIFEST, text.encode()), *sorted(members.items())]:
-            # A fixed time, system and mode, and the members in order: the same content gives the
-            # same bytes.
+            # A fixed time, system and mode, and ordered members, so equal content gives equal
+            # bytes.
             info = zipfile.ZipInfo(name, _EPOCH)
             info.extra = _padding(stream.tell() + _HEADER + len(name))
             info.create_system = 3
@@ -84,7 +84,7 @@ def write_library(
 
 
 def _padding(start: int) -> bytes:
-    """Return an extra field that a member begins aligned after, where it is mapped.
+    """Return an extra field that a member begins aligned after, if it is mapped.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""PyTorch operators of functions: one declaration, and torch has schema, shapes and gradients."""
+"""PyTorch operators of functions: one declaration gives torch a schema, shapes and gradients."""
 
 from culaunch._torch.operator import TorchOperator
 from culaunch._torch.registration import torch_op

@@ -1,4 +1,4 @@
-"""How torch's dispatcher comes to a function: natively where it can, through Python elsewhere."""
+"""Calls of a function by torch's dispatcher: native if possible, otherwise through Python."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from culaunch._torch.operator import TorchOperator
 
-# The devices that drivers run on: the emulator's memory is the CPU's.
+# The devices of drivers. The emulator's memory is the CPU's.
 _KEYS = ("CPU", "CUDA")
-# Those that a name of the stable interface stands for, from torch 2.10 on.
+# The types in the stable interface since torch 2.10.
 _DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
     "bfloat16", "float32", "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2",
@@ -55,36 +55,36 @@ def register(operator: TorchOperator, library: Any) -> None:
             operator.dispatch = "native"
             operator._slot = number
             return
-        missing = "a place: there are 1024 operators already"
+        missing = "a free slot, because 1024 operators exist already"
     operator.why_python = f"the native dispatch lacks {missing}"
-    # Through Python, then, which is slower and gives the same.
+    # Fall back to Python, which is slower and gives the same results.
     for key in _KEYS:
         library.impl(name, operator.call_flat, key)
 
 
 def replace(operator: TorchOperator) -> None:
-    """Let the operator's function, which is another one, be called."""
+    """Call another function for the operator from now on."""
     if operator._slot is not None:
         rebind_operator(operator._slot, _target(operator))
 
 
 def _target(operator: TorchOperator) -> Callable[..., Any]:
-    """Return what the dispatcher calls: the function, where it returns what the operator does."""
-    # The extension leaves out None itself.
+    """Return the dispatcher's callable. It is the function if its result is the operator's."""
+    # The extension itself omits None.
     return operator.function if operator.rebuild is None else operator.call_flat
 
 
 @functools.cache
 def _missing() -> str | None:
-    """Say what this torch lacks for operators that it calls without Python, if anything."""
+    """Name a missing part of this torch for operators without Python, or return None."""
     torch = torch_package()
     folder = Path(torch.__file__).parent / "lib"
     libraries = tuple(str(folder / f"lib{name}.so") for name in ("torch_cpu", "torch_python"))
-    # The numbers of element types differ between versions; the stable interface has a function for
+    # The numbers of element types differ between versions. The stable interface has a function for
     # each.
     dtypes = tuple((f"aoti_torch_dtype_{name}", getattr(torch, name)) for name in _DTYPES)
-    # The extension looks where a tensor is in its Python object when the first one comes, and
-    # allocates one to compare.
+    # The first tensor lets the extension find tensors in their Python objects, and allocate one to
+    # compare.
     with without_modes(torch):
         tensor = torch.empty(1)
         array_info(tensor)
@@ -92,10 +92,9 @@ def _missing() -> str | None:
 
 
 def open_plain() -> str | None:
-    """Find what tells that a call is plain; say what this torch lacks for it, if anything.
+    """Find the state that shows whether a call is plain; name a missing part of this torch, if any.
 
-    In the middle of a transformation it is not found: it is looked for again, with the next
-    operator.
+    Inside a transformation the search fails, and is repeated with the next operator.
     """
     torch = torch_package()
     folder = Path(torch.__file__).parent / "lib"
@@ -106,7 +105,7 @@ def open_plain() -> str | None:
         try:
             host, gpu = words_of(torch, tensor)
         except Exception:  # noqa: BLE001 - a torch that names its keys otherwise
-            return "names of dispatch keys that are as expected"
+            return "names of dispatch keys that match"
     types = (torch.Tensor, torch.nn.Parameter)
     with torch.utils._python_dispatch._disable_current_modes():
         with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""The results of an operator for tensors without data: the body runs on their shapes."""
+"""An operator's results for tensors without data, from a run of the body on their shapes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def fake_of(operator: TorchOperator) -> Callable[..., Any]:
         function = operator.function
         values = function._bind(args, keywords)
         first = _first_tensor(values)
-        # The body runs on shapes, which may be symbols of torch's compiler: each comparison of them
-        # becomes a guard of the compiled graph.
+        # The body runs on shapes, which may be symbols of torch's compiler. Each comparison becomes
+        # a guard of the compiled graph.
         result = function.abstract(*_positional(operator, values), **_named(operator, values))
-        made = [_made(operator, one, first) for one in flat(operator.template, result)]
+        made = [_fake_result(operator, one, first) for one in flat(operator.template, result)]
         return None if not made else made[0] if len(made) == 1 else tuple(made)
 
     return fake
@@ -65,8 +65,8 @@ def _first_tensor(values: Any) -> Any:
     return None
 
 
-def _made(operator: TorchOperator, result: Any, first: Any) -> Any:
-    """Make a tensor of an array that a body gave, and leave numbers as they are."""
+def _fake_result(operator: TorchOperator, result: Any, first: Any) -> Any:
+    """Make a tensor of an array that a body returned; return numbers unchanged."""
     if not isinstance(result, AbstractArray):
         return result
     if result.argument is not None or result.base is not None:
@@ -76,6 +76,6 @@ def _made(operator: TorchOperator, result: Any, first: Any) -> Any:
             "operators whose outputs share memory with their inputs"
         )
     dtype = getattr(torch_package(), result.dtype.name)
-    # With the strides that the body made: kernels that come after it are compiled for them.
+    # Use the body's strides, because later kernels are compiled for them.
     strides = tuple(result.strides or ())
     return first.new_empty_strided(tuple(result.shape), strides, dtype=dtype)

@@ -1,4 +1,4 @@
-"""The writes and results of a body on all paths, found by tracing it without a call."""
+"""A body's writes and results on all paths, found by tracing it without a call."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._function.body.plain_kernels import PlainKernelError
-from culaunch._function.calling.recorded import RecordedFunction
 from culaunch._function.calling.specialize import explore
-from culaunch._function.programs import opcodes as oc
-from culaunch._function.programs.effects import Return
 from culaunch._function.programs.record import Notes
 from culaunch._function.tracing.kinds import arrays_of, described_value
 from culaunch._function.tracing.runs import trace
@@ -22,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from culaunch._function import Function
-    from culaunch._function.calling.recorded import AnyFunction
-    from culaunch._function.programs.program import Leaf
     from culaunch._function.tracing.kinds import Kind
     from culaunch._function.tracing.runs import Run
     from culaunch._torch.schema import Parameter
@@ -31,7 +26,7 @@ if TYPE_CHECKING:
 _DTYPES = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "uint8")
 _RANKS = (2, 1, 3, 4, 0, 5)
 _NUMBERS = {"SymInt": int, "float": float}
-# No other kind of arguments avoids these. Warnings are raised where a filter makes them errors.
+# Another kind of arguments does not avoid these. A filter may turn warnings into errors.
 _CERTAIN = (PlainKernelError, Warning)
 
 
@@ -68,7 +63,7 @@ class Findings:
     def add(
         self, uses: dict[int, set[str]], effects: Iterable[Any] | None, array_arguments: int
     ) -> None:
-        """Learn from a path.
+        """Record the facts of a path.
 
         Raises
         ------
@@ -81,24 +76,24 @@ class Findings:
             return
         ends = tuple(effects)
         reader = ResultReader(self.name, self.names, array_arguments, ends)
-        # A path ends in what it returns, whatever it did before.
+        # Only the return value of a path matters here.
         template = reader.read(ends[-1].value)
         outputs: tuple[str | None, ...] = tuple(reader.outputs)
         if not self.is_free:
             template = plain(self.name, self.names, template)
             outputs = with_none(template, reader.outputs)
-        # A schema is one: torch computes shapes by it before anybody knows which path a call takes.
+        # There is one schema: torch computes shapes from it before the path of a call is known.
         if self.outputs is not None and (outputs, template) != (self.outputs, self.template):
             raise TypeError(
                 f"{self.name} returns {_words(self.outputs)} on one path and {_words(outputs)} on "
-                "another: an operator of torch always returns the same"
+                "another, but a torch operator must always return the same types"
             )
         self.outputs, self.template = outputs, template
 
 
 @untraced
 def find(
-    function: AnyFunction,
+    function: Function[..., Any],
     parameters: tuple[Parameter, ...],
     call: tuple[Kind, tuple[Any, ...]] | None = None,
     *,
@@ -116,23 +111,18 @@ def find(
         If there is no such kind, or the body returns something that no operator can return.
     """
     findings = Findings(function.__name__, function.declaration.names, is_free=call is not None)
-    if isinstance(function, RecordedFunction):
-        for uses, effects, array_arguments in function.paths():
-            findings.add(uses, effects, array_arguments)
+    # Facts from calls come first, because they are about arguments that were really passed.
+    for path in function._paths():
+        findings.add(*path)
+    if not function._has_body:
         return findings
-    # The facts from calls come first: they are about arguments that were actually passed.
-    for traced, tree in list(function._trees.values()):
-        findings.add(tree.uses, None, 0)
-        for node in tree.nodes():
-            if node.leaf is not None and not _is_error(node.leaf):
-                findings.add({}, node.leaf.effects, arrays_of(traced))
-    # With a call only its own kind matters; without one, any kind that the body takes.
+    # With a call, only its own kind matters. Otherwise, any kind that the body accepts will do.
     error = None if call is None else _learn_call(function, *call, findings)
     is_found = findings.outputs is not None
-    # A body may return something else if an argument is omitted. Trace it with and without each of
-    # these arguments, up to four at a time.
+    # A body may return something else if an argument is omitted. Trace it with and without each
+    # optional argument, up to four at a time.
     absent = [i for i, one in enumerate(parameters) if one.is_optional]
-    # Fewest first: most functions are called with all of their arguments.
+    # Fewest omissions first, because most functions are called with all arguments.
     for count in range(min(len(absent), 4) + 1):
         for left_out in itertools.combinations(absent, count):
             problem = _learn(function, _kinds(parameters, left_out), findings, both_sides)
@@ -140,9 +130,9 @@ def find(
             error = error or problem
     if not is_found:
         raise TypeError(
-            f"{function.__name__}: its results are unknown, because its body accepted no kind of "
-            f"arguments that was tried ({type(error).__name__}: {error}): annotate its arrays, "
-            'x: cl.Array("float32", "b n"), call it once before, or pass schema='
+            f"{function.__name__}: the results are unknown, because the body accepted none of the "
+            f"arguments that were tried ({type(error).__name__}: {error}): annotate its arrays, "
+            'as in x: cl.Array("float32", "b n"), call it once before, or pass schema='
         ) from error
     return findings
 
@@ -150,7 +140,7 @@ def find(
 def _learn(
     function: Function[..., Any], kinds: Iterator[Kind], findings: Findings, both_sides: bool = True
 ) -> Exception | None:
-    """Learn from the first kind that the body takes; without one, return what it said."""
+    """Trace the first kind that the body accepts; if it accepts none, return its error."""
     error: Exception | None = None
     for kind in kinds:
         runs = _runs(function, kind, both_sides)
@@ -168,7 +158,7 @@ def _learn(
 def _learn_call(
     function: Function[..., Any], kind: Kind, values: tuple[Any, ...], findings: Findings
 ) -> Exception | None:
-    """Learn from the kind of a call; where its body needs numbers, from the path of the call."""
+    """Trace the kind of a call. If the body needs numbers, trace the path of the call."""
     error = _learn(function, iter((kind,)), findings)
     if error is None:
         return None
@@ -183,7 +173,7 @@ def _learn_call(
 
 
 def _runs(function: Function[..., Any], kind: Kind, both_sides: bool) -> list[Run] | Exception:
-    """Run a body on all paths; where there are too many, or it needs numbers, on the likely one."""
+    """Run a body on all paths. If there are too many, or it needs numbers, run the likely one."""
     problem: Exception | None = None
     ways = (partial(_explored, both_sides=both_sides), partial(_explored, both_sides=False))
     for way in (*ways, _as_called):
@@ -202,14 +192,14 @@ def _explored(function: Function[..., Any], kind: Kind, *, both_sides: bool) -> 
 
 
 def _as_called(function: Function[..., Any], kind: Kind) -> list[Run]:
-    """Run it as for a call, with arrays that are only described and small numbers."""
+    """Run it as in a call, with described arrays and small numbers."""
     values = tuple(described_value(entry) for entry in kind)
     return [trace(function.declaration, kind, values, Notes())]
 
 
 def _kinds(parameters: tuple[Parameter, ...], absent: tuple[int, ...]) -> Iterator[Any]:
-    # Where annotations leave it open: the ranks and the element types that most kernels are for.
-    # The first kind that the body takes is enough.
+    # If annotations leave this open, try the most common ranks and element types. The first kind
+    # that the body accepts is enough.
     for rank, dtype in itertools.islice(itertools.product(_RANKS, _DTYPES), 24):
         for flag in (False, True):
             yield tuple(
@@ -238,11 +228,6 @@ def _entry(
     if one.type == "ScalarType":
         return ("value", BY_NAME[dtype])
     return ("value", one.default if given else "")
-
-
-def _is_error(leaf: Leaf) -> bool:
-    """Tell a path that ends in an error, or does nothing at all: it says nothing of results."""
-    return len(leaf.effects) == 1 and leaf.effects[0] == Return((oc.V_NONE,))
 
 
 def _words(outputs: tuple[str | None, ...]) -> str:

@@ -1,4 +1,4 @@
-"""The gradients of an operator: from the function that ``Function.backward`` was given."""
+"""An operator's gradients, computed by its function's ``Function.backward``."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from culaunch._function import Function
-from culaunch._function.calling.recorded import RecordedFunction
 from culaunch._torch import tracked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._function.calling.recorded import AnyFunction
     from culaunch._torch.operator import TorchOperator
 
-    AsOperator = Callable[[TorchOperator, AnyFunction], Callable[..., Any]]
+    AsOperator = Callable[[TorchOperator, Function[..., Any]], Callable[..., Any]]
 
 
 class Gradients:
@@ -38,18 +36,18 @@ class Gradients:
         self.arrays = [one.type.startswith("Tensor") for one in operator.parameters]
         # torch calls this to save the values that are needed.
         self.torch_setup = _setup(operator, self)
-        # The same for the transformations of torch.func, which take it apart.
+        # The same for torch.func's transformations, which take the function apart.
         self.differentiable = tracked.differentiable(operator, self.setup, self.backward)
 
     def setup(self, ctx: Any, inputs: tuple[Any, ...], *rest: Any) -> None:
-        """Keep what backward needs: ``(ctx, inputs, output)``, or with keywords before output."""
+        """Save backward's inputs: ``(ctx, inputs, output)``, or with keywords before output."""
         output = rest[-1]
         keywords = rest[0] if len(rest) == 2 else {}
         values = [*inputs, *(keywords[name] for name in self.names[len(inputs) :])]
         outputs = output if isinstance(output, (tuple, list)) else (output,)
         tensors: list[Any] = []
-        # torch saves tensors, and notices if one is changed in place. Other values are kept beside
-        # them, with a plan of how to combine the two.
+        # torch saves tensors, and detects changes in place. Other values are saved beside them,
+        # with a plan for combining both.
         plan: list[tuple[str, Any]] = []
         tensor_type = sys.modules["torch"].Tensor
         for what, which in self.needs:
@@ -74,8 +72,8 @@ class Gradients:
         values = []
         for what, which in ctx.plan:
             if what == "grad":
-                # A gradient may come with any strides, such as an expanded one of a sum; the
-                # backward function is written for dense arrays.
+                # A gradient may have any strides, such as an expanded gradient of a sum. The
+                # backward function expects dense arrays.
                 values.append(grads[which].contiguous())
             elif what == "list":
                 values.append(list(saved[which[0] : which[1]]))
@@ -85,8 +83,8 @@ class Gradients:
         results = list(found) if isinstance(found, (tuple, list)) else [found]
         if len(results) != sum(self.arrays):
             raise TypeError(
-                f"the backward function of {self.operator.name} returned {len(results)} gradients, "
-                f"and there are {sum(self.arrays)} array parameters: return one for each, or None"
+                f"the backward function of {self.operator.name} must return {sum(self.arrays)} "
+                f"gradients, one for each array parameter, or None (got {len(results)})"
             )
         waiting = iter(results)
         return tuple(next(waiting) if is_array else None for is_array in self.arrays)
@@ -95,23 +93,23 @@ class Gradients:
 def make(operator: TorchOperator, as_operator: AsOperator) -> Gradients:
     """Make the gradients of an operator whose function has a backward function.
 
-    ``as_operator`` makes an operator of a backward function that is one of ours.
+    ``as_operator`` makes an operator of a backward function that is a culaunch function.
     """
     gradient = operator.function._gradient
     assert gradient is not None
     if operator.mutates:
         raise TypeError(
             f"{operator.name} writes its argument {operator.mutates[0]}, and torch computes no "
-            "gradients of operators that write their arguments: return a new array"
+            "gradients of operators that write arguments: return a new array"
         )
     call = gradient.function
-    if isinstance(call, (Function, RecordedFunction)):
+    if isinstance(call, Function):
         call = as_operator(operator, call)
     return Gradients(operator, call)
 
 
 def _setup(operator: TorchOperator, gradients: Gradients) -> Callable[..., None]:
-    """Return a function with the parameters that torch looks for."""
+    """Return a function with the parameters that torch expects."""
     if any(one.is_keyword_only for one in operator.parameters):
 
         def setup_with_keywords(

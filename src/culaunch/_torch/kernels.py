@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def register(operator: TorchOperator, library: Any) -> None:
-    """Register what stands above the implementation of an operator."""
+    """Register the layers above the implementation of an operator."""
     name = operator.name.partition("::")[2]
     ways = {"Autograd": Autograd(operator).call}
     if operator.mutates:
@@ -38,7 +38,7 @@ def register(operator: TorchOperator, library: Any) -> None:
 
 
 class Autograd:
-    """The kernel of autograd: it records gradients, or that there is none.
+    """The autograd kernel, which records gradients, or their absence.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Autograd:
 
     def __init__(self, operator: TorchOperator) -> None:
         self.operator = operator
-        # The gradients that `recorded` is of.
+        # The gradients that `recorded` was made for.
         self.gradients: Any = None
         self.recorded: Callable[..., Any] | None = None
 
@@ -86,7 +86,7 @@ class Autograd:
 
 
 def _count(operator: TorchOperator, keyset: Any, *args: Any, **keywords: Any) -> Any:
-    """Count the versions of what the operator writes, and call it below that."""
+    """Count the versions of the tensors that the operator writes, then call the layer below."""
     torch = torch_package()
     for one in written_tensors(operator, args, keywords):
         torch.autograd.graph.increment_version(one)

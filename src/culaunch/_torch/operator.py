@@ -14,7 +14,7 @@ from culaunch._torch.schema import MISSING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._function.calling.recorded import AnyFunction
+    from culaunch._function import Function
     from culaunch._function.tracing.kinds import Kind
     from culaunch._function.tracing.runs import Run
     from culaunch._torch.results import Template
@@ -52,7 +52,7 @@ class TorchOperator(CoreTorchOperator):
     """
 
     def __init__(
-        self, name: str, function: AnyFunction, parameters: tuple[Parameter, ...],
+        self, name: str, function: Function[..., Any], parameters: tuple[Parameter, ...],
         mutates: tuple[str, ...], outputs: tuple[str | None, ...], template: Template, schema: str,
     ) -> None:  # fmt: skip
         self.name = name
@@ -60,11 +60,11 @@ class TorchOperator(CoreTorchOperator):
         self.parameters = parameters
         self.mutates = mutates
         self.outputs = outputs
-        # How the function puts its result together of the outputs.
+        # How the function's result is built from the outputs.
         self.template = template
         # The kind of arguments that it is for, and the plain Python code that rebuilds the
-        # function's result from its outputs and its arguments. None: all kinds, and there is
-        # nothing to do.
+        # function's result from its outputs and its arguments. None: all kinds, and nothing to
+        # rebuild.
         self.kind: Any = None
         self.rebuild: Callable[..., Any] | None = None
         self.schema = name + schema
@@ -73,11 +73,10 @@ class TorchOperator(CoreTorchOperator):
         self.overload: Any = None
         self._library: Any = None
         self._slot: int | None = None
-        # What computes gradients, once it is registered.
+        # The function that computes gradients, once it is registered.
         self.gradients: Any = None
         self._register_gradients: Callable[[], Any] = _not_registered
-        # The functions that the dispatcher calls before it reaches the function, and their Python
-        # parts.
+        # The functions that the dispatcher calls before the function, and their Python parts.
         self._kernels: list[tuple[CoreTorchOperator, Callable[..., Any]]] = []
         self._as_output = as_output(template)
 
@@ -94,7 +93,7 @@ class TorchOperator(CoreTorchOperator):
     def __repr__(self) -> str:
         return f"<culaunch.frameworks.TorchOperator {self.schema}, dispatch: {self.dispatch}>"
 
-    # ---- what the function tells
+    # ---- called by the function
 
     def learn(self, run: Run, kind: Kind) -> None:
         """Refuse a path of the function that does not match the schema.
@@ -128,15 +127,15 @@ class TorchOperator(CoreTorchOperator):
         return self._as_output(self.function(*args, **keywords))
 
     def differentiate(self) -> None:
-        """Register gradients: the function has been given a backward function."""
+        """Register gradients, because the function has got a backward function."""
         if self.gradients is None:
             self.gradients = self._register_gradients()
             self.set_way()
 
-    # ---- how it is called
+    # ---- the way of a call
 
     def set_way(self) -> None:
-        """Say how it is called, now that it is registered, or something about it has changed."""
+        """Set the way of its calls after registration, and after each change."""
         if self.overload is None:
             return
         plain = [one for one in self.parameters if not one.is_keyword_only]
@@ -149,8 +148,8 @@ class TorchOperator(CoreTorchOperator):
             sum(one is not None for one in self.outputs) > 1,
             self._written,
         )
-        # Whichever way a call takes, it gives what the schema says: without the None of a backward
-        # function, and one tensor as itself.
+        # Every call returns the schema's results: without a backward function's None, and a single
+        # tensor by itself.
         is_output = self.rebuild is None and None not in self.outputs
         target = self.function if is_output else self.call_flat
         function = target if has_all and self.rebuild is None else None
@@ -159,15 +158,15 @@ class TorchOperator(CoreTorchOperator):
             kernel._set_way(target if has_all else None, generally, *facts, True)
 
     def _dispatcher(self) -> Callable[..., Any]:
-        """Return what a call goes to that is not plain."""
+        """Return the callable for a call that is not plain."""
         return self.overload  # type: ignore[no-any-return]
 
 
 def _not_registered() -> None:
-    """Do nothing: an operator that is not registered yet asks for its gradients then."""
+    """Do nothing. An operator that is not registered yet asks for its gradients later."""
 
 
-def mutates_of(function: AnyFunction, findings: Findings) -> tuple[str, ...]:
+def mutates_of(function: Function[..., Any], findings: Findings) -> tuple[str, ...]:
     names = function.declaration.names
     if function._declared is not None:
         return function._declared
@@ -175,7 +174,7 @@ def mutates_of(function: AnyFunction, findings: Findings) -> tuple[str, ...]:
     if unknown:
         raise TypeError(
             f"{function.__name__}: the kernels do not show whether they write "
-            f"{', '.join(unknown)}, which an operator's schema must say: pass "
+            f"{', '.join(unknown)}, which the operator's schema must declare: use "
             "@cl.function(mutates=[...]), or torch_op(..., mutates=[...]) for a Triton kernel"
         )
     return tuple(names[i] for i in sorted(findings.mutates))

@@ -1,4 +1,4 @@
-"""PyTorch, where it is needed: nothing here imports it before."""
+"""PyTorch, imported only when it is needed."""
 
 from __future__ import annotations
 

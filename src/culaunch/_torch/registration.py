@@ -13,7 +13,6 @@ from culaunch._core import Elementwise as CoreElementwise
 from culaunch._core import TritonDispatcher
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
 from culaunch._function import Function
-from culaunch._function.calling.recorded import RecordedFunction
 from culaunch._torch import dispatch, fake, gradients, kernels, tracked
 from culaunch._torch.findings import Findings, find
 from culaunch._torch.operator import TorchOperator, mutates_of
@@ -30,7 +29,6 @@ from culaunch._torch.triton_kernels import kernel_function
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from culaunch._function.calling.recorded import AnyFunction
 
 _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
 _operators: dict[str, TorchOperator] = {}
@@ -94,7 +92,7 @@ def torch_op(
     --------
     >>> operator = cl.frameworks.torch_op("mylib::scale", scale)
     """
-    checked_text("name", name, "a str, namespace::name")
+    checked_text("name", name, "a str of the form namespace::name")
     if _NAME.fullmatch(name) is None:
         raise ValueError(
             f"name must be 'namespace::name', such as 'mylib::scale' (got {spell(name)})"
@@ -106,71 +104,72 @@ def torch_op(
     for word, value in (("grid", grid), ("constants", constants), ("mutates", mutates)):
         if value is not None:
             raise TypeError(
-                f"{word} is for Triton kernels (got {spell(function)}): a function determines "
-                "it itself"
+                f"{word} must be given only for Triton kernels (got {spell(function)}): a "
+                "function determines it itself"
             )
     if backward is None:
         return _registered(name, as_function(function), schema, None)
     if not isinstance(function, ElementwiseFunction):
         raise TypeError(
-            f"backward is for fused functions (got {spell(function)}): for a function, use "
-            "function.backward"
+            f"backward must be given only for fused functions (got {spell(function)}): for a "
+            "function, use function.backward"
         )
     return _registered(name, function.as_function(backward=backward), schema, None)
 
 
-def _register_gradient(operator: TorchOperator, function: AnyFunction) -> _WithNone | TorchOperator:
-    """Register the backward function of an operator as one, too."""
+def _register_gradient(
+    operator: TorchOperator, function: Function[..., Any]
+) -> _WithNone | TorchOperator:
+    """Register an operator's backward function as an operator, too."""
     known = {one.name: one for one in operator.parameters}
     return _WithNone(_registered(f"{operator.name}_backward", function, None, known))
 
 
-def as_function(function: Any) -> AnyFunction:
-    """Return a function, or make one of a fused elementwise function."""
-    if isinstance(function, (Function, RecordedFunction)):
+def as_function(function: Any) -> Function[..., Any]:
+    """Return a function; make one of a fused elementwise function."""
+    if isinstance(function, Function):
         return function
     if isinstance(function, CoreElementwise):
         return function.as_function()  # type: ignore[attr-defined,no-any-return]
     raise TypeError(
-        "function must be a cl.function, one of a library, a fused elementwise function, or "
-        f"culaunch.triton.native(kernel) (got {spell(function)}): write a cl.function that "
+        "function must be a cl.function, a function of a library, a fused elementwise function, "
+        f"or culaunch.triton.native(kernel) (got {spell(function)}): write a cl.function that "
         "launches it"
     )
 
 
 def register(operator: TorchOperator) -> None:
-    """Make torch know an operator, and what it must know of it."""
+    """Register an operator with torch, including everything that torch needs for it."""
     torch = torch_package()
     namespace, _, name = operator.name.partition("::")
-    # A fragment: others may define operators in the same namespace.
+    # A FRAGMENT, because others may define operators in the same namespace.
     library = torch.library.Library(namespace, "FRAGMENT")
     try:
-        # Kernels are made for the strides that the body has seen: a compiler of torch's must not
-        # choose others.
+        # Kernels are made for the strides in the body, so a torch compiler must not choose others.
         tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
         library.define(operator.schema.partition("::")[2], tags=tags)
     except RuntimeError as error:
         if "same name" in str(error):
             raise ValueError(
-                f"name: torch already has an operator {operator.name} of another library. "
-                "Operators live as long as the process: choose another name"
+                "name must be new, but another library has registered the operator "
+                f"{operator.name}. Operators live as long as the process: choose another name"
             ) from None
-        raise ValueError(f"torch refuses the operator {operator.schema}: {error}") from error
-    # torch takes the operator back when the library object goes.
+        raise ValueError(f"torch rejects the operator {operator.schema}: {error}") from error
+    # torch removes the operator when the library object is freed.
     operator._library = library
     operator.overload = getattr(getattr(torch.ops, namespace), name).default
     dispatch.register(operator, library)
     torch.library.register_fake(operator.name, fake.fake_of(operator), lib=library)
     kernels.register(operator, library)
-    # A backward function may be given long after this, or never: it is registered when it is.
+    # The backward function may come much later, or never. It is registered when it comes.
     operator._register_gradients = lambda: gradients.make(operator, _register_gradient)
     if operator.function._gradient is not None:
         operator.differentiate()
     operator.set_way()
 
 
-def _replace(operator: TorchOperator, function: AnyFunction) -> None:
-    """Let another function, of the same schema, be behind an operator."""
+def _replace(operator: TorchOperator, function: Function[..., Any]) -> None:
+    """Put another function with the same schema behind an operator."""
     operator.function._doors.remove(operator)
     operator.function = function
     dispatch.replace(operator)
@@ -180,7 +179,7 @@ def _replace(operator: TorchOperator, function: AnyFunction) -> None:
 
 
 class _WithNone:
-    """A call of an operator that returns no None, with the None of its function."""
+    """A call of an operator that restores None in its function's result."""
 
     def __init__(self, operator: TorchOperator) -> None:
         self.operator = operator
@@ -197,7 +196,7 @@ class _WithNone:
 @untraced
 def _registered(
     name: str,
-    function: AnyFunction,
+    function: Function[..., Any],
     schema: str | None,
     known: dict[str, Parameter] | None,
     *,
@@ -205,7 +204,7 @@ def _registered(
 ) -> TorchOperator:
     with _lock:
         there = _operators.get(name)
-        # Asking twice is no mistake, as a module may be imported under two names.
+        # A second registration is allowed, because a module may be imported under two names.
         if there is not None and there.function is function:
             return there
         parameters = parameters_of(function.declaration, known)
@@ -217,13 +216,13 @@ def _registered(
         outputs = findings.outputs or ()
         if None in outputs and known is None:
             raise TypeError(
-                f"{function.__name__} returns a tuple with None in it, and an operator of torch "
-                "returns arrays and numbers"
+                f"{function.__name__} returns a tuple that contains None, but a torch operator "
+                "must return arrays and numbers"
             )
         if mutates and any(one not in (None, "Tensor") for one in outputs):
             raise TypeError(
-                f"{function.__name__} writes {', '.join(mutates)} and returns numbers: torch "
-                "compiles no operator that does both; return arrays or None"
+                f"{function.__name__} writes {', '.join(mutates)} and returns numbers, but torch "
+                "compiles no operator that does both: return arrays or None"
             )
         text = schema
         if text is None:
@@ -241,20 +240,20 @@ def _registered(
 
 
 def _reloaded(there: TorchOperator, operator: TorchOperator) -> TorchOperator:
-    """Take the function of a module that is loaded again."""
+    """Use the function of a module that was reloaded."""
     old: Any = getattr(there.function, "__wrapped__", there.function)
     new: Any = getattr(operator.function, "__wrapped__", operator.function)
     names = tuple(f"{one.__module__}.{one.__qualname__}" for one in (old, new))
     # The name distinguishes a reloaded module from another module's function.
     if names[0] != names[1]:
         raise ValueError(
-            f"name: {there.name} is the operator of {names[0]}, and "
-            "operators live as long as the process: choose another name"
+            f"name must be new, but {there.name} is the operator of {names[0]}. Operators live as "
+            "long as the process: choose another name"
         )
     if there.schema != operator.schema:
         raise ValueError(
-            f"{there.name} is registered as {there.schema}, and {new.__name__} is "
-            f"{operator.schema} now: operators live as long as the process, begin a new one"
+            f"{there.name} is registered as {there.schema}, but {new.__name__} now has the schema "
+            f"{operator.schema}. Operators live as long as the process: start a new process"
         )
     _replace(there, operator.function)
     operator.function._doors.append(there)
@@ -262,7 +261,7 @@ def _reloaded(there: TorchOperator, operator: TorchOperator) -> TorchOperator:
 
 
 def _findings(
-    function: AnyFunction,
+    function: Function[..., Any],
     parameters: tuple[Parameter, ...],
     given: Any,
     *,

@@ -1,4 +1,4 @@
-"""The results of a function as the flat outputs of an operator, and how to rebuild them."""
+"""A function's results as the flat outputs of an operator, and how to rebuild them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from culaunch._function.programs.effects import View
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# How a result is put together: ("output", i), ("argument", parameter, element or None), ("none",),
+# How to build a result: ("output", i), ("argument", parameter, element or None), ("none",),
 # ("tuple", items), ("list", items), ("dict", (key, item), ...) or ("made", callable, items).
 Template = tuple[Any, ...]
 _TYPES = {oc.V_INT: "SymInt", oc.V_FLOAT: "float", oc.V_BOOL: "bool", oc.V_ARRAY: "Tensor"}
@@ -48,7 +48,7 @@ class ResultReader:
         self._memory: list[int] = []
 
     def read(self, value: tuple[Any, ...]) -> Template:
-        """Read a value and what is in it.
+        """Read a value and its items.
 
         Raises
         ------
@@ -67,26 +67,26 @@ class ResultReader:
         if kind == oc.V_DICT:
             return ("dict", tuple((key, self.read(item)) for key, item in value[1]))
         if kind == oc.V_MADE:
-            return self._made(value[1].value, tuple(map(self.read, value[2])))
+            return self._of_maker(value[1].value, tuple(map(self.read, value[2])))
         if kind == oc.V_CONSTANT and type(value[1].value) in _CONSTANTS:
             return self._output(_CONSTANTS[type(value[1].value)])
         if kind not in _TYPES:
             raise TypeError(
-                f"{self.name} returns something other than arrays and numbers, which an operator "
-                "of torch cannot return"
+                f"{self.name} must return only arrays and numbers, because torch operators return "
+                "nothing else"
             )
         if kind == oc.V_ARRAY:
             self._note_memory(value[1])
         return self._output(_TYPES[kind])
 
-    def _made(self, maker: Any, items: tuple[Template, ...]) -> Template:
+    def _of_maker(self, maker: Any, items: tuple[Template, ...]) -> Template:
         if hasattr(maker, "_fields"):
             return ("made", maker, items)
         keys = maker.args[0]  # the keys of a dict
         if not all(type(key) in (int, bool, float, str) for key in keys):
             raise TypeError(
-                f"{self.name} returns a dict with other keys than str and numbers, which an "
-                "operator of torch cannot return"
+                f"{self.name} returns a dict whose keys are not all str or numbers, which a torch "
+                "operator cannot return"
             )
         return ("dict", tuple(zip(keys, items, strict=True)))
 
@@ -106,16 +106,16 @@ class ResultReader:
 
 
 def aliases(name: str, what: str) -> TypeError:
-    """Return the error of a result that shares memory."""
+    """Return the error for a result that shares memory."""
     return TypeError(
-        f"{name} returns {what}: torch forbids operators whose outputs share memory with "
-        "their inputs or each other. Return None where an argument is written in place (the "
-        "caller has it), or a new array"
+        f"{name} returns {what}, but torch forbids operators whose outputs share memory with "
+        "their inputs or each other. If an argument is written in place, return None (the caller "
+        "has the array), or return a new array"
     )
 
 
 def is_plain(template: Template) -> bool:
-    """Tell whether an operator returns the same as its function: one output, several, or None."""
+    """Tell whether an operator returns its function's result: one output, several, or None."""
     if template[0] != "tuple":
         return template[0] in ("output", "none")
     items = template[1]
@@ -123,9 +123,9 @@ def is_plain(template: Template) -> bool:
 
 
 def plain(name: str, names: tuple[str, ...], template: Template) -> Template:
-    """Return what an operator that people call themselves returns: one thing, or one tuple.
+    """Return the results of an operator that users call: one value, or one tuple.
 
-    None in a tuple is let pass: the gradients of a backward function have it.
+    None in a tuple is allowed, because the gradients of a backward function contain it.
 
     Raises
     ------
@@ -140,26 +140,26 @@ def plain(name: str, names: tuple[str, ...], template: Template) -> Template:
             raise aliases(name, f"its argument {names[one[1]]}")
         if one[0] not in ("output", "none"):
             raise TypeError(
-                f"{name} returns a tuple in a tuple, a dict or something else: an operator "
-                "of torch returns arrays, numbers, and one tuple of these"
+                f"{name} returns a nested tuple, a dict or another object, but a torch operator "
+                "must return arrays, numbers, or one tuple of these"
             )
     if is_several and len(items) < 2:
         raise TypeError(
-            f"{name} returns a tuple or list of {len(items)}: an operator of torch "
-            "returns one thing itself; return it without the tuple"
+            f"{name} returns a tuple or list of {len(items)}, but a torch operator returns one "
+            "value by itself: return it without the tuple"
         )
     return ("tuple", items) if is_several else template
 
 
 def with_none(template: Template, outputs: list[str]) -> tuple[str | None, ...]:
-    """Return the types of what a function returns, with None for None in a tuple."""
+    """Return the types of a function's results, with None for None in a tuple."""
     if template[0] != "tuple":
         return tuple(outputs)
     return tuple(outputs[one[1]] if one[0] == "output" else None for one in template[1])
 
 
 def flat(template: Template, result: Any) -> list[Any]:
-    """Return the outputs in what a function returned."""
+    """Return the operator's outputs in a function's result."""
     kind = template[0]
     if kind == "output":
         return [result]
@@ -173,7 +173,7 @@ def flat(template: Template, result: Any) -> list[Any]:
 
 
 def as_output(template: Template) -> Callable[[Any], Any]:
-    """Return what makes the outputs of an operator of what its function returned."""
+    """Return a callable that makes an operator's outputs from its function's result."""
 
     def outputs(result: Any) -> Any:
         found = flat(template, result)
@@ -185,12 +185,13 @@ def as_output(template: Template) -> Callable[[Any], Any]:
 def rebuilder(template: Template, count: int) -> Callable[..., Any]:
     """Return ``rebuild(outputs, *arguments)``, which Dynamo traces: it is plain Python.
 
-    `outputs` is what an operator with so many outputs gives.
+    `outputs` is the result of an operator with that number of outputs.
     """
     scope: dict[str, Any] = {}
     text = _text(template, count, scope)
     makers = ", ".join(scope)
-    # As text, since Dynamo traces plain Python and would break the graph at a tree of closures.
+    # Generate source text, because Dynamo traces plain Python and would break the graph at nested
+    # closures.
     source = (
         f"def made({makers}):\n    def rebuild(outputs, *arguments):\n        return {text}\n"
         "    return rebuild"

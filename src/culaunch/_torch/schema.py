@@ -1,4 +1,4 @@
-"""The schema of an operator, from a function's declaration and what its body does."""
+"""An operator's schema, from the declaration and the body of its function."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from culaunch._base.values import spell
 from culaunch._function import DType
 from culaunch._function.declarations.annotations import Array, wanted
+from culaunch._function.declarations.declaration import KEYWORD_ONLY
 from culaunch._launch.formats.dtype import find_dtype
 
 if TYPE_CHECKING:
-    from culaunch._function.declarations.declaration import Declared
+    from culaunch._function.declarations.declaration import Declaration
 
-# A type of a parameter -> the letter that the native dispatch has for it; lower case: optional.
+# A parameter's type -> its letter in the native dispatch; lower case means optional.
 CODES = {
     "Tensor": "T", "Tensor[]": "L", "SymInt": "I", "float": "F", "bool": "B", "str": "S",
     "ScalarType": "D",
 }  # fmt: skip
-# The same types, as torch spells those of a schema that it has read.
+# The same types, as torch spells them in a parsed schema.
 _GIVEN = {**{one: one for one in CODES}, "int": "SymInt", "List[Tensor]": "Tensor[]"}
 _RESULTS = ("Tensor", "SymInt", "float", "bool")
 _PLAIN = {int: "SymInt", float: "float", bool: "bool", str: "str"}
@@ -33,13 +34,13 @@ class Parameter(NamedTuple):
     ----------
     name : str
     type : str
-        As a schema has it, without the question mark.
+        As in a schema, without the question mark.
     is_optional : bool
     default : object
-        ``Parameter.missing`` where there is none.
+        ``Parameter.missing`` if there is none.
     is_keyword_only : bool
     array : Array or None
-        What its annotation says of an array.
+        The array in its annotation.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Parameter(NamedTuple):
         return code.lower() if self.is_optional else code
 
     def text(self, alias: str) -> str:
-        """Write it, with the mark of a tensor that is written, or an empty one."""
+        """Write it, with the mark of a written tensor, or an empty mark."""
         base = self.type
         if alias:
             base = f"Tensor({alias}!)" + base.removeprefix("Tensor")
@@ -69,11 +70,11 @@ MISSING = object()
 
 
 def parameters_of(
-    declaration: Declared, known: dict[str, Parameter] | None = None
+    declaration: Declaration, known: dict[str, Parameter] | None = None
 ) -> tuple[Parameter, ...]:
     """Return the parameters of an operator, from annotations and defaults.
 
-    A parameter with neither has the type in ``known``, or else is a tensor.
+    A parameter with neither has the type in ``known``. Without that, it is a tensor.
 
     Raises
     ------
@@ -81,32 +82,32 @@ def parameters_of(
         If no operator can have the type of a parameter.
     """
     found = tuple(
-        known[name]._replace(is_keyword_only=kind == 2)
+        known[name]._replace(is_keyword_only=kind == KEYWORD_ONLY)
         if known and name in known and _says_nothing(declaration, name)
-        else _parameter(declaration, name, kind == 2)
+        else _parameter(declaration, name, kind == KEYWORD_ONLY)
         for name, kind in declaration.parameters
     )
     if not any(one.type.startswith("Tensor") for one in found):
         raise TypeError(
-            f"{declaration.name} has no array parameter; add one, because torch selects an "
-            "operator's device by its tensors"
+            f"{declaration.name} must have an array parameter, because torch selects an "
+            "operator's device by its tensors: add one"
         )
     return found
 
 
 def given_parameters(parameters: tuple[Parameter, ...], given: Any) -> tuple[Parameter, ...]:
-    """Return the parameters with the types of a schema that was given, as torch has read it.
+    """Return the parameters with the types of a given schema, as torch has parsed it.
 
     Raises
     ------
     ValueError
-        If it names other parameters, or has a type that no operator of ours can have.
+        If it names other parameters, or has a type that culaunch's operators do not support.
     """
     names = [argument.name for argument in given.arguments]
     if names != [one.name for one in parameters]:
         raise ValueError(
-            f"schema has the parameters {', '.join(names)}, and the function has "
-            f"{', '.join(one.name for one in parameters)}"
+            "schema must have the parameters of the function, "
+            f"{', '.join(one.name for one in parameters)} (got {', '.join(names)})"
         )
     found = []
     for one, argument in zip(parameters, given.arguments, strict=True):
@@ -116,25 +117,27 @@ def given_parameters(parameters: tuple[Parameter, ...], given: Any) -> tuple[Par
         kind = _GIVEN.get(base[:-1] if is_optional else base)
         if kind is None:
             raise ValueError(
-                f"schema: parameter {one.name} is {text}, and a function takes "
-                f"{', '.join(CODES)}, or one of these with a question mark"
+                f"the type of parameter {one.name} in schema must be one of {', '.join(CODES)}, "
+                f"or one of these with a question mark (got {text})"
             )
         found.append(one._replace(type=kind, is_optional=is_optional))
     return tuple(found)
 
 
 def given_outputs(given: Any) -> tuple[str | None, ...]:
-    """Return the types of the results of a schema that was given.
+    """Return the types of a given schema's results.
 
     Raises
     ------
     ValueError
-        If one is no type that an operator of ours can return.
+        If culaunch's operators cannot return a type.
     """
     found = tuple(_GIVEN.get(str(one.real_type), str(one.real_type)) for one in given.returns)
     for one in found:
         if one not in _RESULTS:
-            raise ValueError(f"schema returns {one}, and a function returns {', '.join(_RESULTS)}")
+            raise ValueError(
+                f"each result in schema must be one of {', '.join(_RESULTS)} (got {one})"
+            )
     return found
 
 
@@ -142,8 +145,7 @@ def schema_text(
     parameters: tuple[Parameter, ...], mutates: tuple[str, ...], outputs: tuple[str, ...]
 ) -> str:
     """Write a schema without the operator's name: ``(Tensor x, float a) -> Tensor``."""
-    # Each tensor that is written has a letter of its own, by which torch knows that no two of them
-    # share memory.
+    # Each written tensor has its own letter, which tells torch that no two of them share memory.
     letters = iter("abcdefghijklmnopqrstuvwxyz" * (1 + len(parameters) // 26))
     words: list[str] = []
     for one in parameters:
@@ -154,18 +156,18 @@ def schema_text(
     return f"({', '.join(words)}) -> {given}"
 
 
-def _says_nothing(declaration: Declared, name: str) -> bool:
+def _says_nothing(declaration: Declaration, name: str) -> bool:
     return _annotation(declaration, name) is None and name not in declaration.defaults
 
 
-def _annotation(declaration: Declared, name: str) -> Any:
-    """Return an annotation; None where there is none, or one that says nothing."""
+def _annotation(declaration: Declaration, name: str) -> Any:
+    """Return an annotation; None if it is missing or has no information."""
     found = declaration.annotations.get(name)
     return None if found is Any or found is object else found
 
 
-def _parameter(declaration: Declared, name: str, is_keyword_only: bool) -> Parameter:
-    # None is a default like any other: a marker stands for there being none.
+def _parameter(declaration: Declaration, name: str, is_keyword_only: bool) -> Parameter:
+    # None is a valid default, so a marker represents a missing default.
     default = declaration.defaults.get(name, MISSING)
     annotation = _annotation(declaration, name)
     kind, is_optional, array = _type(declaration, name, annotation, default)
@@ -174,12 +176,12 @@ def _parameter(declaration: Declared, name: str, is_keyword_only: bool) -> Param
 
 
 def _type(
-    declaration: Declared, name: str, annotation: Any, default: Any
+    declaration: Declaration, name: str, annotation: Any, default: Any
 ) -> tuple[str, bool, Array | None]:
     if annotation is None:
         if default is MISSING or default is None:
             return "Tensor", default is None, Array()
-        # By the very type: a bool is an int, too, and is no number here.
+        # By the exact type, because a bool is also an int, but is not a number here.
         if type(default) in _PLAIN:
             return _PLAIN[type(default)], False, None
         if not isinstance(default, str) and find_dtype(default) is not None:
@@ -198,14 +200,14 @@ def _type(
             return "Tensor", is_optional or want.is_optional, want.array
         if want is not None and want.array is None and len(want.plain) == 1:
             return _PLAIN[want.plain[0]], is_optional or want.is_optional, None
-        # A whole number goes into a float; a schema has no union of the two.
+        # A schema has no union of int and float, and a float accepts an int.
         if want is not None and set(want.plain) == {int, float} and want.array is None:
             return "float", is_optional or want.is_optional, None
     shown = f"the default {spell(default)}" if annotation is None else f"{annotation!r}"
     raise TypeError(
-        f"{declaration.name}: parameter {name} is {shown}. An operator of torch takes arrays "
-        "(cl.Array), lists of arrays, int, float, bool, str, dtypes (cl.DType), and None instead "
-        "of them. Annotate it as one of these, or pass schema="
+        f"{declaration.name}: parameter {name} is {shown}. The parameters of a torch operator "
+        "must be arrays (cl.Array), lists of arrays, int, float, bool, str, dtypes (cl.DType), or "
+        "None in their place. Annotate it as one of these, or pass schema="
     )
 
 
@@ -216,14 +218,14 @@ def _without_none(annotation: Any) -> tuple[bool, Any]:
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         parts = typing.get_args(annotation)
         rest = tuple(one for one in parts if one is not type(None))
-        # A union of more types than one is for the function to tell apart, and no schema has it.
+        # No schema has a union of several types. The function distinguishes them.
         if len(rest) == 1 and len(parts) == 2:
             return True, rest[0]
     return False, annotation
 
 
 def _array_list(annotation: Any) -> Array | None:
-    """Return what the items of a list of arrays are."""
+    """Return the array in the annotation of a list of arrays."""
     origin = typing.get_origin(annotation)
     if origin not in (list, tuple, collections.abc.Sequence):
         return None
@@ -249,7 +251,8 @@ def _default(parameter: Parameter) -> str:
     if isinstance(value, str) and parameter.type == "str":
         if not value.isprintable() or '"' in value or "\\" in value:
             raise TypeError(
-                f"parameter {parameter.name}: torch's schemas cannot have the default {value!r}"
+                f"parameter {parameter.name} must have a default that torch's schemas support "
+                f"(got {value!r})"
             )
         return f'"{value}"'
     if parameter.type == "ScalarType" and value is not None:
@@ -257,6 +260,7 @@ def _default(parameter: Parameter) -> str:
         return str(value) if found is None else found.name
     if isinstance(value, float) and not math.isfinite(value):
         raise TypeError(
-            f"parameter {parameter.name}: torch's schemas cannot have the default {value!r}"
+            f"parameter {parameter.name} must have a default that torch's schemas support (got "
+            f"{value!r})"
         )
     return repr(float(value)) if parameter.type == "float" and value is not None else repr(value)

@@ -86,20 +86,20 @@ def differentiable(
 def no_gradient(operator: TorchOperator) -> TypeError:
     if operator.mutates:
         return TypeError(
-            f"{operator.shown} writes {', '.join(operator.mutates)} and has no gradient; autograd "
-            "would compute a wrong one. Detach the arguments, call it under torch.no_grad(), or "
-            "let the function return a new array"
+            f"{operator.shown} writes {', '.join(operator.mutates)} and has no gradient, so "
+            "autograd would compute a wrong gradient. Detach the arguments, call it under "
+            "torch.no_grad(), or let the function return a new array"
         )
     return TypeError(
-        f"{operator.shown} has no gradient; autograd would use zero. Give the function one with "
-        "function.backward, or detach the argument"
+        f"{operator.shown} has no gradient, so autograd would use zero. Give the function a "
+        "gradient with function.backward, or detach the argument"
     )
 
 
 def no_tangent(operator: TorchOperator) -> TypeError:
     return TypeError(
-        f"{operator.shown} has no forward-mode derivative; its tangent would be zero. "
-        "Use reverse mode (torch.func.grad, vjp, jacrev), or detach the argument"
+        f"{operator.shown} has no forward-mode derivative, so its tangent would be zero. Use "
+        "reverse mode (torch.func.grad, vjp, jacrev), or detach the argument"
     )
 
 

@@ -1,6 +1,6 @@
 """Operators under the transformations of ``torch.func``: what each layer of them makes of a call.
 
-torch calls this where a transformation is on, with the innermost one on top of its stack. A layer
+torch calls this while a transformation is on, with the innermost one on top of its stack. A layer
 takes its part of the tensors away, and calls the operator below it.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def transformed(operator: TorchOperator, /, *args: Any, **keywords: Any) -> Any:
-    """Call an operator where a transformation is on.
+    """Call an operator while a transformation is on.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def transformed(operator: TorchOperator, /, *args: Any, **keywords: Any) -> Any:
 
 
 class _Call:
-    """A call of an operator that comes to a layer."""
+    """A call of an operator that reaches a layer."""
 
     def __init__(self, operator: TorchOperator, interpreter: Any, args: Any, keywords: Any) -> None:
         self.operator = operator
@@ -45,7 +45,7 @@ class _Call:
         self.keywords = keywords
 
     def mapped(self, change: Any) -> _Call:
-        """Return the same call, of what `change` makes of each tensor."""
+        """Return the same call, with each tensor replaced by the result of `change`."""
         args, keywords = _on_tensors(change, (self.args, self.keywords))
         return _Call(self.operator, self.interpreter, args, keywords)
 
@@ -63,11 +63,11 @@ class _Call:
         return [*written_tensors(self.operator, self.args, self.keywords)]
 
     def captured(self, what: str) -> TypeError:
-        """Say that what it writes is not this layer's."""
+        """Return the error for a written tensor that does not belong to this layer."""
         return TypeError(
-            f"{self.operator.shown} writes a tensor that is not an argument of this {what}; "
-            "results computed from it would be wrong. Make it an argument of the function that is "
-            "transformed"
+            f"{self.operator.shown} writes a tensor that is not an argument of this {what}, so "
+            "results computed from it would be wrong. Pass the tensor as an argument of the "
+            "transformed function"
         )
 
 
@@ -86,7 +86,7 @@ def _gradient(call: _Call) -> Any:
             raise no_gradient(operator)
         return call_tracked(operator, operator.function._bind(call.args, call.keywords))
     written = call.written()
-    # The write would happen below this layer, whose graph would go on with the value from before.
+    # The write would happen below this layer, whose graph would keep the value from before.
     if not all(_is_of(one, level) for one in written):
         raise call.captured("transformation of torch.func")
     below = call.mapped(lambda one: functorch._unwrap_for_grad(one, level))
@@ -117,20 +117,20 @@ def _batch(call: _Call) -> Any:
             return call.run()
     if any(dimension(one) is None for one in call.written()):
         raise TypeError(
-            f"{operator.shown} writes {', '.join(operator.mutates)}, which is not batched "
-            "in this torch.vmap: batch it, too (in_dims)"
+            f"{operator.shown} writes {', '.join(operator.mutates)}, which must be batched in "
+            "this torch.vmap: add it to in_dims"
         )
     if any(one not in (None, "Tensor") for one in operator.outputs):
         raise TypeError(
-            f"{operator.shown} returns numbers, and torch.vmap takes tensors: return arrays"
+            f"{operator.shown} returns numbers, but torch.vmap accepts only tensors: return arrays"
         )
     count = call.interpreter.batch_size()
     with call.interpreter.lower():
         rows = [call.mapped(partial(row, i)).run() for i in range(count)]
         if not operator.outputs:
             return None
-        # Without rows there is nothing to stack, but the result still has a shape and a type: those
-        # of a row without memory.
+        # Without rows there is nothing to stack, but the result still has the shape and the type of
+        # a row.
         shown = rows if count else [call.mapped(partial(_shape_of_row, level)).run()]
         is_tuple = isinstance(shown[0], (tuple, list))
         columns = zip(*shown, strict=True) if is_tuple else (shown,)
@@ -138,13 +138,13 @@ def _batch(call: _Call) -> Any:
         stacks = [torch.stack(column)[:count] for column in columns]
         if not count:
             stacks = [torch.empty_like(one, device=device) for one in stacks]
-    # The rows lie along the first dimension, wherever those of the arguments did.
+    # The rows lie along the first dimension, even if those of the arguments did not.
     results = tuple(functorch._add_batch_dim(one, 0, level) for one in stacks)
     return results if is_tuple else results[0]
 
 
 def _functionalized(call: _Call) -> Any:
-    """Do the part of ``functionalize``: what is written becomes another tensor."""
+    """Do the part of ``functionalize``: a written tensor becomes another tensor."""
     torch = torch_package()
     ways = torch._functorch.eager_transforms
     written = call.written()
@@ -168,7 +168,7 @@ def _functionalized(call: _Call) -> Any:
 
 
 def _shape_of_row(level: int, tensor: Any) -> Any:
-    """Return what a row of a batch of none would be, without its data."""
+    """Return a row of an empty batch, without its data."""
     value, where = torch_package()._C._functorch._unwrap_batched(tensor, level)
     value = value.to("meta")
     if where is None:

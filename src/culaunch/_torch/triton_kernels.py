@@ -34,8 +34,8 @@ def kernel_function(
     """
     if grid is None:
         raise TypeError(
-            f"grid is missing: {kernel.name} is a Triton kernel, and its operator launches it with "
-            "one: a tuple, or a function of its arguments, grid=lambda meta: (...,)"
+            f"grid is missing for the Triton kernel {kernel.name}: pass a tuple, or a function of "
+            "the arguments, grid=lambda meta: (...,)"
         )
     given = dict(constants or {})
     own = [one.name for one in kernel.own_parameters]
@@ -45,8 +45,8 @@ def kernel_function(
             raise TypeError(f"constants must have the names of parameters (got {spell(name)})")
         if name in own and name not in folded:
             raise ValueError(
-                f"constants has {name}, which {kernel.name} takes at each launch: it is an "
-                "argument of the operator"
+                f"constants must not contain {name}, which each launch of {kernel.name} passes: "
+                "it is an argument of the operator"
             )
     # The kernel's compile-time values are fixed for the operator; the rest are its arguments.
     names = [name for name in own if name not in folded and name not in given]
@@ -70,7 +70,7 @@ def kernel_function(
 
 
 def _types(kernel: Any) -> dict[str, Any]:
-    """Return what the kernel says its numbers are: what it does not say is an array."""
+    """Return the types of the kernel's numbers. A parameter without a type is an array."""
     found = {one.name: _python_type(one.annotation) for one in kernel.own_parameters}
     for variant in getattr(kernel, "variants", ()):
         for one, kind in zip(kernel.own_parameters, variant.types, strict=False):

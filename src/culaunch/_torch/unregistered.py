@@ -1,4 +1,4 @@
-"""Functions that nobody registered, in compiled regions: each registers itself for its calls."""
+"""Unregistered functions in compiled regions: each registers itself for its calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import types
     from collections.abc import Generator
 
-    from culaunch._function.calling.recorded import AnyFunction
+    from culaunch._function import Function
     from culaunch._function.tracing.kinds import Entry, Kind
 
 _NAMESPACE = "culaunch"
@@ -40,7 +40,7 @@ class _Operators:
         self.of_kind: dict[Any, TorchOperator] = {}
 
 
-# By the address of a function, which its entry keeps alive: no other can come to have it.
+# By the address of a function, which its entry keeps alive, so no other function can have it.
 _known: dict[int, _Operators] = {}
 _names: set[str] = set()
 
@@ -51,7 +51,7 @@ def operator_for(target: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -
 
     Parameters
     ----------
-    target : Function, RecordedFunction or fused function
+    target : Function or fused function
     args, keywords
         The arguments of the call: tensors, which may be fake, and numbers, which may be symbolic.
 
@@ -61,8 +61,8 @@ def operator_for(target: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -
         If it does not accept the call, or cannot be an operator.
     """
     with _lock:
-        # The body may be traced in here, and what it calls may ask for its own operators: the lock
-        # is one that a thread may take again.
+        # The lock is reentrant, because the body may be traced here, and functions that it calls
+        # may need their own operators.
         known = _known.get(id(target)) or _Operators(target)
         function = known.function
         values = function._bind(args, keywords)
@@ -74,26 +74,26 @@ def operator_for(target: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -
         key = key_of(kind)
         # A function is kept only once it has an operator: a call that is refused leaves nothing.
         if key not in known.of_kind:
-            known.of_kind[key] = _made(function, kind, key, values)
+            known.of_kind[key] = _make_operator(function, kind, key, values)
             _known[id(target)] = known
         return known.of_kind[key]
 
 
-def call_refused(function: AnyFunction, values: tuple[Any, ...], error: TypeError | None) -> Any:
-    """Call a function's operator where a tensor has no memory of its own, else raise the error.
+def call_refused(
+    function: Function[..., Any], values: tuple[Any, ...], error: TypeError | None
+) -> Any:
+    """Call a function's operator if a tensor has no memory of its own, else raise the error.
 
-    Without an error, torch wants to see each operation of this thread; NotImplemented is returned
-    where the function is no operator, or is called by one already.
+    Without an error, torch asks to see each operation of this thread. NotImplemented is returned if
+    the function is not an operator, or if an operator already calls it.
     """
     if error is not None and not any(map(_is_traced, values)):
         raise error
     if error is None and _seen.is_inside:
         return NotImplemented
-    parameters = function.declaration.parameters
     # The operator's schema has the function's own parameters, so it is called in the same way:
     # arguments by name are by name here, too.
-    args = tuple(v for (_, kind), v in zip(parameters, values, strict=True) if kind != 2)
-    keywords = {n: v for (n, kind), v in zip(parameters, values, strict=True) if kind == 2}
+    args, keywords = function.declaration.as_passed(values)
     try:
         with _untraced_by_script():
             operator = operator_for(function, args, keywords)
@@ -102,7 +102,7 @@ def call_refused(function: AnyFunction, values: tuple[Any, ...], error: TypeErro
     except Exception as reason:  # noqa: BLE001 - whatever it is
         if error is None:
             return NotImplemented
-        raise TypeError(f"{error}; and it is not an operator of torch: {reason}") from None
+        raise TypeError(f"{error}; and it is not a torch operator: {reason}") from None
     before, _seen.is_inside = _seen.is_inside, error is None
     try:
         result = operator(*args, **keywords)
@@ -133,7 +133,7 @@ _seen = _Seen()
 
 
 def _is_traced(value: Any) -> bool:
-    """Tell a tensor that stands for others: torch computes shapes with it, or transforms it."""
+    """Tell whether a tensor represents others: torch computes shapes with it, or transforms it."""
     torch = torch_package()
     if isinstance(value, (list, tuple)):
         return any(map(_is_traced, value))
@@ -147,15 +147,17 @@ def _is_traced(value: Any) -> bool:
     )
 
 
-def _made(function: AnyFunction, kind: Kind, key: Any, values: tuple[Any, ...]) -> TorchOperator:
+def _make_operator(
+    function: Function[..., Any], kind: Kind, key: Any, values: tuple[Any, ...]
+) -> TorchOperator:
     parameters = _parameters(function, kind)
     findings = find(function, parameters, (kind, tuple(map(_described, values))))
     mutates = mutates_of(function, findings)
     outputs = findings.outputs or ()
     if mutates and any(one != "Tensor" for one in outputs):
         raise TypeError(
-            f"{function.__name__} writes {', '.join(mutates)} and returns numbers: torch "
-            "compiles no operator that does both; return arrays or None"
+            f"{function.__name__} writes {', '.join(mutates)} and returns numbers, but torch "
+            "compiles no operator that does both: return arrays or None"
         )
     text = schema_text(parameters, mutates, tuple(one for one in outputs if one is not None))
     name = _free_name(function, f"{text} {key}")
@@ -169,12 +171,14 @@ def _made(function: AnyFunction, kind: Kind, key: Any, values: tuple[Any, ...]) 
 
 
 def _entry(what: str, value: Any) -> Entry:
-    """Return what a kind has for an argument."""
+    """Return the entry of a kind for an argument."""
     torch = torch_package()
     if isinstance(value, torch.Tensor):
         dtype = find_dtype(value.dtype)
         if dtype is None:
-            raise TypeError(f"{what} has the element type {value.dtype}, which no kernel takes")
+            raise TypeError(
+                f"{what} has the element type {value.dtype}, which kernels do not support"
+            )
         return ("array", dtype.number, value.dim(), False)
     if value is None or isinstance(value, bool):
         return value
@@ -188,9 +192,9 @@ def _entry(what: str, value: Any) -> Entry:
     elif isinstance(value, str) or find_dtype(value) is not None:
         return ("value", value)
     raise TypeError(
-        f"{what} is {value!r}. An operator of torch takes tensors, lists of tensors, int, float, "
-        "bool, str, dtypes and None. Call the function outside of the compiled region, or write "
-        "a function of only the other arguments for this value"
+        f"{what} is {value!r}. A torch operator accepts tensors, lists of tensors, int, float, "
+        "bool, str, dtypes and None. Call the function outside the compiled region, or write a "
+        "function of only the other arguments for this value"
     )
 
 
@@ -207,7 +211,7 @@ def _described(value: Any) -> Any:
 
 
 def _size(value: Any) -> Any:
-    """Return what a symbol is in this call; of what nothing is known yet, a size that is likely."""
+    """Return the value of a symbol in this call, or a likely size if nothing is known yet."""
     node = getattr(value, "node", None)
     if node is None:
         return value
@@ -216,8 +220,8 @@ def _size(value: Any) -> Any:
     return node.hint if node.has_hint() else 4096
 
 
-def _parameters(function: AnyFunction, kind: Kind) -> tuple[Parameter, ...]:
-    """Return the parameters: what the declaration leaves open is what the call has there."""
+def _parameters(function: Function[..., Any], kind: Kind) -> tuple[Parameter, ...]:
+    """Return the parameters. The call determines the types that the declaration leaves open."""
     declaration = function.declaration
     known = {
         name: _parameter(name, entry, declaration.defaults.get(name, MISSING))
@@ -238,8 +242,8 @@ def _parameter(name: str, entry: Entry, default: Any) -> Parameter:
     return Parameter(name, kind, entry is None, default, False, None)
 
 
-def _free_name(function: AnyFunction, text: str) -> str:
-    """Return a name that the next process finds again, for what compilers keep on disk."""
+def _free_name(function: Function[..., Any], text: str) -> str:
+    """Return a name that is the same in the next process, for compilers' caches on disk."""
     body: Any = getattr(function, "__wrapped__", None)
     code = getattr(body, "__code__", None)
     names = (function.__module__ or "", str(getattr(function, "__qualname__", "")))
@@ -251,7 +255,7 @@ def _free_name(function: AnyFunction, text: str) -> str:
     # graph that was compiled with another body would be taken.
     name = f"{_NAMESPACE}::{stem}_{digest}"
     number = 1
-    # Functions that are made in a loop are of the same name and text, and not the same.
+    # Functions that a loop makes have the same name and text, but are different functions.
     while name in _names:
         number += 1
         name = f"{_NAMESPACE}::{stem}_{digest}_{number}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.values import spell
+from culaunch._base.values import counted, spell
 from culaunch._triton.calls.parameters import parameters_of
 from culaunch._triton.compiling.compile_variant import backend_of
 from culaunch._triton.compiling.compile_variants import VariantRequest, compile_variants
@@ -112,7 +112,7 @@ def compile(  # noqa: A001
     function = decorated.function
     hooks = decorated.hooks(has_own_configs=configs is not None)
     table = None
-    # Configurations that the caller names replace the autotuner's, and its table of choices with
+    # Configurations named by the caller replace the autotuner's, and its table of choices with
     # them: the table would name variants that are not compiled.
     if configs is None:
         configs, table = decorated.configs()
@@ -150,8 +150,8 @@ def compile(  # noqa: A001
         for request in work
     ]
     check_numbers(sizes, types, function.__name__)
-    # In the order of signatures, configurations, architectures: of variants that fit a call equally
-    # well, the first is taken.
+    # Keep the order of signatures, configurations, architectures: the first of several equally good
+    # variants is used.
     variants, members = compile_variants(function, work, executor, progress)
     parameters = tuple(
         replace(one, is_heuristic=one.name in heuristics.names)
@@ -179,10 +179,10 @@ def _cases(
     heuristics: Heuristics,
     hooks: SavedHooks,
 ) -> Iterator[tuple[list[Argument], dict[str, Any]]]:
-    """Give the kernel's arguments, and what options heuristics give, for each variant."""
+    """Yield the kernel's arguments, and the options that heuristics set, for each variant."""
     names = {*function.arg_names, *heuristics.options}
     fixed = {name: value for name, value in settings.items() if name in names}
-    # Omit arguments of heuristics from the signature: nobody writes computed values there.
+    # The signature omits arguments of heuristics, because their values are computed.
     open_ones = [one for one in function.params if not heuristics.is_given(one.name)]
     is_own = {one.name for one in open_ones}
     own = {name: value for name, value in fixed.items() if name in is_own}
@@ -197,7 +197,7 @@ def _cases(
 def _arguments(
     function: Any, parameters: Sequence[Any], text: str, fixed: Mapping[str, Any]
 ) -> dict[str, Argument]:
-    """Return every one of some parameters its argument."""
+    """Return an argument for each of some parameters."""
     given = parse_signature(text)
     open_names = [one.name for one in parameters if one.name not in fixed]
     required = [
@@ -205,15 +205,15 @@ def _arguments(
         for one in parameters
         if one.name not in fixed and not (one.is_constexpr and one.has_default)
     ]
-    # Three ways of writing a signature are told apart by their lengths: every parameter, those that
-    # are open, or those that are open and have no default.
+    # The length distinguishes the three forms of a signature: all parameters, the open ones, or the
+    # open ones without a default.
     if len(given) == len(parameters) != len(open_names):
-        names = [one.name for one in parameters]  # constants stand in their places
+        names = [one.name for one in parameters]  # constants take their places
     else:
         names = open_names if len(given) == len(open_names) else required
     if len(given) != len(names):
         raise ValueError(
-            f"{function.__name__} needs a signature of {len(names)} entries, for "
+            f"{function.__name__} needs a signature of {counted(len(names), 'entry')}, for "
             f"{', '.join(names)} (got {len(given)} in {text!r}). Pass constants with "
             "constants={...}, on the command line with --constant NAME=VALUE"
         )
@@ -223,7 +223,10 @@ def _arguments(
         argument = by_name.get(one.name)
         if one.name in fixed:
             if argument is not None and argument.value != fixed[one.name]:
-                raise ValueError(f"{one.name} is given twice, as different constants")
+                raise ValueError(
+                    f"{one.name} has two different values, in signature and in "
+                    "constants: give it once"
+                )
             argument = make_constant(fixed[one.name])
         elif argument is None:
             argument = make_constant(one.default)
@@ -255,6 +258,7 @@ def _folded(name: str, argument: Argument) -> Argument:
     if argument.value == 1 and type(argument.value) is int:
         return Argument("constexpr", 1, 1)
     raise ValueError(
-        f"{name} is not a constexpr, and only 1 and None are folded (got {argument.value!r:.60}). "
+        f"{name} is not a constexpr, and only the values 1 and None can be folded for it (got "
+        f"{argument.value!r:.60}). "
         "Give a type, with :16 if it is always divisible by 16"
     )

@@ -1,4 +1,4 @@
-"""Kernels that are compiled already: of Triton's cache, or of a colleague."""
+"""Kernels that are already compiled: from Triton's cache, or from elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_list, checked_path, checked_text
-from culaunch._base.values import spell
+from culaunch._base.values import counted, spell
 from culaunch._errors import ImageError
 from culaunch._triton.calls.parameters import TritonParameter, parameters_of
 from culaunch._triton.compiling.make_variant import make_variant
@@ -35,6 +35,11 @@ def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
         The types of the kernel's arguments, as for :func:`compile`. Required if the kernel was
         compiled from IR.
 
+    Returns
+    -------
+    KernelSet
+        A set with this one variant.
+
     Raises
     ------
     ValueError, TypeError
@@ -58,7 +63,7 @@ def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
 
 
 def saved_of_compiled(kernel: Any, signature: str | None = None) -> SavedSet:
-    """Do the same, but return the saved set inside."""
+    """Do the same, but return the inner saved set."""
     if not hasattr(kernel, "metadata") or not hasattr(kernel, "asm"):
         raise TypeError(
             f"kernel must be a CompiledKernel from Triton (got {spell(kernel)}): the "
@@ -70,7 +75,7 @@ def saved_of_compiled(kernel: Any, signature: str | None = None) -> SavedSet:
     members: dict[str, bytes] = {}
     ptx = kernel.asm.get("ptx")
     source = kernel.src
-    # Kernels compiled from IR have no Python function, and so no names and no constants.
+    # Kernels compiled from IR have no Python function, and therefore no names and no constants.
     if signature is not None or not hasattr(source, "fn"):
         parameters, arguments = _anonymous(signature, None, facts.name)
         made = make_variant(kernel.asm["cubin"], ptx, facts, arguments, {}, {}, members)
@@ -112,6 +117,11 @@ def from_cache(
     kernel : str, optional
         The name of the kernel, if the folder has several.
 
+    Returns
+    -------
+    KernelSet
+        A set with this one variant.
+
     Raises
     ------
     FileNotFoundError
@@ -146,14 +156,14 @@ def from_cache(
     if len(found) != 1:
         have = ", ".join(path.stem for path in found) or "none"
         raise FileNotFoundError(
-            f"{folder} must hold one kernel, a .cubin and a .json of one name (found {have})"
+            f"{folder} must hold one kernel, a .cubin and a .json with the same name (found {have})"
         )
     try:
         metadata = json.loads(found[0].read_text())
         facts = LaunchFacts.from_metadata(metadata)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ImageError(
-            f"these are not the metadata of a Triton kernel: {type(error).__name__} {error}",
+            f"this is not the metadata of a Triton kernel: {type(error).__name__} {error}",
             source=str(found[0]),
         ) from None
     parameters, arguments = _anonymous(signature, names, facts.name)
@@ -183,7 +193,7 @@ def _set_of(
 def _anonymous(
     signature: str | None, names: Sequence[str] | None, kernel: str
 ) -> tuple[list[TritonParameter], list[Argument]]:
-    """Make parameters from a signature only; omit constants, which no binary has."""
+    """Make parameters from a signature only. Omit constants, which no binary contains."""
     if signature is None:
         raise ValueError(
             f"the types of the arguments of {kernel} are not stored with it: give signature=, such "
@@ -194,8 +204,9 @@ def _anonymous(
         names = [f"arg{i}" for i in range(len(arguments))]
     if len(names) != len(arguments):
         raise ValueError(
-            f"names must be as many as the signature's run-time arguments, {len(arguments)} "
-            f"(got {len(names)})"
+            f"names must have {counted(len(arguments), 'entry')}, one for each run-time argument "
+            "of the "
+            f"signature (got {len(names)})"
         )
     return [TritonParameter(name=name) for name in names], arguments
 
@@ -242,12 +253,13 @@ def _argument(
         value = constants.get(path)
         if is_constexpr or value is None:
             return make_constant(value)
-        # The types of the arguments alone are checked against the binary: a constant that was
-        # folded is not in it.
+        # Only the types of the arguments are checked against the binary, because it has no folded
+        # constants.
         if type(value) is int and value == 1:
             return Argument("constexpr", 1, 1)
         raise ValueError(
-            f"argument {path[0]} is folded as {value!r:.80}: a saved kernel can fold 1 and None"
+            f"argument {path[0]} is folded as {value!r:.80}: a saved kernel can fold only 1 and "
+            "None"
         )
     divisible = any(name == "tt.divisibility" for name, _ in attributes.get(path, ()))
     return Argument(kind, "D" if divisible else ("" if kind[0] in "iu*" and kind != "u1" else None))

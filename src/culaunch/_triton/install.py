@@ -84,7 +84,7 @@ def install(
         made = Installation(patterns, before)
         stand_in_where_triton_has_no_driver()
         # The classes are patched once, even for nested installations. Another installation changes
-        # the set of native kernels, so every native half is made again.
+        # which kernels are native, so all native halves are rebuilt.
         if before is None:
             _classes.patch()
         else:
@@ -159,7 +159,7 @@ class Patterns:
         self._exclude = exclude
 
     def why_not(self, name: str) -> str | None:
-        """Return why a kernel is not native; None where it is."""
+        """Return why a kernel is not native; None if it is."""
         for pattern in self._exclude:
             if fnmatch.fnmatchcase(name, pattern):
                 return f"exclude={pattern!r}"
@@ -173,11 +173,11 @@ _current: Installation | None = None
 _kernels: dict[int, weakref.ref[Any]] = {}
 
 
-# ---- the way of a call
+# ---- a call
 
 
 def _launcher(kernel: Any, grid: Any) -> Any:
-    """Return what launches a kernel natively; None where Triton has to."""
+    """Return the native launcher of a kernel; None if Triton must launch it."""
     native = _native_half(kernel)
     if not isinstance(native, InstalledKernel):
         return None
@@ -190,28 +190,28 @@ def _launcher(kernel: Any, grid: Any) -> Any:
 def _launch_in_triton(kernel: Any, grid: Any, reason: str, /, *args: Any, **kwargs: Any) -> Any:
     function = _function_of(kernel)
     if function is kernel:
-        _records.of(function).went_tritons_way(reason)
+        _records.of(function).fell_back(reason)
     return _classes.launch_in_triton(kernel, grid, args, kwargs)
 
 
 def _went(function: Any) -> None:
-    """Count a launch that Triton makes because its kernel has no native half."""
+    """Count a launch through Triton, because the kernel has no native half."""
     if _classes.is_passing(function):
-        return  # the call was counted when it was given up
+        return  # already counted when it was given up
     native = _native_half(function)
     if native is not None:
-        _records.of(function).went_tritons_way(native.reason)
+        _records.of(function).fell_back(native.reason)
 
 
 def _record_of(function: Any) -> Record | None:
-    """Return the record of a JIT function that is launched natively; else count the launch."""
+    """Return the record of a natively launched JIT function; otherwise count the launch."""
     if not isinstance(function, triton_module("runtime.jit").JITFunction):
         return None
     native = _native_half(function)
     if isinstance(native, InstalledKernel):
         return _records.of(function)
     if native is not None:
-        _records.of(function).went_tritons_way(native.reason)
+        _records.of(function).fell_back(native.reason)
     return None
 
 
@@ -220,8 +220,8 @@ def _record_of(function: Any) -> Record | None:
 
 def _native_half(kernel: Any) -> InstalledKernel | Refusal | None:
     """Return a kernel's native half, or the reason why it has none; None for any other object."""
-    # `vars`, not `getattr`: a native kernel forwards attributes to the object it stands for. And
-    # `serves`, as `copy.copy` of a kernel takes the attribute along.
+    # Use `vars`, because a native kernel forwards attributes to the wrapped object. Check `serves`,
+    # because `copy.copy` of a kernel copies the attribute.
     found = vars(kernel).get(ATTRIBUTE)
     if found is not None and found.serves(kernel):
         return found  # type: ignore[no-any-return]
@@ -231,8 +231,8 @@ def _native_half(kernel: Any) -> InstalledKernel | Refusal | None:
         made: InstalledKernel | Refusal = _make_half(kernel, _current.patterns)
         vars(kernel)[ATTRIBUTE] = made
         key = id(kernel)
-        # By identity and weakly: kernels need not be hashable, and must not live longer for being
-        # installed.
+        # By identity and weakly, because kernels need not be hashable, and installing must not
+        # extend their lives.
         _kernels[key] = weakref.ref(kernel, lambda _: _kernels.pop(key, None))
         return made
 
@@ -248,7 +248,7 @@ def _make_half(kernel: Any, patterns: Patterns) -> InstalledKernel | Refusal:
     except Unknown as unknown:
         # A decorator that cannot be native is counted as a note: the launch below it is native and
         # counted there.
-        if kernel is not function:  # its decorator runs in Python, and then the function natively
+        if kernel is not function:  # the decorator runs in Python, then the function natively
             record.note(str(unknown))
         return Refusal(kernel, str(unknown))
     except Exception as error:  # noqa: BLE001 - whatever it is, Triton may be able to do it
@@ -262,7 +262,7 @@ def _function_of(kernel: Any) -> Any:
 
 
 def _why_replaced(kernel: Any) -> str | None:
-    """Return who has to be called for a kernel, or for what is below its decorators."""
+    """Return the object to call for a kernel, or for the kernel below its decorators."""
     reasons = map(_classes.replaced_before, layers_of(kernel))
     return next((reason for reason in reasons if reason is not None), None)
 
@@ -282,10 +282,10 @@ def _why_no_driver() -> str | None:
 
 
 def _restore(before: Installation | None) -> None:
-    """Make an earlier installation, or none, the one in force."""
+    """Activate an earlier installation, or none."""
     global _current  # noqa: PLW0603
     with _lock:
-        # An inner installation that ends after the outer one has ended changes nothing.
+        # An inner installation that ends after the outer one changes nothing.
         if _current is None or _current is before:
             return
         _current = before
@@ -309,7 +309,9 @@ def _listed(name: str, patterns: str | Iterable[str]) -> tuple[str, ...]:
     listed = (patterns,) if one else checked_list(name, patterns, "patterns of names")
     for pattern in listed:
         if not isinstance(pattern, str):
-            raise TypeError(f"{name} takes patterns of names, as str (got {spell(pattern)})")
+            raise TypeError(
+                f"{name} must contain only str, patterns of kernel names (got {spell(pattern)})"
+            )
     return tuple(listed)
 
 

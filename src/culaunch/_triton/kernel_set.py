@@ -1,4 +1,4 @@
-"""``KernelSet``: compiled forms of a Triton kernel that launch, and are saved, without Triton."""
+"""``KernelSet``: compiled forms of a Triton kernel, launched and saved without Triton."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_flag, checked_text
+from culaunch._base.values import counted
 from culaunch._core import __version__
 from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._launch.devices.device import Device
@@ -98,7 +99,7 @@ class KernelSet(SetDispatcher):
         path : str or os.PathLike
             The file.
         """
-        # Images that no variant names are left out of the file.
+        # Omit images that no variant names.
         used = [name for one in self.variants for name in (one.image, one.ptx) if name]
         members = {name: self._saved.read(name) for name in used}
         producer = f"culaunch {__version__}"
@@ -147,7 +148,7 @@ class KernelSet(SetDispatcher):
             a heuristic or a grid that reads a value that C does not have. Also if `name` is not a
             valid C name, or `machine` is unknown or given without `as_object`.
         """
-        # Not at the top: a program that loads and launches has no need of it.
+        # Not imported at the top, because a program that loads and launches does not need it.
         from culaunch._triton.c_output import write_c
 
         flag = checked_flag("as_object", as_object)
@@ -189,6 +190,11 @@ class KernelSet(SetDispatcher):
             calls, one of :attr:`configs`. From the results of :func:`culaunch.tuning.tune`, all
             entries whose keys are as long as `key`.
 
+        Returns
+        -------
+        KernelSet
+            A new set. This one is unchanged.
+
         Raises
         ------
         ValueError
@@ -199,8 +205,7 @@ class KernelSet(SetDispatcher):
         if isinstance(choices, KeptConfigs):
             table = table_of_kept(saved, key, choices)
         else:
-            # The types are read from the arguments as a call would read them, and compared as a
-            # call's will be.
+            # Read the types of the arguments like a call, because they are compared with a call's.
             described = [
                 (given, tensor_types(self._specialize(tuple(given), {})), config)
                 for given, config in choices
@@ -210,7 +215,7 @@ class KernelSet(SetDispatcher):
         return self._with(table if saved.table is None else table.merge(saved.table))
 
     def _with(self, table: TunedTable | None) -> KernelSet:
-        """Return the set with a table in place of its own, or without one: to tune it again."""
+        """Return the set with another table, or without one, to tune it again."""
         return KernelSet(replace(self._saved, table=table))
 
     def read(self, member: str) -> bytes:
@@ -245,12 +250,17 @@ class KernelSet(SetDispatcher):
         source : str, os.PathLike or bytes
             A ``.culib`` file, or its bytes.
         name : str, optional
-            Which function, where the library has several.
+            Which function, if the library has several.
+
+        Returns
+        -------
+        KernelSet
+            The set. Its images are loaded into the driver at the first launch.
 
         Raises
         ------
         ImageError
-            If it is not a library, is damaged, or is of a newer version.
+            If it is not a library, is damaged, or has a newer version.
         KernelNotFoundError
             If it does not have this function.
         """
@@ -262,11 +272,19 @@ class KernelSet(SetDispatcher):
         if len(found) != 1:
             have = ", ".join(one["name"] for one in sets) or "none"
             wanted = "one Triton kernel" if name is None else f"Triton kernel {name!r}"
-            raise KernelNotFoundError(f"{library.source}: {wanted} was asked for; it has {have}")
+            raise KernelNotFoundError(
+                f"{library.source}: the library must have {wanted} (it has {have})"
+            )
         return cls._from_manifest(found[0], library)
 
     def to_manifest(self) -> dict[str, Any]:
-        """Return the kernel's entry in a library's manifest."""
+        """Return the kernel's entry in a library's manifest.
+
+        Returns
+        -------
+        dict
+            The entry, in a form that JSON can hold.
+        """
         return write_entry(self._saved)
 
     @classmethod
@@ -276,11 +294,11 @@ class KernelSet(SetDispatcher):
             return cls(SavedSet(**made, read=library.members))
         except (TypeError, ValueError) as error:
             raise ImageError(
-                f"the manifest's entry of {made['name']!r:.60} is wrong: {error}",
+                f"the manifest's entry of {made['name']!r:.60} is invalid: {error}",
                 source=library.source,
             ) from None
 
-    # ---- sets
+    # ---- combining sets
 
     def merge(self, *others: KernelSet) -> KernelSet:
         """Combine the variants of several sets of one kernel, in order.
@@ -316,9 +334,9 @@ class KernelSet(SetDispatcher):
         return len(self.variants)
 
     def __repr__(self) -> str:
-        return f"<culaunch.triton.KernelSet {self.name}, {len(self)} variants>"
+        return f"<culaunch.triton.KernelSet {self.name}, {counted(len(self), 'variant')}>"
 
-    # ---- a grid of its own
+    # ---- the set's own grid
 
     @property
     def grid(self) -> SavedGrid | None:

@@ -1,4 +1,4 @@
-"""``native``: the calls of a Triton kernel without Triton's Python."""
+"""``native``: calls of a Triton kernel without Triton's Python code."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def native(kernel: Any) -> NativeKernel:
     """
     check_supported()
     known = triton_kinds()
-    # Asking twice is no mistake: a library may have done it already.
+    # A second call is not an error, because a library may have made the first one.
     if isinstance(kernel, NativeKernel) or _interpreted(kernel):
         return cast("NativeKernel", kernel)  # an interpreted kernel has the same calls
     stand_in_where_triton_has_no_driver()
@@ -56,8 +56,8 @@ def native(kernel: Any) -> NativeKernel:
                 f"native() cannot launch {kernel!r}: {unknown}. Launch it without native()"
             ) from None
     raise TypeError(
-        "native() takes what @triton.jit makes, with @triton.autotune and @triton.heuristics above "
-        f"it or not (got {type(kernel).__module__}.{type(kernel).__qualname__})"
+        "kernel must be a @triton.jit kernel, optionally under @triton.autotune and "
+        f"@triton.heuristics (got {type(kernel).__module__}.{type(kernel).__qualname__})"
     )
 
 

@@ -1,4 +1,4 @@
-"""A Triton kernel whose calls do not go through Triton's Python."""
+"""A Triton kernel whose calls bypass Triton's Python code."""
 
 # ruff: noqa: SLF001 - of other native kernels: own names begin with an underscore, as the others
 # are those of Triton's object
@@ -58,20 +58,20 @@ class NativeKernel(WatchingDispatcher):
     True
     """
 
-    # The attributes of a JIT function that Triton reads when it is made.
+    # The attributes of a JIT function that Triton reads when it is created.
     _FIXED = frozenset(
         {"annotations", "arg_names", "constexprs", "do_not_specialize",
          "do_not_specialize_on_alignment", "name", "params", "signature"}
     )  # fmt: skip
 
     def __new__(cls, kernel: Any) -> Self:
-        """Make one of a kernel, with the decorators above it or not."""
+        """Make a native kernel, with or without the kernel's decorators."""
         if not isinstance(kernel, triton_kinds()):
-            raise TypeError(f"kernel must be a kernel of Triton (got {spell(kernel)})")
+            raise TypeError(f"kernel must be a Triton kernel (got {spell(kernel)})")
         stack = Stack(kernel)
         function = stack.function
-        # Decorators, also of other classes, may set arguments that a call omits. If they do not,
-        # they report the missing ones.
+        # Decorators, including other classes, may set arguments that a call omits. Otherwise they
+        # report the missing ones.
         optional = frozenset(function.arg_names) if stack.is_decorated else stack.chosen
         self = super().__new__(cls, function.__name__, parameters_of(function, optional), stack.key)
         inner = NativeKernel(function) if stack.is_decorated else None
@@ -84,8 +84,8 @@ class NativeKernel(WatchingDispatcher):
             _successor=None,
             _own_guards=stack.guards(),
             _grid_guards=[],
-            # One table for both halves: what the inner one loaded while decorators decided is what
-            # later calls launch.
+            # Both halves share one table: later calls use the images that the inner one loaded
+            # while decorators decided.
             _compiled=CompiledKernels(function) if inner is None else inner._compiled,
         )
         for name in ("__doc__", "__name__", "__qualname__", "__module__", "__globals__"):
@@ -93,7 +93,7 @@ class NativeKernel(WatchingDispatcher):
                 vars(self)[name] = getattr(kernel, name)
         return self
 
-    # ---- what Triton's objects have
+    # ---- the interface of Triton's objects
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         """Launch, or only compile, as Triton's objects call each other.
@@ -140,15 +140,15 @@ class NativeKernel(WatchingDispatcher):
             return self._kernel.warmup(*args, grid=grid, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002
-        """Refuse, as Triton does: a launch needs a grid."""
+        """Refuse, like Triton, because a launch needs a grid."""
         raise RuntimeError(
-            f"{self.name} is launched with a grid: {self.name}[grid](...). Kernels that call it "
-            "need Triton's own object, without native()"
+            f"{self.name} needs a grid: call {self.name}[grid](...). Kernels that call it need "
+            "Triton's own object, without native()"
         )
 
     def __getattr__(self, name: str) -> Any:
-        # Names with two underscores, which Python itself looks up, belong to this object. The
-        # native half of a Triton kernel does, too.
+        # Names with two underscores, which Python looks up, belong to this object. So do names of
+        # the native half.
         kernel = vars(self).get("_kernel")
         if kernel is None or name.startswith("__") or name == ATTRIBUTE:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -158,7 +158,7 @@ class NativeKernel(WatchingDispatcher):
         if name.startswith("_") or (name in self._FIXED and not self._stack.is_decorated):
             raise AttributeError(
                 f"{name!r} of a native kernel cannot be set: set it on Triton's object, and call "
-                "native() on that again"
+                "native() on it again"
             )
         setattr(self._kernel, name, value)
 
@@ -177,7 +177,7 @@ class NativeKernel(WatchingDispatcher):
         function = self._function.fn
         return f"<culaunch.triton.NativeKernel {function.__module__}.{function.__qualname__}>"
 
-    # ---- what the native half calls
+    # ---- called by the native half
 
     @untraced
     def _miss(
@@ -191,12 +191,11 @@ class NativeKernel(WatchingDispatcher):
         with compiling_for(self._driver, device):
             run = self._run_of_triton()
             kernel = compile_kernel(self._function, run, values, options, description)
-        # None tells the native half that there is nothing to launch or to remember.
+        # None tells the native half to launch nothing and to cache nothing.
         if kernel is None:
-            return None  # a hook of Triton's took the compilation over
+            return None  # a Triton hook took over the compilation
         self._compiled.note(kernel, values.values())
-        # After the compilation, which reads globals and adds to those that the kernel was compiled
-        # with.
+        # After the compilation, which reads further globals into the kernel's record.
         self._watch_more()
         return self._compiled.variant(
             kernel, self._driver.name, lambda: self._load(kernel, description, device)
@@ -220,7 +219,7 @@ class NativeKernel(WatchingDispatcher):
             return made_native(self._kernel)._for_body(body)  # type: ignore[no-any-return]
         if self._function.pre_run_hooks:
             raise TypeError(
-                f"{self.name} has a pre_run_hook, which is Python that runs at every launch: a "
+                f"{self.name} has a pre_run_hook, which runs Python at every launch, but a "
                 "function launches without Python"
             )
         return self
@@ -233,7 +232,7 @@ class NativeKernel(WatchingDispatcher):
     # ---- helpers
 
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
-        """Give all further calls to one that is made of the kernel as it is now."""
+        """Route all later calls to a new object for the kernel's present state."""
         try:
             made = made_native(self._kernel)
         except Unknown:  # the function has a `run` of its own
@@ -245,7 +244,7 @@ class NativeKernel(WatchingDispatcher):
         return made._call
 
     def _run_of_triton(self) -> Callable[..., Any]:
-        """Return what compiles the function."""
+        """Return the callable that compiles the function."""
         return self._function.run  # type: ignore[no-any-return]
 
     def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
@@ -254,7 +253,7 @@ class NativeKernel(WatchingDispatcher):
 
 
 def made_native(kernel: Any) -> Any:
-    """Return the native form of a kernel of Triton, with its decorators or without.
+    """Return the native form of a Triton kernel, with or without its decorators.
 
     Raises
     ------
@@ -266,7 +265,7 @@ def made_native(kernel: Any) -> Any:
     except Unknown:
         if isinstance(kernel, triton_kinds().function):
             raise
-        # This decorator is Python that runs at every call; what it chooses goes on natively.
+        # This decorator runs Python at every call. Its choice is launched natively.
         return called_layer(kernel, made_native)
 
 

@@ -78,7 +78,13 @@ class Report:
         return sum(one.triton for one in self.kernels)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it in a form that JSON can hold."""
+        """Return it in a form that JSON can hold.
+
+        Returns
+        -------
+        dict
+            The fields of the report.
+        """
         return {
             "native": self.native,
             "triton": self.triton,
@@ -96,7 +102,13 @@ class Report:
         }
 
     def to_json(self) -> str:
-        """Return it as JSON."""
+        """Return it as JSON.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         return json.dumps(self.as_dict(), indent=1)
 
     def _repr_html_(self) -> str:
@@ -138,23 +150,23 @@ class Record:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # A buffer that native code adds to without the interpreter.
+        # A buffer that native code increments without the GIL.
         self.native = array("Q", [0])
         self._reasons: Counter[str] = Counter()
         self._notes: dict[str, None] = {}
         self._lock = ForkLock()
 
-    def went_tritons_way(self, reason: str) -> None:
+    def fell_back(self, reason: str) -> None:
         """Count a launch that Triton made."""
         with self._lock:
             self._reasons[reason] += 1
 
     def note(self, text: str) -> None:
-        """Name something once."""
+        """Add a note once."""
         self._notes[text] = None
 
     def clear(self) -> None:
-        """Count from zero again."""
+        """Reset the counters."""
         with self._lock:
             self.native[0] = 0
             self._reasons.clear()
@@ -176,16 +188,16 @@ class Records:
         self._records: dict[str, Record] = {}
 
     def of(self, function: Any) -> Record:
-        """Return the record of a JIT function: those of one name share it."""
+        """Return the record of a JIT function. Functions with the same name share it."""
         name = f"{function.fn.__module__}.{function.fn.__qualname__}"
         return self._records.setdefault(name, Record(name))
 
     def report(self, *, clear: bool) -> Report:
-        """Return what was counted of the kernels that were launched."""
+        """Return the counts of the launched kernels."""
         records = sorted(self._records.items())
         reports = [record.report for _, record in records]
-        # After the reports were made. A launch between the two is lost from both: exact counting
-        # would cost every launch a lock.
+        # Clear after making the reports. A launch in between is lost: exact counting would cost
+        # every launch a lock.
         if clear:
             for _, record in records:
                 record.clear()

@@ -1,4 +1,4 @@
-"""``TensorDescriptor``: a tensor and the block of it that one access takes, without Triton."""
+"""``TensorDescriptor``: a tensor and the block that one access covers, without Triton."""
 
 from __future__ import annotations
 
@@ -75,6 +75,11 @@ class TensorDescriptor:
         block_shape : sequence of int
         padding : str, default "zero"
 
+        Returns
+        -------
+        TensorDescriptor
+            The descriptor. It keeps the tensor alive.
+
         Raises
         ------
         TypeError, ValueError
@@ -91,7 +96,7 @@ class TensorDescriptor:
 
 
 def split_descriptor(kind: Any) -> tuple[str, tuple[int, ...]] | None:
-    """Return the element type and the block of a descriptor's type; None of any other."""
+    """Return the element type and the block of a descriptor's type; None for any other type."""
     match = _TYPE.fullmatch(kind) if isinstance(kind, str) else None
     if match is None:
         return None
@@ -104,7 +109,7 @@ def descriptor_type(element: str, block: Sequence[int]) -> str:
 
 
 def _rank(name: str, sizes: Any) -> int:
-    # The sizes themselves may be numbers of a function's body, which are not known yet.
+    # The sizes may be symbolic numbers of a function's body.
     if isinstance(sizes, (str, bytes)) or not isinstance(sizes, Sequence):
         raise TypeError(f"{name} must be a sequence of ints (got {spell(sizes)})")
     return len(sizes)
@@ -116,9 +121,9 @@ def _strides(tensor: Any) -> Sequence[int]:
         return tensor.stride()  # type: ignore[no-any-return]
     if isinstance(tensor, DeviceArray):
         return _rows(tensor.shape)
-    # What has neither, such as an array of a function's body, may mean another unit.
+    # Objects without these attributes, such as a body's arrays, may use another unit.
     interface = getattr(tensor, "__array_interface__", None) or tensor.__cuda_array_interface__
-    if interface.get("strides") is None:  # row after row
+    if interface.get("strides") is None:  # C order
         return _rows(tensor.shape)
     steps, size = interface["strides"], tensor.dtype.itemsize
     if any(step % size for step in steps):

@@ -1,4 +1,4 @@
-"""Choose a configuration by measuring, and keep what was chosen."""
+"""Choose a configuration by measuring, and store the choice."""
 
 from culaunch._tune.table import TunedConfigs
 from culaunch._tune.tune import tune

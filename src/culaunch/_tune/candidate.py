@@ -22,11 +22,11 @@ class Caller:
     Attributes
     ----------
     name : str
-        Of the kernel or the function.
+        The name of the kernel or the function.
     bind : callable
-        Returns, for a configuration, what is called with the arguments.
+        Returns the callable for a configuration.
     parameters : tuple of str or None
-        The names that a key is made of; None where it is made of values.
+        The names that a key consists of; None if it consists of values.
     """
 
     name: str
@@ -41,8 +41,8 @@ class Caller:
         for name in key:
             if name not in given:
                 raise ValueError(
-                    f"key must name arguments of {self.name} that the call passes (got "
-                    f"{spell(name)}; it passes {', '.join(given)})"
+                    f"key must name arguments of {self.name} that the call passes , which are "
+                    f"{', '.join(given)} (got {spell(name)})"
                 )
         return checked_key(tuple(given[name] for name in key))
 
@@ -58,17 +58,17 @@ def caller_of(target: Any, grid: Any) -> Caller:
     name = str(getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__))
     if isinstance(target, Launcher):
         raise TypeError(
-            "a launcher has its configuration already: pass its kernel, and configurations with "
-            "grid and block"
+            "target must not be a launcher, whose configuration is fixed: pass its kernel, and "
+            "configurations with grid and block"
         )
-    # The order matters: a kernel and a set can be subscripted, too.
+    # The order matters, because a kernel and a set can also be subscripted.
     if isinstance(target, Kernel):
-        _refuse(grid, "a kernel of a module has its grid in each configuration")
+        _refuse(grid, "each configuration of a kernel of a module has its grid")
         return Caller(name, lambda config: target.configure(**config))
     parameters = None
     if isinstance(target, KernelSet):
         parameters = tuple(one.name for one in target.parameters)
-        # A table would override each configuration that is tried.
+        # A table would override every configuration under test.
         if target.table is not None:
             target = target._with(None)  # noqa: SLF001
         grid = target.grid if grid is None else grid
@@ -77,19 +77,19 @@ def caller_of(target: Any, grid: Any) -> Caller:
         target = native(target)
     if hasattr(type(target), "__getitem__"):
         if grid is None:
-            raise TypeError(f"{name} needs grid=")
+            raise TypeError(f"grid must be given for {name}, which has Triton's launch syntax")
         return Caller(name, lambda config: _with(target[grid], config), parameters)
     if not callable(target):
         raise TypeError(
             "target must be a kernel, a KernelSet, a function or another callable (got "
             f"{spell(target)})"
         )
-    _refuse(grid, "a function makes its own grid")
+    _refuse(grid, "a function computes its own grid")
     return Caller(name, lambda config: _with(target, config))
 
 
 def _is_tritons(kind: type) -> bool:
-    """Whether it is what ``@triton.jit`` makes, without Triton being imported for that."""
+    """Whether ``@triton.jit`` made it, without importing Triton."""
     return any(
         (one.__module__, one.__name__) == ("triton.runtime.jit", "JITFunction")
         for one in kind.__mro__
@@ -102,4 +102,4 @@ def _with(function: Callable[..., object], config: Config) -> Callable[..., obje
 
 def _refuse(grid: Any, why: str) -> None:
     if grid is not None:
-        raise TypeError(f"{why}: grid= is for objects with Triton's launch syntax")
+        raise TypeError(f"grid must be given only for objects with Triton's launch syntax: {why}")

@@ -33,11 +33,11 @@ def compile_on_executor(
         If the target is not a function, or a worker could not find it.
     """
     checked_executor(executor)
-    if not isinstance(target, Function):
+    if not isinstance(target, Function) or not target._has_body:  # noqa: SLF001
         raise TypeError(
-            "executor is for a cl.function, whose configurations workers can compile; a KernelSet "
-            "was compiled before: culaunch.triton.compile takes an executor (got "
-            f"{spell(target)})"
+            "executor must be given only for a cl.function, whose configurations workers can "
+            f"compile (got {spell(target)}). To compile a KernelSet with workers, pass executor= "
+            "to culaunch.triton.compile"
         )
     kinds: dict[Any, None] = {}
     for config in configs:

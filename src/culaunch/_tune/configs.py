@@ -1,4 +1,4 @@
-"""Configurations and keys: what they may be, and by what they are known again."""
+"""Configurations and keys: their rules and their digests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Config = dict[str, Any]
 
 
 def checked_configs(target: Any, configs: Sequence[Mapping[str, Any]] | None) -> list[Config]:
-    """Return the configurations, or those of a set's variants."""
+    """Return the configurations, or the configurations of a set's variants."""
     if configs is None:
         if not isinstance(target, KernelSet):
             raise TypeError("configs must be a sequence of dicts, one for each trial")
@@ -30,7 +30,7 @@ def checked_configs(target: Any, configs: Sequence[Mapping[str, Any]] | None) ->
     found: list[Config] = []
     for i, config in enumerate(checked_list("configs", configs, "dicts, one for each trial")):
         if not isinstance(config, Mapping) or not all(isinstance(name, str) for name in config):
-            raise TypeError(f"configs[{i}] must be a dict by str (got {spell(config)})")
+            raise TypeError(f"configs[{i}] must be a dict with str keys (got {spell(config)})")
         check_kept(f"configs[{i}]", dict(config))
         if isinstance(target, Kernel) and not {"grid", "block"} <= config.keys():
             raise TypeError(
@@ -38,7 +38,7 @@ def checked_configs(target: Any, configs: Sequence[Mapping[str, Any]] | None) ->
                 f"{spell(dict(config))})"
             )
         if any(_alike(dict(config), one) for one in found):
-            raise ValueError(f"configs[{i}] appears twice: {spell(dict(config))}")
+            raise ValueError(f"configs[{i}] must not appear twice (got {spell(dict(config))})")
         found.append(dict(config))
     if not found:
         raise ValueError("configs must have at least one configuration (got none)")
@@ -64,7 +64,7 @@ def checked_key(key: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def digest_of(name: str, configs: Sequence[Config]) -> str:
-    """Return what a target with these configurations is known by."""
+    """Return the digest that identifies a target with these configurations."""
     # Sort the keys, so the order in which a dict was written does not change the digest. The order
     # of the configurations stays, because the first of equals wins.
     text = json.dumps([name, configs], sort_keys=True, separators=(",", ":"))
@@ -79,11 +79,11 @@ def same(a: Sequence[Any], b: Sequence[Any]) -> bool:
 
 
 def check_kept(what: str, value: Any) -> None:
-    """Refuse what a file could not give back as it was."""
+    """Refuse a value that a file cannot store unchanged."""
     if isinstance(value, dict):
         for name, item in value.items():
             if not isinstance(name, str):
-                raise TypeError(f"{what} must be a dict by str (got {spell(value)})")
+                raise TypeError(f"{what} must be a dict with str keys (got {spell(value)})")
             check_kept(f"{what}[{name!r}]", item)
     elif isinstance(value, (tuple, list)):
         for i, item in enumerate(value):
@@ -102,7 +102,7 @@ def _plain(value: Any) -> int | float | str | None:
     # A number of an enumeration is that number.
     if isinstance(value, (int, float, str)):
         return next(kind(value) for kind in (int, float, str) if isinstance(value, kind))
-    # An array of one number may be on a device, and is no size; NumPy's scalars are numbers.
+    # An array of one number may be on a device, and is not a size. NumPy's scalars are numbers.
     if hasattr(value, "__dlpack__"):
         return None
     if type(value).__name__ in ("bool", "bool_"):  # of NumPy, by the version

@@ -26,10 +26,10 @@ class Contest:
     call : Caller
     arguments : tuple
     trials : list of Trial
-        What is measured is added to them.
+        The measurements are added to them.
     repeat : int
     check : callable or None
-        As :func:`culaunch.tuning.tune` takes it.
+        As in :func:`culaunch.tuning.tune`.
     flush : bool
     stream : object
     """
@@ -54,8 +54,8 @@ class Contest:
 
     def rounds(self) -> Iterator[bool]:
         """Measure a round at a time; yield whether nothing more is to be learnt."""
-        # Once each before any time is taken: compilation, loading and a first launch are no part of
-        # it.
+        # Call each once before the measurement, which must not include compilation, loading and
+        # first launches.
         racing = bind_all(self._call, self._arguments, self._trials, self._check)
         while racing:
             # In turns and not one after the other: a device that becomes warmer slows all of them
@@ -80,7 +80,7 @@ def bind_all(
     trials: Sequence[Trial],
     check: Callable[[Any], object] | None = None,
 ) -> Racing:
-    """Call every configuration once; those that fail have the error, and are not measured."""
+    """Call every configuration once; a failing one gets the error, and is not measured."""
     working = []
     for trial in trials:
         try:
@@ -88,9 +88,9 @@ def bind_all(
             result = bound(*arguments)
             Device().synchronize()
             said = None if check is None else check(result)
-            # NumPy's and PyTorch's False are others; a function that only raises says None.
+            # NumPy and PyTorch have their own False. A function that only raises returns None.
             if said is not None and not said:
-                raise ValueError(f"check rejects the result of {trial.config}")
+                raise ValueError(f"check rejected the result of {trial.config}")
         except TypeError:  # noqa: PERF203 - how it is called is wrong
             raise
         # Catch any exception of a compiler or a checking function: Triton has its own types.
@@ -102,7 +102,7 @@ def bind_all(
 
 
 def _still_racing(racing: Racing) -> Racing:
-    """Leave out what another one beats, and end where the winner is known well enough."""
+    """Drop configurations that another one beats. Stop when the winner is known well enough."""
     if min(len(trial.times) for trial, _ in racing) < _FEWEST:
         return racing
     best = min((trial for trial, _ in racing), key=lambda trial: trial.value)
@@ -110,6 +110,6 @@ def _still_racing(racing: Racing) -> Racing:
     # Those whose best guess is worse than the worst of the winner's are beaten; the rest may still
     # turn out best.
     left = [(trial, bound) for trial, bound in racing if trial.interval[0] <= highest]
-    # Those that are left are as good as each other where all are known closely.
+    # Those that are left are as good as each other if all are known closely.
     is_known = all(t.interval[1] - t.interval[0] <= _CLOSE * t.value for t, _ in left)
     return [] if len(left) == 1 or is_known else left

@@ -39,14 +39,14 @@ class Count:
 
     def rounds(self) -> Iterator[bool]:
         """Count every configuration once: it is the same every time."""
-        from culaunch._emulator import counting
+        from culaunch._emulator import count_instructions
 
         # An earlier run has already counted it.
         left = [trial for trial in self._trials if trial.instructions is None]
         for trial, bound in bind_all(self._call, self._arguments, left, self._check):
-            # Threads on the emulator take no time that would say anything; what they execute is the
-            # same on each run.
-            with counting() as count:
+            # Times on the emulator mean nothing, but the executed instructions are the same in each
+            # run.
+            with count_instructions() as count:
                 bound(*self._arguments)
             trial.instructions = count.total
             yield False

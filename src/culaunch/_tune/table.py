@@ -15,7 +15,7 @@ from culaunch._base.checks import checked_path, checked_text
 from culaunch._base.fork_lock import ForkLock
 from culaunch._base.outputs import write_output
 from culaunch._base.ratios import ratio_between
-from culaunch._base.values import spell
+from culaunch._base.values import counted, spell
 from culaunch._cache.lock import lock_key
 from culaunch._errors import CacheWarning
 from culaunch._launch import Device
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "culaunch tuned configurations", 1
 _LOCK_SECONDS = 60.0
-_LOCK_KEY = "0" * 16  # one for the whole file, whatever is tuned
+_LOCK_KEY = "0" * 16  # one lock for the whole file, regardless of the target
 _KEEP_SECONDS = 2.0  # between two writes of an unfinished table
 # For threads that add to a table without a file. One for all: a table can be copied and pickled.
 _IN_MEMORY = ForkLock()
@@ -79,11 +79,11 @@ class TunedConfigs:
         self._unsaved: list[dict[str, Any]] = []  # choices that the file had no room for
         self._kept_at = -math.inf
         self._said = ""
-        # Before anything is measured for it.
+        # Check this before measuring.
         if self.path is not None and not os.path.isdir(os.path.dirname(self.path) or "."):
             raise FileNotFoundError(
                 errno.ENOENT,
-                "the directory of the table does not exist; make it first",
+                "the directory of the table does not exist: create it first",
                 os.path.dirname(self.path),
             )
         self._read()
@@ -105,6 +105,11 @@ class TunedConfigs:
         device : str, optional
             The device's name; the current device's by default.
 
+        Returns
+        -------
+        dict
+            The configuration, as it was passed to :func:`culaunch.tuning.tune`.
+
         Raises
         ------
         KeyError
@@ -118,21 +123,23 @@ class TunedConfigs:
         if not found:
             devices = ", ".join(dict.fromkeys(one["device"] for one in self._entries)) or "none"
             raise KeyError(
-                f"nothing was tuned on {name} (the table has: {devices}): cl.tuning.tune(...)"
+                f"no entry for {name} (the table has entries for {devices}): tune there with "
+                "cl.tuning.tune(...)"
             )
-        # Any configuration gives a correct result: a key that was not tuned uses the nearest one.
+        # Any configuration gives a correct result, so a key that was not tuned uses the nearest
+        # one.
         near = [(_distance(one["key"], values), one) for one in found]
         distance, entry = min(near, key=lambda pair: pair[0])
         if distance == math.inf:
             keys = ", ".join(str(tuple(one["key"])) for one in found[:8])
-            raise KeyError(f"no key on {name} is like {values} (it has {keys})")
+            raise KeyError(f"no key for {name} has the types of {values} (the table has {keys})")
         return dict(entry["config"])
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """Go through the devices and keys that are there."""
+        """Iterate over the stored devices and keys."""
         return iter([(one["device"], tuple(one["key"])) for one in self._entries])
 
     def __contains__(self, item: object) -> bool:
@@ -140,7 +147,7 @@ class TunedConfigs:
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else repr(self.path)
-        return f"<culaunch.tuning.TunedConfigs {where}, {len(self)} entries>"
+        return f"<culaunch.tuning.TunedConfigs {where}, {counted(len(self), 'entry')}>"
 
     # ---- for tune()
 
@@ -210,7 +217,7 @@ class TunedConfigs:
         tuning : Tuning
             The measurements so far.
         """
-        # A round may take less than writing it does.
+        # A round may take less time than writing the file.
         if self.path is None or time.monotonic() < self._kept_at + _KEEP_SECONDS:
             return
         try:
@@ -237,8 +244,8 @@ class TunedConfigs:
         """Remove the entry for a device and a key, and write the resulting entry."""
         lock: contextlib.AbstractContextManager[object] = _IN_MEMORY
         if self.path is not None:
-            # Read again under the lock: another process may have added to the file since. The lock
-            # is a file of its own, as this one is replaced.
+            # Read again under the lock, because another process may have added entries since. The
+            # lock is a separate file, because this file is replaced.
             lock = lock_key(self.path + ".lock", _LOCK_KEY, _LOCK_SECONDS)
         with lock:
             self._read()
@@ -259,11 +266,11 @@ class TunedConfigs:
             self._unsaved = []
 
     def _warn(self, error: Exception) -> None:
-        message = f"the table {self.path!r} was not written: {error}"
-        # Results of minutes of measuring are stored again and again: report a full disk only once.
+        message = f"the table {self.path!r} cannot be written: {error}"
+        # Minutes of results are stored repeatedly, so report a full disk only once.
         if message != self._said:
             self._said = message
-            warnings.warn(message, CacheWarning, stacklevel=4)  # it leads to who called tune()
+            warnings.warn(message, CacheWarning, stacklevel=4)  # it points to the caller of tune()
 
     def _read(self) -> None:
         if self.path is None or not os.path.exists(self.path):
@@ -273,27 +280,27 @@ class TunedConfigs:
         try:
             content = json.loads(data)
             if content["format"] != FORMAT:
-                raise ValueError(f"its format is {spell(content['format'])}")
+                raise ValueError(f"format must be {FORMAT!r} (got {spell(content['format'])})")
             if type(content["version"]) is not int or content["version"] != VERSION:
-                raise ValueError(f"its version is {spell(content['version'])}, not {VERSION}")
+                raise ValueError(f"version must be {VERSION} (got {spell(content['version'])})")
             unfinished = content.get("unfinished", [])
             if not isinstance(content["entries"], list) or not isinstance(unfinished, list):
                 raise TypeError("entries must be a list")
             self._entries = [_checked(one) for one in content["entries"]]
             self._unfinished = [checked_unfinished(one) for one in unfinished]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{self.path} is not a tuning table: {error}") from None
+            raise ValueError(f"{self.path} is not a valid tuning table: {error}") from None
 
 
 def _checked(entry: Any) -> dict[str, Any]:
     for name in ("name", "device", "digest", "unit"):
         if not isinstance(entry[name], str):
-            raise TypeError(f"{name} is {spell(entry[name])}")
+            raise TypeError(f"{name} must be a str (got {spell(entry[name])})")
     if entry["unit"] not in ("ms", "instructions"):
-        raise ValueError(f"{spell(entry['unit'])} is not a unit")
+        raise ValueError(f"unit must be 'ms' or 'instructions' (got {spell(entry['unit'])})")
     checked_measurement(entry["value"])
     if not isinstance(entry["config"], dict) or not isinstance(entry["key"], list):
-        raise TypeError("an entry has no configuration by a key")
+        raise TypeError("an entry must have a list as key and an object as config")
     checked_key(entry["key"])
     check_kept("config", entry["config"])
     return {**entry, "config": {name: _tuples(v) for name, v in entry["config"].items()}}
@@ -309,7 +316,7 @@ def _tuples(value: Any) -> Any:
 
 
 def _distance(saved: list[Any], given: tuple[Any, ...]) -> float:
-    """Return the sum of the ratios of two keys; infinite where they are of other kinds."""
+    """Return the sum of the ratios of two keys; infinite if their types differ."""
     if len(saved) != len(given):
         return math.inf
     total = 0.0

@@ -116,7 +116,7 @@ def tune(
     if table is not None and not isinstance(table, TunedConfigs):
         raise TypeError(f"table must be a TunedConfigs (got {spell(table)})")
     if check is not None and not callable(check):
-        raise TypeError(f"check must be a callable of a result (got {spell(check)})")
+        raise TypeError(f"check must be a callable that accepts a result (got {spell(check)})")
     for name, switch in (("again", again), ("flush", flush)):
         checked_flag(name, switch)
     if fits(repeat, "repeat", 32) < 1:
@@ -129,7 +129,7 @@ def tune(
     values = call.key_values(names, given)
     digest = digest_of(call.name, tried)
     device = Device().name
-    # The configurations are part of the key, too: other configurations need a new choice.
+    # The configurations are also part of the key, because other configurations need a new choice.
     if table is not None and not again and (known := table.known(device, values, digest)):
         return known
     is_emulated = driver_name() == "emulator"
@@ -149,11 +149,11 @@ def tune(
             table.keep(tuning)
         if progress is not None:
             progress(tuning)
-        # At least one round, whatever the limit: there is always a best one.
+        # At least one round, regardless of the limit, so there is always a best configuration.
         if is_settled or (limit is not None and time.monotonic() > limit):
             break
-    # Some may fail, such as one that needs more shared memory than there is; that all do is a
-    # mistake of the call's.
+    # Some may fail, such as one that needs too much shared memory. If all fail, the call itself is
+    # wrong.
     if all(trial.error is not None for trial in trials):
         error = trials[0].error
         assert error is not None

@@ -7,6 +7,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.figures import axes_for, label, picture
 from culaunch._base.html import html_table
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ class Trial:
         if not self.times:
             return self.value, self.value
         ordered, n = sorted(self.times), len(self.times)
-        # How many of n runs are below the median is a count of heads among n throws, whatever the
-        # distribution of the times.
+        # The number of runs below the median is distributed like heads among n coin throws, for any
+        # distribution of times.
         rank = _rank(n)
         return ordered[rank], ordered[n - 1 - rank]
 
@@ -108,7 +109,13 @@ class Tuning:
         return min(self.trials, key=lambda trial: trial.value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in a form that JSON can hold."""
+        """Return everything in a form that JSON can hold.
+
+        Returns
+        -------
+        dict
+            The fields, with the trials as dicts.
+        """
         return {
             "name": self.name,
             "device": self.device,
@@ -117,6 +124,45 @@ class Tuning:
             "best": self.best,
             "trials": [_trial_to_dict(trial) for trial in self.trials],
         }
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the configurations with matplotlib, the best on top.
+
+        A bar is the median time with its 95 % confidence interval, or the counted instructions on
+        the emulator. Configurations that cannot run are left out.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            The place to draw; a new figure's by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            ``axes.figure.savefig(path)`` writes it to a file.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without matplotlib.
+        """
+        axes = axes_for("Tuning.plot", axes)
+        trials = [trial for trial in self.trials if math.isfinite(trial.value)]
+        trials.sort(key=lambda trial: trial.value)
+        values = [trial.value for trial in trials]
+        bounds = [trial.interval for trial in trials]
+        errors = [
+            [value - low for value, (low, _) in zip(values, bounds, strict=True)],
+            [high - value for value, (_, high) in zip(values, bounds, strict=True)],
+        ]
+        colors = ["C2"] + ["C0"] * len(trials)
+        places = range(len(trials))
+        axes.barh(places, values, xerr=errors, color=colors[: len(trials)])
+        axes.set_yticks(places, [label(_config_text(trial.config)) for trial in trials])
+        axes.invert_yaxis()
+        unit = "instructions" if self.is_emulated else "milliseconds"
+        axes.set(title=label(self.name), xlabel=unit)
+        return axes
 
     def __str__(self) -> str:
         unit = "instructions" if self.is_emulated else "ms"
@@ -139,7 +185,13 @@ class Tuning:
         trials = sorted(self.trials, key=lambda trial: trial.value)
         titles = ("configuration", unit, "95 % of medians", "runs")
         caption = f"{self.name} on {self.device}, key {self.key}"
-        return html_table(titles, map(_row, trials), caption)
+        is_drawn = any(math.isfinite(trial.value) for trial in trials)
+        drawn = picture(self.plot) if is_drawn else ""
+        return html_table(titles, map(_row, trials), caption) + drawn
+
+
+def _config_text(config: Config) -> str:
+    return ", ".join(f"{name} {value}" for name, value in config.items())
 
 
 def _row(trial: Trial) -> tuple[object, ...]:

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def is_of(entry: dict[str, Any], device: str, key: Sequence[Any]) -> bool:
-    """Whether an entry of a table is of a device and a key."""
+    """Whether an entry of a table belongs to a device and a key."""
     return entry["device"] == device and same(entry["key"], key)
 
 
 def is_of_same(entry: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two entries are of one device and key."""
+    """Whether two entries have the same device and key."""
     return is_of(entry, other["device"], other["key"])
 
 
 def unfinished_entry(tuning: Tuning) -> dict[str, Any]:
-    """Return what a table keeps of a tuning that goes on.
+    """Return the table's entry for an unfinished tuning.
 
-    Trials are in the order of the configurations, which the digest stands for. An error is not
-    kept: what failed may work the next time, and is called again.
+    Trials are in the order of the configurations, which the digest identifies. Errors are not
+    stored: a failed configuration may work the next time, and is called again.
     """
     return {
         "device": tuning.device,
@@ -42,7 +42,7 @@ def unfinished_entry(tuning: Tuning) -> dict[str, Any]:
 
 
 def resume(tuning: Tuning, entry: dict[str, Any]) -> None:
-    """Give the trials of a tuning what was measured of them."""
+    """Add the stored measurements to the trials of a tuning."""
     for trial, known in zip(tuning.trials, entry["trials"], strict=False):
         if tuning.is_emulated and isinstance(known, int):
             trial.instructions = known
@@ -60,9 +60,9 @@ def checked_unfinished(entry: Any) -> dict[str, Any]:
     """
     for name in ("device", "digest"):
         if not isinstance(entry[name], str):
-            raise TypeError(f"{name} is {spell(entry[name])}")
+            raise TypeError(f"{name} must be a str (got {spell(entry[name])})")
     if not isinstance(entry["key"], list) or not isinstance(entry["trials"], list):
-        raise TypeError("an unfinished entry has no key or no list of trials")
+        raise TypeError("an unfinished entry must have a list as key and a list of trials")
     checked_key(entry["key"])
     for trial in entry["trials"]:
         for value in trial if isinstance(trial, list) else [trial]:
@@ -72,7 +72,7 @@ def checked_unfinished(entry: Any) -> dict[str, Any]:
 
 
 def checked_measurement(value: Any) -> None:
-    """Refuse what no clock says.
+    """Refuse a value that is not a valid time.
 
     Raises
     ------
@@ -80,4 +80,4 @@ def checked_measurement(value: Any) -> None:
         Naming it.
     """
     if type(value) not in (int, float) or not 0 <= value < math.inf or value > 1e300:
-        raise ValueError(f"{spell(value)} is not a measurement")
+        raise ValueError(f"a measurement must be a finite number from 0 on (got {spell(value)})")

@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> None:
         words = sys.argv[1:] if arguments is None else arguments
         if words and words[0] == "doctor" and set(words[1:]) <= {"--json"}:
             sys.exit(_doctor(as_json="--json" in words))
-        # Not through an exception of ours: there is nobody to catch it.
+        # Not as an exception, because no code would catch it.
         print(
             f"error: the command line needs {error.name}: python -m pip install 'culaunch[cli]'",
             file=sys.stderr,
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _doctor(*, as_json: bool) -> int:
-    """Report what is missing on a machine that lacks the packages of the command line, too."""
+    """Report missing parts even on a machine without the packages of the command line."""
     import json
 
     import culaunch as cl

@@ -21,14 +21,14 @@ _SHOWN = 6
 
 
 class Argument:
-    """One argument: a number, or an array that is given or made.
+    """One argument: a number, or an array from a file or a fill.
 
     Attributes
     ----------
     name : str
     is_array : bool
     result : numpy.ndarray
-        What is in the array after the launch.
+        The contents of the array after the launch.
     """
 
     result: Any
@@ -39,11 +39,11 @@ class Argument:
         self._value = value
 
     def value(self, device: int) -> Any:
-        """Return what a launcher takes."""
+        """Return the value for the launcher."""
         return cl.to_device(self._value, device) if self.is_array else self._value
 
     def summary(self) -> str:
-        """Return a line: what it is, and its first elements."""
+        """Return a line with its type and its first elements."""
         flat = self.result.reshape(-1)
         shown = " ".join(f"{one!s}" for one in flat[:_SHOWN].tolist())
         more = " ..." if flat.size > _SHOWN else ""
@@ -61,9 +61,9 @@ class Argument:
         try:
             cl.testing.assert_allclose(self.result, _load(path))
         except AssertionError as error:
-            click.echo(f"{self.name} is not what {path} has: {str(error).strip()}", err=True)
+            click.echo(f"{self.name} does not match {path}: {str(error).strip()}", err=True)
             return False
-        click.echo(f"{self.name} is what {path} has")
+        click.echo(f"{self.name} matches {path}")
         return True
 
 
@@ -103,13 +103,13 @@ def parse_argument(text: str, index: int, seed: int) -> Argument:
     sizes = tuple(int(size) for size in re.split(r"[,x ]+", shape) if size)
     try:
         # Each random array has a seed of its own, and the same one in the next run.
-        made = _made(text, dtype, sizes, fill, seed + index)
+        made = _new_array(text, dtype, sizes, fill, seed + index)
     except (MemoryError, OverflowError, ValueError):
         raise _refusal(text, "an array that fits into memory") from None
     return Argument(given_name or name, made, is_array=True)
 
 
-def _made(text: str, dtype: Any, shape: tuple[int, ...], fill: str, seed: int) -> Any:
+def _new_array(text: str, dtype: Any, shape: tuple[int, ...], fill: str, seed: int) -> Any:
     np = _numpy()
     if fill == "arange":
         return np.arange(int(np.prod(shape))).astype(dtype).reshape(shape)

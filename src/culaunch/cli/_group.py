@@ -27,7 +27,7 @@ _OTHER_WORDS = {
 
 
 class _Commands(click.Group):
-    """Load a command's module only when the command is asked for."""
+    """Loads a command's module only when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
         return list(_COMMANDS)

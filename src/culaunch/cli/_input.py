@@ -24,7 +24,7 @@ _FRAMEWORKS = ("jax", "numpy", "torch", "triton")
 
 
 def image_source(name: str) -> str | bytes:
-    """Return what the API opens: a path as it is, or the bytes of standard input for ``-``."""
+    """Return the source for the API: a path unchanged, or the bytes of standard input for ``-``."""
     return sys.stdin.buffer.read() if name == STANDARD else name
 
 
@@ -72,10 +72,10 @@ def saved_set(text: str) -> KernelSet:
 
 
 def object_of_file(text: str) -> tuple[Any, ModuleType]:
-    """Run FILE.py of FILE.py:NAME and return what the name is there, and the module."""
+    """Run FILE.py of FILE.py:NAME, and return the object of that name and the module."""
     path, _, name = text.rpartition(":")
     if not path or not name:
-        raise click.UsageError(f"the kernel is named as FILE.py:KERNEL (got {text})")
+        raise click.UsageError(f"the kernel must be FILE.py:KERNEL (got {text})")
     file = Path(path).resolve()
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None or not file.is_file():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import culaunch as cl
+from culaunch._base.values import counted
 
 if TYPE_CHECKING:
     from culaunch.triton import KernelSet
@@ -13,7 +14,7 @@ SUFFIX = ".culib"
 
 
 def library_to_dict(path: str) -> dict[str, Any]:
-    """Return what a library holds: functions and kernels, or a Triton kernel."""
+    """Return the contents of a library: functions and kernels, or a Triton kernel."""
     library = cl.ship.load_library(path)
     if len(library) or library.kernels:
         return library.to_dict()
@@ -27,7 +28,7 @@ def library_lines(path: str) -> list[str]:
         return str(library).split("\n")
     kernels = _load(path)
     names = ", ".join(one.name for one in kernels.parameters)
-    lines = [f"{path}: library", "", f"{kernels.name}({names}), {len(kernels)} variants"]
+    lines = [f"{path}: library", "", f"{kernels.name}({names}), {counted(len(kernels), 'variant')}"]
     if kernels.heuristics:
         lines.append(f"  every call must pass {', '.join(kernels.heuristics)}")
     if kernels.zeroes:

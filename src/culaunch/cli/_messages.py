@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print text; its styles stay only where the stream shows colors."""
+    """Print text, with its styles only if the stream shows colors."""
     stream = sys.stderr if err else sys.stdout
     click.echo(text, err=err, color=None if has_colors(stream) else False)
 
@@ -53,7 +53,7 @@ def print_usage_error(error: click.ClickException) -> None:
 
 
 def refused(error: Exception) -> click.ClickException:
-    """Return the exception for what the Python API refuses, in the words of the command line."""
+    """Return the exception for an error of the Python API, in the words of the command line."""
     return click.ClickException(in_options(str(error), click.get_current_context().command))
 
 

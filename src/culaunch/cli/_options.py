@@ -1,4 +1,4 @@
-"""Options and arguments that several commands have, with what a shell completes for them."""
+"""Options and arguments that several commands have, with their completions for a shell."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class KernelName(click.ParamType):  # type: ignore[type-arg]  # not generic befo
         param: click.Parameter,  # noqa: ARG002  (click's signature)
         incomplete: str,
     ) -> list[CompletionItem]:
-        """List the kernels of the image that stands before it."""
+        """List the kernels of the image before it on the command line."""
         image = str(ctx.params.get("image") or ctx.params.get("target"))
         try:
             found = cl.inspect(image).images

@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,8 +28,8 @@ def output_path(output: str, suffix: str = "") -> Iterator[str]:
     if output != STANDARD:
         yield output
         return
-    # Through a file, because what writes images needs a path, and a failure must leave nothing in
-    # the pipe that its reader would take for an image.
+    # Write to a file first: code that writes images needs a path, and a failure must not leave
+    # partial output in the pipe.
     with Scratch() as directory:
         path = os.path.join(directory, f"output{suffix}")
         yield path
@@ -38,8 +38,16 @@ def output_path(output: str, suffix: str = "") -> Iterator[str]:
         sys.stdout.buffer.flush()
 
 
+def save_picture(drawn: Any, path: str) -> None:
+    """Write an object's drawing; the suffix of the path selects the format."""
+    try:
+        drawn.plot().figure.savefig(path)
+    except ValueError as error:  # matplotlib lists the formats that it knows
+        raise click.BadParameter(str(error), param_hint="--plot") from None
+
+
 def save_image(image: cl.Image, output: str, verbose: bool) -> None:
-    """Write an image, show what its compiler warned of, and what was written if that is asked."""
+    """Write an image, show the compiler's warnings, and the names of the outputs on request."""
     with output_path(output) as path:
         image.save(path)
     if image.log:

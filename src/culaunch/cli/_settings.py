@@ -26,7 +26,7 @@ def split_settings(text: str) -> list[str]:
             parts.append(text[start:i])
             start = i + 1
     if depth:
-        raise click.UsageError(f"brackets are not in pairs in {text!r}")
+        raise click.UsageError(f"unbalanced brackets in {text!r}")
     return [*parts, text[start:]]
 
 
@@ -41,27 +41,29 @@ def read_settings(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def read_options(texts: Iterable[str], own: dict[str, Any]) -> dict[str, Any]:
-    """Join the compile options that have an option of the command with those that have none."""
+    """Combine the values of ``--option`` with the options that the command has itself."""
     found = read_settings(texts)
     for name in found:
         if name in own or name in _OWN:
-            raise click.UsageError(f"{name} is not an --option: the command has one of that name")
+            raise click.UsageError(
+                f"{name} cannot be given with --option: the command has an option of that name"
+            )
     return {**found, **own}
 
 
 def _setting(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip().isidentifier():
-        raise click.UsageError(f"a setting is NAME=VALUE (got {text!r})")
+        raise click.UsageError(f"a setting must be NAME=VALUE (got {text!r})")
     return name.strip(), _value(value.strip())
 
 
 def _value(text: str) -> Any:
-    """Read a value: what is nothing else is text."""
+    """Read a value. If it is not a number or another literal, it is text."""
     try:
         return _evaluate(ast.parse(_as_calls(text), mode="eval").body)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        # The user meant a tuple, and nobody would notice a text.
+        # The user meant a tuple, and a text would go unnoticed.
         if text.startswith("("):
             raise click.UsageError(
                 f"{text!r:.100} is not a tuple: write (1, 2) or (a=1, b=(2, 3)), and text in quotes"
@@ -110,7 +112,7 @@ def _element_type(text: str) -> Any:
     try:
         tl = importlib.import_module("triton.language")
     except ImportError:
-        raise ValueError from None  # compile() says what is missing
+        raise ValueError from None  # compile() reports missing settings
     found = getattr(tl, name, None)
     if not isinstance(found, tl.dtype):
         raise click.UsageError(f"{text} is not an element type of Triton")

@@ -1,4 +1,4 @@
-"""``culaunch bundle``: what a program compiles, to ship with it."""
+"""``culaunch bundle``: the compiled results of a program, to ship with it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 import culaunch as cl
 from culaunch._base.scratch import Scratch
+from culaunch._base.values import counted
 
 
 @click.command("bundle", context_settings={"ignore_unknown_options": True})
@@ -18,10 +19,10 @@ from culaunch._base.scratch import Scratch
 def command(output: str, program: tuple[str, ...], record: str | None) -> int:
     """Pack the code that a program compiles or calls, to ship it.
 
-    OUTPUT is a directory, which $CULAUNCH_CACHE_SHIPPED names where the program runs, or a .culib
-    file. The file contains every cl.function that the program called, every kernel that it
-    launched, and their images. load_library reads it without a compiler. PROGRAM is a command that
-    is run for this, for example: culaunch bundle shipped -- python serve.py --warm-up
+    OUTPUT is a directory or a .culib file. To use the directory, set $CULAUNCH_CACHE_SHIPPED to its
+    path where the program runs. A .culib file contains every cl.function that the program called,
+    every kernel that it launched, and their images; load_library reads it without a compiler.
+    PROGRAM is the command to run: culaunch bundle shipped -- python serve.py --warm-up
     """
     if bool(program) == bool(record):
         raise click.UsageError("give a program to run, or --record, and not both")
@@ -44,17 +45,17 @@ def _run(program: tuple[str, ...], **variables: str) -> None:
     environment = {**os.environ, **variables}
     code = subprocess.run(program, check=False, env=environment).returncode  # noqa: S603
     if code:
-        raise click.ClickException(f"{program[0]} ended with code {code}; nothing was packed")
+        raise click.ClickException(f"{program[0]} exited with code {code}; nothing was packed")
 
 
 def _pack(output: str, record: str) -> int:
     count = cl.cache.Cache().bundle(output, record)
-    click.echo(f"packed {count} entries into {output}")
+    click.echo(f"packed {counted(count, 'entry')} into {output}")
     return 0
 
 
 def _join(output: str, folder: str) -> int:
-    # Libraries of each process, in which what it traced and launched is.
+    # One library per process, with the functions that it traced and the kernels that it launched.
     paths = sorted(os.path.join(folder, name) for name in os.listdir(folder))
     libraries = [cl.ship.load_library(path) for path in paths]
     functions = [function for library in libraries for function in library]
@@ -76,14 +77,14 @@ def _unique_kernels(libraries: list[cl.ship.Library]) -> list[str]:
     images: dict[str, set[str]] = {}
     for library in libraries:
         for one in library.to_dict()["kernels"]:
-            # A member is named by what is in it.
+            # The name of a member comes from its contents.
             images.setdefault(one["name"], set()).add(one["image"])
     for name, several in images.items():
         if len(several) > 1:
             click.echo(
-                f"culaunch bundle: kernel {name} is left out: {len(several)} images have one of "
-                "that name. Save them under names of your own (cl.ship.save(..., kernels={name: "
-                "kernel})), or bundle a directory",
+                f"culaunch bundle: kernel {name} is left out: {len(several)} images have a kernel "
+                "of that name. Save them under names of your own (cl.ship.save(..., "
+                "kernels={name: kernel})), or bundle a directory",
                 err=True,
             )
     return [name for name, several in images.items() if len(several) == 1]

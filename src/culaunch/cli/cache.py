@@ -8,11 +8,12 @@ import json
 import click
 
 import culaunch as cl
+from culaunch._base.values import counted
 
 
 @click.group("cache")
 def command() -> None:
-    """Look at, check, share and empty the cache."""
+    """Inspect, check, share and empty the cache."""
 
 
 @command.command("path")
@@ -24,15 +25,16 @@ def path() -> None:
 @command.command("info")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info(as_json: bool) -> int:
-    """Print where the cache is and what it holds; end with code 1 if it cannot be used."""
+    """Print the cache's path and contents.
+
+    The exit code is 1 if the cache cannot be used.
+    """
     found = cl.cache.Cache().info()
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(found), indent=2))
         return 0 if found.usable else 1
     libraries = f" ({found.libraries} of load_inline)" if found.libraries else ""
-    leftovers = f", {found.leftovers} unfinished file{'s' * (found.leftovers > 1)}" * bool(
-        found.leftovers
-    )
+    leftovers = f", {counted(found.leftovers, 'unfinished file')}" if found.leftovers else ""
     click.echo(f"path       {found.path}")
     click.echo(f"usable     {'yes' if found.usable else f'no: {found.reason}'}")
     click.echo(f"entries    {found.entries}{libraries}")
@@ -45,14 +47,17 @@ def info(as_json: bool) -> int:
 
 
 @command.command("verify")
-@click.option("--drop", is_flag=True, help="Remove the entries that are bad.")
+@click.option("--drop", is_flag=True, help="Remove invalid entries.")
 def verify(drop: bool) -> int:
-    """Read every entry and check it; end with code 1 if one is bad or the cache is not used."""
+    """Check every entry.
+
+    The exit code is 1 if an entry is damaged or the cache cannot be used.
+    """
     cache = cl.cache.Cache()
     bad = cache.verify(drop=drop)
     for entry in bad:
         click.echo(f"bad: {entry}{' (removed)' if drop else ''}")
-    click.echo(f"{cache.info().entries} entries, {len(bad)} bad")
+    click.echo(f"{counted(cache.info().entries, 'entry')}, {len(bad)} bad")
     return 1 if bad else 0
 
 
@@ -61,23 +66,23 @@ def clear() -> None:
     """Remove every entry."""
     cache = cl.cache.Cache()
     removed = cache.clear()
-    click.echo(f"removed {removed} entries from {cache.path}")
+    click.echo(f"removed {counted(removed, 'entry')} from {cache.path}")
 
 
 @command.command("push")
 @click.option("--remote", help="The remote cache's URL; by default $CULAUNCH_CACHE_REMOTE.")
 def push(remote: str | None) -> None:
-    """Write to the remote cache what it does not have."""
+    """Upload entries that the remote cache lacks."""
     cache = cl.cache.Cache(remote=remote)
-    click.echo(f"pushed {cache.push()} entries to {cache.info().remote}")
+    click.echo(f"pushed {counted(cache.push(), 'entry')} to {cache.info().remote}")
 
 
 @command.command("pull")
 @click.option("--remote", help="The remote cache's URL; by default $CULAUNCH_CACHE_REMOTE.")
 def pull(remote: str | None) -> None:
-    """Download entries of the remote cache that are missing here."""
+    """Download entries that this cache lacks."""
     cache = cl.cache.Cache(remote=remote)
-    click.echo(f"pulled {cache.pull()} entries from {cache.info().remote}")
+    click.echo(f"pulled {counted(cache.pull(), 'entry')} from {cache.info().remote}")
 
 
 @command.command("sync")
@@ -86,7 +91,7 @@ def sync(remote: str | None) -> None:
     """Pull, then push."""
     cache = cl.cache.Cache(remote=remote)
     pulled, pushed = cache.pull(), cache.push()
-    click.echo(f"pulled {pulled} and pushed {pushed} entries, {cache.info().remote}")
+    click.echo(f"pulled {pulled} and pushed {counted(pushed, 'entry')}, {cache.info().remote}")
 
 
 def _human(size: int) -> str:
@@ -95,4 +100,4 @@ def _human(size: int) -> str:
         if amount < 1024 or unit == "GiB":
             break
         amount /= 1024
-    return f"{size} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+    return counted(size, "byte") if unit == "bytes" else f"{amount:.1f} {unit}"

@@ -43,8 +43,8 @@ _SUFFIXES = {".cubin": "cubin", ".fatbin": "fatbin", ".ptx": "ptx"}
 @click.option("--fast-math", is_flag=True, help="Trade accuracy for speed.")
 @click.option("--line-info", is_flag=True, help="Keep line numbers for profilers.")
 @click.option("--debug", is_flag=True, help="Compile for debuggers.")
-@click.option("--maxrregcount", type=int, help="The most registers that a thread may use.")
-@click.option("--extra-device-vectorization", is_flag=True, help="Vectorise more.")
+@click.option("--maxrregcount", type=int, help="The maximum number of registers per thread.")
+@click.option("--extra-device-vectorization", is_flag=True, help="Vectorize more.")
 @click.option(
     "--device-as-default-execution-space",
     is_flag=True,
@@ -61,10 +61,11 @@ _SUFFIXES = {".cubin": "cubin", ".fatbin": "fatbin", ".ptx": "ptx"}
 @click.option("--cache/--no-cache", default=True, help="Use the user's cache.")
 @click.option("-v", "--verbose", is_flag=True, help="Print the names of the outputs.")
 def command(source: str, output: str, arch: str | None, verbose: bool, **keywords: Any) -> None:
-    """Compile SOURCE, a file or - for standard input.
+    """Compile CUDA source to a cubin, a fatbin or PTX.
 
-    The suffix of the output says what to make: a cubin for one architecture, a fatbin for any
-    number, PTX for one virtual architecture. Standard output and devices take what comes.
+    SOURCE is a file; - is standard input. The suffix of the output selects the format: a cubin for
+    one architecture, a fatbin for any number, PTX for one virtual architecture. Standard output and
+    devices accept all formats.
     """
     kind = _SUFFIXES.get(os.path.splitext(output)[1])
     if kind is None and not _takes_anything(output):
@@ -77,7 +78,7 @@ def command(source: str, output: str, arch: str | None, verbose: bool, **keyword
         text: Any = _read_standard_input()
         keywords["name"] = "<stdin>"
     else:
-        # A path whatever its name looks like: `compile` tells a str by what is in it.
+        # Always a path: `compile` inspects the contents of a str.
         text = _Path(source)
     archs = None if arch is None else [name.strip() for name in arch.split(",") if name.strip()]
     image = cl.compile(text, arch=archs, **keywords)

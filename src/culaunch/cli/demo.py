@@ -50,7 +50,7 @@ def command(size: int) -> None:
 
 
 class Demo:
-    """The steps of the demonstration, in order; each prints what it did."""
+    """The steps of the demonstration, in order; each prints its result."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -77,7 +77,7 @@ class Demo:
             echo(f"Everything worked on the {cl.driver.Device().name}.")
 
     def _choose_driver(self) -> str | None:
-        """Find out which driver works here; the emulated one only where nobody chose another."""
+        """Find out which driver works here; the emulated one only if no other was chosen."""
         chosen = os.environ.get("CULAUNCH_DRIVER")
         try:
             if cl.driver.device_count() > 0:
@@ -108,7 +108,7 @@ class Demo:
         for name in NAMES:
             kernel = found[image.names[name]]
             types = ", ".join(parameter.type or "?" for parameter in kernel.parameters)
-            # PTX has no registers yet: the driver's compiler, or nobody, allots them.
+            # PTX has no registers yet. Only the driver's compiler assigns them.
             cost = "" if kernel.registers is None else f": {kernel.registers} registers"
             self._say("inspect", f"{name}({types}){cost}")
 
@@ -129,7 +129,7 @@ class Demo:
         except TypeError as error:
             self._say("refused", str(error))
         if self.driver == "emulator":
-            return  # the time of an emulation is no launch's
+            return  # the time of an emulation is not the time of a launch
         launcher = kernel.configure(grid=grid, block=BLOCK)
         configured = self._cost(lambda: launcher(out, a, b, n), out)
         chevrons = self._cost(lambda: kernel[grid, BLOCK](out, a, b, n), out)
@@ -151,7 +151,7 @@ class Demo:
 
     def _check(self, name: str, result: Any, expected: Any) -> None:
         if not self.np.array_equal(result, expected):
-            raise cl.InternalError(f"{name} computed numbers that are not NumPy's")
+            raise cl.InternalError(f"{name} computed numbers that differ from NumPy's")
         self._say("launch", f"{name}: {self.size:,} elements, equal to NumPy's")
 
     def _cost(self, launch: Callable[[], object], out: Any) -> str:

@@ -25,7 +25,7 @@ from culaunch.cli._output import output_path
     "--output",
     type=click.Path(),
     metavar="FILE.o",
-    help="Write an object with only the image (with --input-obj and no --output-obj: merged).",
+    help="Write an object with the image (with only --input-obj: the merged object).",
 )
 @click.option(
     "--input-obj",
@@ -37,7 +37,7 @@ from culaunch.cli._output import output_path
     "--output-obj",
     type=click.Path(),
     metavar="MERGED.o",
-    help="Write --input-obj with the image in it, under symbols that only it sees.",
+    help="Write --input-obj merged with the image, whose symbols are then local.",
 )
 @click.option(
     "--symbol-style",
@@ -64,7 +64,7 @@ def command(
 ) -> None:
     """Write an image into an object file that C++ code links.
 
-    The code reaches it with CULAUNCH_EMBED_CUBIN(NAME).
+    The code declares the image with CULAUNCH_EMBED_CUBIN(NAME).
     """
     if output is None and output_obj is None:
         raise click.UsageError("name an output: -o FILE.o, or --input-obj with --output-obj")

@@ -23,7 +23,7 @@ def command(images: tuple[str, ...], output: str, verbose: bool) -> None:
     """Put images of several architectures into one fatbin.
 
     IMAGE is a cubin or PTX, at most one of each for an architecture; - is standard input. The
-    driver picks the one that fits. The same as culaunch.compiling.fatbin.
+    driver uses the one that fits. In Python: culaunch.compiling.fatbin.
     """
     image = cl.compiling.fatbin([image_source(name) for name in images])
     save_image(image, output, verbose)

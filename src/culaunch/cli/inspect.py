@@ -13,6 +13,7 @@ import click
 import culaunch as cl
 from culaunch._base.outputs import write_output
 from culaunch._base.terminal import is_terminal
+from culaunch._base.values import counted
 from culaunch.cli._input import image_source
 from culaunch.cli._library import SUFFIX, library_lines, library_to_dict
 from culaunch.cli._messages import echo, print_error
@@ -47,13 +48,13 @@ def command(
     is_long: bool,
     folder: str | None,
 ) -> int:
-    """Show what is in images and in libraries that hold them.
+    """List the kernels in images, objects and libraries.
 
-    FILE is a cubin, a fatbin, PTX, a .culib, or an object or library with CUDA code in it; - is
-    standard input. On a terminal, names are shortened to fit, and a file with many kernels is
-    summarized; a pipe gets every row as a whole. With --json, one FILE gives one object, and
-    several give an array of them. A FILE that cannot be read gives one line of error and the exit
-    code 1; the others are still shown.
+    FILE is a cubin, a fatbin, PTX, a .culib, or an object or library with CUDA code; - is standard
+    input. On a terminal, names are shortened to fit, and a file with many kernels is summarized. A
+    pipe gets all rows in full. --json prints an object for one FILE, and an array for several. If a
+    FILE cannot be read, it is reported in one line, the others are still shown, and the exit code
+    is 1.
     """
     if no_kernels and pattern is not None:
         raise click.UsageError("--filter needs the kernels, which --no-kernels leaves unread")
@@ -108,7 +109,7 @@ def _inspect(
             write_output(os.path.join(folder, name), text)
 
     inspection = cl.inspect(image_source(path), kernels=kernels, visit=write)
-    click.echo(f"{path}: wrote {len(shown)} of {number} images to {folder}", err=True)
+    click.echo(f"{path}: wrote {len(shown)} of {counted(number, 'image')} to {folder}", err=True)
     return cl.image.Inspection(inspection.path, inspection.format, tuple(shown))
 
 
@@ -120,7 +121,7 @@ def _lines(inspection: cl.image.Inspection, is_long: bool, pattern: str | None) 
     if len(lines) > _LONGEST and on_terminal and not is_long and pattern is None:
         count = len(lines)
         heading, *lines = inspection.summary().split("\n")
-        hint = ["", f"--filter NAME shows some kernels, --all the {count:,} rows of them all"]
+        hint = ["", f"--filter NAME shows some kernels, --all shows all {count:,} rows"]
     path, colon, rest = heading.rpartition(": ")
     styled = [click.style(path, bold=True) + colon + rest]
     for line in lines:

@@ -28,17 +28,17 @@ from culaunch.cli._output import save_image
 )
 @click.option("--line-info", is_flag=True, help="Keep line numbers for profilers.")
 @click.option("--debug", is_flag=True, help="Link for debuggers.")
-@click.option("--maxrregcount", type=int, help="The most registers that a thread may use.")
+@click.option("--maxrregcount", type=int, help="The maximum number of registers per thread.")
 @click.option("--option", "extra_options", multiple=True, help="An option for nvJitLink.")
 @click.option("--cache/--no-cache", default=True, help="Use the user's cache.")
 @click.option("-v", "--verbose", is_flag=True, help="Print the names of the outputs.")
 def command(
     images: tuple[str, ...], output: str, arch: str | None, verbose: bool, **keywords: Any
 ) -> None:
-    """Link images to one that can be loaded.
+    """Link relocatable images to one finished image.
 
-    IMAGE is what `culaunch compile --relocatable` or `--lto` wrote, PTX, or an object or static
-    library with device code; - is standard input. The same as culaunch.link.
+    IMAGE is an output of `culaunch compile` with --relocatable or --lto, PTX, or an object or
+    static library with device code; - is standard input. In Python: culaunch.link.
     """
     archs = None if arch is None else [name.strip() for name in arch.split(",") if name.strip()]
     image = cl.link([image_source(name) for name in images], arch=archs, **keywords)

@@ -12,7 +12,9 @@ import culaunch as cl
 @click.option("--name", required=True, help="Name of the distribution, such as my-kernels.")
 @click.option("--version", required=True, help="Version of the distribution, such as 1.0.")
 @click.option("--summary", help="A one-line description.")
-@click.option("--requires", multiple=True, metavar="SPEC", help="Needed, too: 'torch>=2.6'.")
+@click.option(
+    "--requires", multiple=True, metavar="SPEC", help="An extra requirement, such as 'torch>=2.6'."
+)
 @click.option(
     "--with-culaunch",
     is_flag=True,
@@ -23,10 +25,10 @@ def command(
     library: str, name: str, version: str, summary: str | None, requires: tuple[str, ...],
     with_culaunch: bool, output: str,
 ) -> None:  # fmt: skip
-    """Make a wheel of a library with functions.
+    """Build a wheel from a library with functions.
 
-    LIBRARY is a .culib that culaunch.ship.save wrote. The same as culaunch.ship.package; the path
-    of the wheel is printed.
+    LIBRARY is a .culib that culaunch.ship.save wrote. The path of the wheel is printed. In Python:
+    culaunch.ship.package.
     """
     path = cl.ship.package(
         library,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,12 @@ from culaunch.cli._arguments import Argument, parse_argument
 from culaunch.cli._input import dims, kernel_of
 from culaunch.cli._messages import refused
 from culaunch.cli._options import ImageFile, KernelName, driver_option
+from culaunch.cli._output import save_picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A kind of the options of a launch -> what click is told of one. A stream means nothing in a shell.
+# The kind of a launch option -> its click settings. A stream has no meaning in a shell.
 _KINDS: dict[str, dict[str, Any]] = {
     "required_dims": {"required": True, "metavar": "X[,Y[,Z]]"},
     "dims": {"metavar": "X[,Y[,Z]]"},
@@ -28,7 +30,7 @@ _KINDS: dict[str, dict[str, Any]] = {
 
 
 def _launch_options(*kinds: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Declare the options of a launch that are of these kinds."""
+    """Declare the launch options of these kinds."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         for option in reversed([one for one in OPTIONS.values() if one.kind in kinds]):
@@ -54,11 +56,14 @@ def _launch_options(*kinds: str) -> Callable[[Callable[..., None]], Callable[...
 )
 @click.option("--save", multiple=True, help="Write an array: out.npy, or out=path.npy.")
 @click.option("--expect", multiple=True, help="Compare an array with a file: out=path.npy.")
-@click.option("--signature", help="The parameters' C types, where the image has none.")
+@click.option("--signature", help="The parameters' C types, if the image has none.")
 @_launch_options("bytes", "dims", "switch", "int")
 @click.option("--device", type=int, help="The device's ordinal; 0 by default.")
-@click.option("--seed", type=int, default=0, help="For arrays of random numbers.")
+@click.option("--seed", type=int, default=0, help="The seed of random arrays.")
 @driver_option
+@click.option("--profile", "is_profiled", is_flag=True, help="Print the profile of the launch.")
+@click.option("--trace", metavar="FILE", help="Write the launch as a timeline, for Perfetto.")
+@click.option("--plot", metavar="FILE", help="Draw the times of --time, or a timeline without it.")
 @click.option("--time", "is_timed", is_flag=True, help="Launch often, and print how long it takes.")
 def command(
     image: str,
@@ -68,6 +73,9 @@ def command(
     expect: tuple[str, ...],
     device: int | None,
     seed: int,
+    is_profiled: bool,
+    trace: str | None,
+    plot: str | None,
     is_timed: bool,
     signature: str | None,
     **options: Any,
@@ -91,16 +99,28 @@ def command(
     with cl.driver.Device(device or 0) as where:
         values = [one.value(where.ordinal) for one in given]
         launcher = found.configure(**options)
+        observed: Any = contextlib.nullcontext()
+        if is_profiled or trace is not None or (plot is not None and not is_timed):
+            observed = cl.profile.launches()
         try:
-            launcher(*values)
+            with observed as profile:
+                launcher(*values)
         except TypeError as error:  # an --arg that the kernel does not take
             raise refused(error) from None
         cl.synchronize()
         for one in arrays.values():
             one.result = values[given.index(one)].numpy()
             click.echo(one.summary())
+        if is_profiled:
+            click.echo(str(profile))
+        if trace is not None:
+            profile.save(trace)
+        drawn: Any = profile
         if is_timed:
-            click.echo(str(cl.profile.benchmark(launcher, *values)))
+            drawn = cl.profile.benchmark(launcher, *values)
+            click.echo(str(drawn))
+        if plot is not None:
+            save_picture(drawn, plot)
     for argument, path in written:
         argument.save(path)
     same = [argument.compare(path) for argument, path in compared]  # each says how it went
@@ -114,8 +134,8 @@ def _target(text: str, arrays: dict[str, Argument], option: str) -> tuple[Argume
     if not equals:
         path, name = text, os.path.splitext(os.path.basename(text))[0]
     if name not in arrays:
-        listed = ", ".join(arrays) or "none"
+        listed = f"the arrays are {', '.join(arrays)}" if arrays else "there are none"
         raise click.BadParameter(
-            f"no --arg is an array named {name!r}; there are {listed}", param_hint=option
+            f"no --arg is an array named {name!r}; {listed}", param_hint=option
         )
     return arrays[name], path

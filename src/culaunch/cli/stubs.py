@@ -1,4 +1,4 @@
-"""``culaunch stubs``: what the functions of a kernel library take and return."""
+"""``culaunch stubs``: the signatures of a kernel library's functions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from culaunch.cli._output import output_path
     help="Write the stub here; by default it is printed.",
 )
 def command(library: str, output: str | None) -> None:
-    """Write a stub (.pyi) of a library of functions.
+    """Write a stub (.pyi) for a library of functions.
 
-    It is for type checkers and editors. The library says the types of its functions;
+    It is for type checkers and editors. The library records the types of its functions;
     CULAUNCH_EXPORT records the names of their parameters and their docstrings.
     """
     if output is None:

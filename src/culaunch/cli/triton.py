@@ -1,4 +1,4 @@
-"""``culaunch triton``: a Triton kernel becomes a library, or C, with no GPU."""
+"""``culaunch triton``: compile a Triton kernel to a library, or to C, without a GPU."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     "--signature",
     "signatures",
     multiple=True,
-    help='Types of the arguments, such as "*fp32:16, *fp32:16, i32"; may be given again.',
+    help='Types of the arguments, such as "*fp32:16, *fp32:16, i32"; may be repeated.',
 )
 @click.option(
     "--arch",
     "arches",
     multiple=True,
     type=Architectures(),
-    help="sm_80, sm_90a, ...; compute_80 keeps only PTX. Repeat it, or separate with commas.",
+    help="sm_80, sm_90a, ...; compute_80 stores only PTX. Repeat it, or separate with commas.",
 )
 @click.option(
     "--constant",
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     "configs",
     multiple=True,
     metavar="NAME=VALUE,...",
-    help="Constants and options of one more configuration.",
+    help="Constants and options of an additional configuration.",
 )
 @click.option(
     "--option", "options", multiple=True, metavar="NAME=VALUE", help="A compile option of Triton."
@@ -101,8 +101,8 @@ def command(
 ) -> None:
     """Compile the Triton kernel KERNEL of FILE.py ahead of time. No GPU is needed.
 
-    FILE.py is run, as an import would. Of FILE.culib, which was compiled before (FILE.culib:KERNEL
-    where it has several), C is written: --c-output.
+    FILE.py is imported to find the kernel. To write C for a kernel that is already compiled, name
+    FILE.culib (FILE.culib:KERNEL if it has several) and --c-output.
     """
     if output is None and c_output is None:
         raise click.UsageError("name an output: -o FILE.culib, or --c-output FILE.c")
@@ -114,7 +114,7 @@ def command(
             )
     if machine is not None and not as_object:
         raise click.UsageError("--machine applies to the object with the images: it needs --object")
-    # A library holds what was compiled: options for a compiler would do nothing.
+    # A library holds compiled code, so options for a compiler would have no effect.
     if ".culib" in kernel:
         extra = (signatures, arches, constants, configs, options, grid, output)
         if any(extra) or keep_ptx or {num_warps, num_stages, num_ctas} != {None}:

@@ -12,7 +12,7 @@ from culaunch.cli._arguments import parse_argument
 from culaunch.cli._input import dims, kernel_of, named_in, object_of_file, saved_set
 from culaunch.cli._messages import refused
 from culaunch.cli._options import ImageFile, KernelName, driver_option
-from culaunch.cli._output import output_path
+from culaunch.cli._output import output_path, save_picture
 from culaunch.cli._settings import read_settings, split_settings
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "configs",
     multiple=True,
     metavar="NAME=VALUE,...",
-    help="What is tried: grid=64,block=(16,16); BLOCK=256,num_warps=8; may be repeated.",
+    help="A configuration to try: grid=64,block=(16,16), or BLOCK=256,num_warps=8; repeatable.",
 )
 @click.option(
     "--arg",
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     help="An argument: 1000, 2.5, n:int32=7, in.npy, out:float32[1000]=zeros; in order.",
 )
 @click.option(
-    "--grid", help="Of Triton's kernels: 4, or 4,2,1; or the name of a function of FILE.py."
+    "--grid", help="The grid of a Triton kernel: 4, or 4,2,1; or the name of a function of FILE.py."
 )
 @click.option(
     "--key",
@@ -52,15 +52,20 @@ if TYPE_CHECKING:
 @click.option("--again", is_flag=True, help="Measure even if the table has a choice.")
 @click.option("--seconds", type=float, help="Time limit; the best result so far is then used.")
 @click.option(
-    "--repeat", type=int, default=100, show_default=True, help="Timed runs of one at most."
+    "--repeat",
+    type=int,
+    default=100,
+    show_default=True,
+    help="The maximum number of timed runs per configuration.",
 )
 @click.option(
-    "--flush/--no-flush", default=True, help="Whether runs find their arguments in memory."
+    "--flush/--no-flush", default=True, help="Whether to overwrite the L2 cache before each run."
 )
-@click.option("--signature", help="The parameters' C types, where the image has none.")
+@click.option("--signature", help="The parameters' C types, if the image has none.")
 @click.option("--device", type=int, default=0, help="The device's ordinal; 0 by default.")
-@click.option("--seed", type=int, default=0, help="For arrays of random numbers.")
+@click.option("--seed", type=int, default=0, help="The seed of random arrays.")
 @driver_option
+@click.option("--plot", metavar="FILE", help="Draw the configurations.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
 def command(
     target: str,
@@ -74,15 +79,16 @@ def command(
     signature: str | None,
     device: int,
     seed: int,
+    plot: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Find the fastest configuration.
+    """Find the fastest configuration of a kernel or function.
 
-    IMAGE is a cubin, a fatbin or PTX, - for standard input. FILE.cu is compiled for the driver in
+    IMAGE is a cubin, a fatbin or PTX; - is standard input. FILE.cu is compiled for the driver in
     use. You may omit KERNEL if the image has only one. Each --config has its grid and block.
-    FILE.culib is a set of Triton kernels, and its variants are the configurations; with --output,
-    calls of the set look the choice up. NAME of FILE.py is a function, or any object that
+    FILE.culib is a set of Triton kernels, whose variants are the configurations. With --output, the
+    set stores the choice, and its calls use it. NAME of FILE.py is a function, or any object that
     `culaunch.tuning.tune` accepts. --arg is the same as in `culaunch run`. --driver emulator does
     not measure times. It counts the instructions that all threads execute, which says little about
     a GPU.
@@ -121,10 +127,12 @@ def command(
     else:
         click.echo(str(tuning))
         if not measured:
-            click.echo(f"{table} has it: --again measures it", err=True)
+            click.echo(f"the result comes from {table}: --again measures again", err=True)
         elif tuning.is_emulated:
             click.echo("counted on the emulator, which says little about a GPU", err=True)
-    # A warning has said why. Print the result, but the command has still failed.
+    if plot is not None:
+        save_picture(tuning, plot)
+    # A warning has given the reason. Print the result, but the command has still failed.
     if table is not None and (tuning.device, tuning.key) not in cl.tuning.TunedConfigs(table):
         raise click.ClickException(f"{table} was not written")
 
@@ -132,7 +140,7 @@ def command(
 def _target(
     text: str, kernel: str | None, signature: str | None, grid: str | None
 ) -> tuple[Any, Any]:
-    """Return what is tuned, and its grid."""
+    """Return the object to tune, and its grid."""
     # Only by the name: an image may have any ending, and - is standard input.
     is_image = ".py:" not in text and ".culib" not in text
     if not is_image:
@@ -149,7 +157,7 @@ def _target(
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python; anything else as it is."""
+    """Return a NumPy number as a Python number; anything else as it is."""
     return value.item() if type(value).__module__ == "numpy" else value
 
 

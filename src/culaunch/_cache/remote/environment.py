@@ -22,12 +22,12 @@ VARIABLES = (
 
 
 def checked_remote(given: object) -> RemoteCache | None:
-    """Check what the caller gave for ``remote=``; None is what the environment says."""
+    """Check the argument ``remote=``; None means the environment's setting."""
     if given is None:
         return _described(*(os.environ.get(name) for name in VARIABLES))
     if given is False:
         return None
-    # Imported only if there is one: most programs have none.
+    # Imported only if needed, because most programs do not use a remote cache.
     from culaunch._cache.remote.remote_cache import RemoteCache
 
     if isinstance(given, str):
@@ -43,7 +43,10 @@ def checked_remote(given: object) -> RemoteCache | None:
 def _described(
     url: str | None, keys: str | None, signing_key: str | None, timeout: str | None
 ) -> RemoteCache | None:
-    """Return what the variables describe; a mistake in them is a warning, and none is used."""
+    """Return the cache that the variables describe.
+
+    A mistake in them causes a warning, and no cache is used.
+    """
     if not url:
         return None
     from culaunch._cache.remote.remote_cache import RemoteCache
@@ -56,7 +59,8 @@ def _described(
             timeout=float(timeout) if timeout else 5.0,
         )
     except (ValueError, OSError) as error:
-        # The environment is not the program's to answer for: it goes on without.
+        # The program is not responsible for the environment, so it continues without a remote
+        # cache.
         warnings.warn(
             f"no remote cache is used; a CULAUNCH_CACHE_REMOTE variable is invalid: {error}",
             CacheWarning,

@@ -1,7 +1,7 @@
 """Signatures in the format of minisign: Ed25519 over BLAKE2b-512, in files of text.
 
-Only what is said to be safe is taken: prehashed signatures, whose trusted comment is signed, too.
-Ed25519 itself is the package ``cryptography``'s.
+Only the safe form is accepted: prehashed signatures with a signed trusted comment. Ed25519 itself
+is the package ``cryptography``'s.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from culaunch._base.optional import optional
 
 SUFFIX = ".minisig"
 _PUBLIC_KEY = struct.Struct("<2s8s32s")
-# Algorithm, how the key is encrypted, the checksum, salt and two limits of that; then the number
-# of the key, the seed with the public key, and the checksum.
+# The algorithm, the key's encryption, the checksum, a salt and two limits of the encryption. Then
+# the key's number, the seed with the public key, and the checksum.
 _SECRET_KEY = struct.Struct("<2s2s2s32sQQ8s64s32s")
 _SIGNATURE = struct.Struct("<2s8s64s")
 
 
 class SignatureError(Exception):
-    """A signature that is missing, malformed, of another key, or not of these bytes."""
+    """A signature that is missing, malformed, from another key, or for other bytes."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class PublicKey:
 
     @classmethod
     def read(cls, given: str) -> PublicKey:
-        """Take a key as minisign writes it, or the path of its file (``minisign.pub``).
+        """Read a key in minisign's format, or the path of its file (``minisign.pub``).
 
         Raises
         ------
@@ -58,7 +58,7 @@ class PublicKey:
         return cls(number, point)
 
     def verify(self, data: bytes, signature: bytes) -> None:
-        """Raise SignatureError unless a signature file is one of these bytes by this key."""
+        """Raise SignatureError unless a file is a signature of these bytes by this key."""
         head, sealed, comment = _taken_apart(signature)
         if head[1] != self.number:
             raise SignatureError("is signed by another key")
@@ -70,7 +70,7 @@ class PublicKey:
             key.verify(head[2], hashlib.blake2b(data).digest())
             key.verify(sealed, head[2] + comment)
         except optional("cryptography.exceptions", *_WHY).InvalidSignature:
-            raise SignatureError("has a signature that is not of these bytes") from None
+            raise SignatureError("has a signature that does not match its bytes") from None
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,13 +103,13 @@ class SecretKey:
                 f"the secret key {path!r} has a password; make one without: minisign -G -W"
             )
         found = hashlib.blake2b(algorithm + number + seed, digest_size=32).digest()
-        # In a time that says nothing of where they differ, as for all that is secret.
+        # Compare in constant time, as for all secrets.
         if not hmac.compare_digest(found, checksum):
             raise ValueError(f"the secret key {path!r} is damaged")
         return cls(number, seed[:32])
 
     def sign(self, data: bytes, comment: str) -> bytes:
-        """Return the signature file of some bytes; the comment is signed, too."""
+        """Return the signature file for some bytes. The comment is signed, too."""
         key = _ed25519().Ed25519PrivateKey.from_private_bytes(self.seed)
         signature = key.sign(hashlib.blake2b(data).digest())
         trusted = comment.encode()
@@ -144,7 +144,7 @@ def _taken_apart(signature: bytes) -> tuple[tuple[bytes, bytes, bytes], bytes, b
         sealed = base64.b64decode(lines[3], validate=True)
     except (binascii.Error, struct.error):
         raise SignatureError("does not have a minisign signature") from None
-    # "Ed" signs the bytes themselves, "ED" their digest; minisign writes the second one since
+    # "Ed" signs the bytes themselves, and "ED" their digest. minisign has written the latter since
     # version 0.8.
     if head[0] != b"ED":
         raise SignatureError("has a signature in the old form, which is not accepted")

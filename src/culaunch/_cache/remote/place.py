@@ -16,7 +16,7 @@ from culaunch._cache.entry import KEY
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*://.+", re.DOTALL)
 
 _TEMPORARY = ".tmp-"
-# As in a cache of a machine: no write takes this long.
+# As in a local cache, no write takes this long.
 _STALE_SECONDS = 3600.0
 
 
@@ -26,12 +26,12 @@ class Place:
     Parameters
     ----------
     url : str
-        What fsspec takes: ``s3://bucket/folder``, ``gs://...``, ``file:///shared``, ``https://...``.
+        A URL for fsspec: ``s3://bucket/folder``, ``gs://...``, ``file:///shared``, ``https://...``.
 
     Raises
     ------
     MissingDependencyError
-        If fsspec, or what it needs for this kind of URL, is not installed.
+        If fsspec, or a package that it needs for this kind of URL, is not installed.
     ValueError
         If fsspec knows no such kind.
     """
@@ -52,22 +52,22 @@ class Place:
             ) from error
 
     def read(self, name: str) -> bytes:
-        """Return a file; FileNotFoundError where there is none."""
+        """Return a file; FileNotFoundError if it does not exist."""
         data = self._files.cat_file(self._path(name))
         if not isinstance(data, bytes):
-            raise OSError(f"it gave {spell(data)}, not bytes")
+            raise OSError(f"it returned {spell(data)}, not bytes")
         return data
 
     def write(self, name: str, data: bytes) -> None:
-        """Put a file in place, whole or not at all."""
+        """Write a file completely or not at all."""
         path = self._path(name)
-        if not self.is_local:  # an object store has it whole or not at all by itself
+        if not self.is_local:  # an object store publishes a file atomically
             self._files.pipe_file(path, data)
             return
         _remove_stale(os.path.dirname(path))
         temporary = f"{path}{_TEMPORARY}{os.urandom(8).hex()}"
         try:
-            # Beside its final place, as a rename must not cross file systems.
+            # Next to its final path, because a rename must not cross file systems.
             self._files.pipe_file(temporary, data)
             self._share(os.path.dirname(path), temporary)
             self._files.mv(temporary, path)
@@ -77,7 +77,7 @@ class Place:
             raise
 
     def keys(self, suffix: str) -> set[str]:
-        """Return the keys of the entries of a kind that are there."""
+        """Return the keys of all existing entries of a kind."""
         self._files.invalidate_cache()
         names = (path.rpartition("/")[2] for path in self._files.find(self._root))
         keys = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
@@ -88,7 +88,9 @@ class Place:
 
         With only their umask, users of a shared directory would lock each other out of its folders.
         """
-        with contextlib.suppress(OSError):  # the folder is another's, or the disk knows no modes
+        with contextlib.suppress(
+            OSError
+        ):  # the folder belongs to another user, or the disk has no modes
             mode = stat.S_IMODE(os.stat(self._root).st_mode)
             os.chmod(file, mode & 0o666)
             if stat.S_IMODE(os.stat(folder).st_mode) != mode:
@@ -99,11 +101,11 @@ class Place:
 
 
 def _remove_stale(folder: str) -> None:
-    """Remove what writers left that were killed, on whatever machine."""
+    """Remove files of killed writers, on any machine."""
     with contextlib.suppress(OSError), os.scandir(folder) as items:
         for item in items:
             if _TEMPORARY in item.name:
-                with contextlib.suppress(OSError):  # another removed it, or it is another user's
+                with contextlib.suppress(OSError):  # removed, or owned by another user
                     if abs(time.time() - item.stat().st_mtime) >= _STALE_SECONDS:
                         os.unlink(item.path)
 
@@ -113,12 +115,12 @@ def checked_url(url: object) -> str:
     if not isinstance(url, str):
         raise TypeError(f"url must be a str such as 's3://bucket/folder' (got {spell(url)})")
     if _SCHEME.fullmatch(url) is None or "\0" in url or not url.isprintable():
-        raise ValueError(f"url must be such as 's3://bucket/folder' (got {url!r:.200})")
+        raise ValueError(f"url must be a URL such as 's3://bucket/folder' (got {url!r:.200})")
     return url.rstrip("/")
 
 
 def shown(url: str) -> str:
-    """Return a URL as messages show it: without a password."""
+    """Return a URL for messages, without its password."""
     try:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]

@@ -1,4 +1,4 @@
-"""``RemoteCache``: which server is asked behind a cache, and what of it is believed."""
+"""``RemoteCache``: the server behind a cache, and which of its entries are trusted."""
 
 from __future__ import annotations
 

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """Entries by name, of a server that may be slow, lie, or die.
+    """Entries by name, from a server that may be slow, hostile, or fail.
 
     Parameters
     ----------
     url : str
-        Where it is.
+        The server's address.
     keys : tuple of PublicKey
-        If there are any: whose signature an entry must have.
+        One of these keys must have signed an entry, if there are any.
     signing_key : SecretKey or None
-        What is written is signed with it.
+        The key that signs written entries.
     timeout : float
         Seconds for one read or write.
     is_written : bool
@@ -45,7 +45,7 @@ class Server:
         *,
         is_written: bool,
     ) -> None:
-        self.shown = shown(url)  # as messages show it: without a password
+        self.shown = shown(url)  # for messages, without the password
         # HTTP is read-only. And if only signed entries are trusted, unsigned ones are useless.
         self.is_written = (
             is_written
@@ -59,59 +59,62 @@ class Server:
         self._writer = Writer(self.write_now, self._drop)
         self._lock = ForkLock()
         self._place: tuple[int, Place] | None = None
-        # In which process it is not asked, or not written to, any more.
+        # The process in which the server is no longer asked, or no longer written to.
         self._is_off = self._is_only_read = 0
-        self.failure: Exception | None = None  # why it is not asked any more
+        self.failure: Exception | None = None  # why it is no longer asked
 
     def fetch(self, name: str) -> bytes | None:
         """Return the bytes of an entry, or None. This never raises.
 
         With keys, a trusted key has signed the bytes. The caller checks the digest.
         """
-        data = self._asked(lambda: self._read(name))
+        data = self._answer(lambda: self._read(name))
         return data if isinstance(data, bytes) else None
 
     def send(self, name: str, data: bytes) -> None:
-        """Write an entry, soon and in another thread; it is never an error."""
-        # With keys and without a signing key nothing is written: readers would refuse it.
+        """Write an entry in the background. This never raises."""
+        # With keys but no signing key, nothing is written, because readers would refuse it.
         if self.is_written and not self.is_stopped:
             self._writer.put(name, data)
 
     def fetch_signed(self, name: str) -> bytes | None:
-        """Return the bytes of an entry that a trusted key signed, or None: always without keys."""
+        """Return the bytes of an entry that a trusted key signed, or None.
+
+        Without keys, always None.
+        """
         return self.fetch(name) if self._keys else None
 
     def send_signed(self, name: str, data: bytes) -> None:
-        """Write an entry as :meth:`send` does, if there is a key to sign it with."""
+        """Write an entry like :meth:`send`, if there is a key to sign it."""
         if self._signing_key is not None:
             self.send(name, data)
 
     @property
     def has_keys(self) -> bool:
-        """Whether it is known whose signatures are to be believed."""
+        """Whether there are trusted keys."""
         return bool(self._keys)
 
     @property
     def signs(self) -> bool:
-        """Whether what is written is signed."""
+        """Whether written entries are signed."""
         return self._signing_key is not None
 
     def list_keys(self, suffix: str = ".entry") -> set[str] | None:
         """Return the keys of all entries of a kind, or None if the server cannot be used."""
-        found = self._asked(lambda: self._connected().keys(suffix), patience=10)
+        found = self._answer(lambda: self._connected().keys(suffix), patience=10)
         return found if isinstance(found, set) else None
 
     def flush(self, seconds: float) -> bool:
-        """Wait until what was sent is written; return whether it is."""
+        """Wait until the sent entries are written; return whether they are."""
         return self._writer.flush(seconds)
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it failed, and is not asked any more by this process."""
+        """Whether it failed, and this process no longer asks it."""
         return self._is_off == os.getpid()
 
     def warn(self, message: str) -> None:
-        """Say what is wrong with it."""
+        """Warn about a problem of the server."""
         warnings.warn(f"remote cache {self.shown!r}: {message}", CacheWarning, stacklevel=3)
 
     def _read(self, name: str) -> bytes:
@@ -126,13 +129,13 @@ class Server:
         return data
 
     def write_now(self, name: str, data: bytes) -> bool:
-        """Write an entry; return whether that worked, and warn once if it did not."""
+        """Write an entry; return whether this worked, and warn once if it did not."""
         if self.is_stopped or self._is_only_read == os.getpid():
             return False
 
         def write() -> None:
             place = self._connected()
-            # The signature first: an entry is there when it can be believed.
+            # Write the signature first, so an entry exists only when it can be trusted.
             if self._signing_key is not None:
                 place.write(name + SUFFIX, self._signing_key.sign(data, f"file:{name}"))
             place.write(name, data)
@@ -143,17 +146,17 @@ class Server:
         except (PermissionError, NotImplementedError) as error:
             if self._is_only_read != os.getpid():
                 self._is_only_read = os.getpid()
-                self.warn(f"it is read but not written to: {_text(error)}")
+                self.warn(f"it is used read-only: {_text(error)}")
         except Exception as error:  # noqa: BLE001 - a server's client may raise anything
             self._give_up(error)
         return False
 
-    def _asked(self, operation: Callable[[], Any], patience: float = 1) -> Any:
-        """Return what the server answers; None when there is nothing, or nothing to be believed."""
+    def _answer(self, operation: Callable[[], Any], patience: float = 1) -> Any:
+        """Return the server's answer; None if there is none, or if it is not trusted."""
         if self.is_stopped:
             return None
         try:
-            # No client of fsspec keeps a time limit in all of its steps.
+            # fsspec's clients do not apply a time limit to all of their steps.
             return with_time_limit(self._timeout * patience, operation)
         except FileNotFoundError:
             return None
@@ -166,7 +169,7 @@ class Server:
 
     def _connected(self) -> Place:
         with self._lock:
-            # A client has threads and connections, which a fork does not take along.
+            # A fork does not copy a client's threads and connections.
             if self._place is None or self._place[0] != os.getpid():
                 self._place = (os.getpid(), Place(self._url))
             return self._place[1]
@@ -177,7 +180,7 @@ class Server:
                 return
             self._is_off = os.getpid()
             self.failure = error
-        self.warn(f"{_text(error)}; it is not used any more by this process")
+        self.warn(f"{_text(error)}; this process no longer uses it")
 
     def _drop(self) -> None:
         self.warn("it is too slow: some entries are not written to it")

@@ -29,7 +29,7 @@ _STEM = re.compile(r"[A-Za-z0-9_]{1,64}-[0-9a-f]{16}")
 
 @dataclass(frozen=True)
 class SharedLibrary:
-    """A library, and where it belongs in a cache."""
+    """A library, and its place in a cache."""
 
     folder: str
     """The directory of its key."""
@@ -50,12 +50,12 @@ class SharedLibrary:
 
     @classmethod
     def unpack(cls, digits: str, entry: bytes) -> SharedLibrary | None:
-        """Return the library of a file; None if it is one for another platform.
+        """Return the library of a file; None if it is for another platform.
 
         Raises
         ------
         BadEntryError
-            If it is not what was written under this name.
+            If it is not as written under this name.
         """
         metadata, content = unpack_entry(_key(digits), entry)
         try:
@@ -74,7 +74,10 @@ class SharedLibrary:
 
 
 def fetch_library(server: Server, digits: str) -> SharedLibrary | None:
-    """Take a library from a server; it is never an error, and never one that is not signed."""
+    """Fetch a signed library from a server.
+
+    This never raises, and never returns an unsigned one.
+    """
     name = digits + SUFFIX
     entry = server.fetch_signed(name)
     if entry is None:
@@ -87,12 +90,15 @@ def fetch_library(server: Server, digits: str) -> SharedLibrary | None:
 
 
 def digits_of(folder: str) -> str:
-    """Return the name on a server of a directory of libraries, for this platform."""
+    """Return the server's name for a directory of libraries, for this platform."""
     return hashlib.sha256(f"1\n{folder}\n{platform()}".encode()).hexdigest()
 
 
 def platform() -> str:
-    """Return what a library has been built for: it may ask for what an older C library lacks."""
+    """Return the platform that a library was built for.
+
+    The library may need functions that an older C library lacks.
+    """
     try:
         library = os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (AttributeError, ValueError, OSError):  # not glibc
@@ -101,5 +107,5 @@ def platform() -> str:
 
 
 def _key(digits: str) -> str:
-    # More than the digits: a signed image must not pass as a library.
+    # Sign more than the digits: a signed image must not pass as a library.
     return f"library {digits}"

@@ -1,4 +1,4 @@
-"""A time limit for operations that have none."""
+"""A time limit for operations without one."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def with_time_limit(seconds: float, operation: Callable[[], Any]) -> Any:
         except BaseException as error:  # noqa: BLE001 - whatever it is, the caller gets it
             answer.put((None, error))
 
-    # A thread of its own each time, and one that does not keep the process alive: what hangs stays
-    # behind.
+    # Use a new daemon thread each time, which does not keep the process alive. A hanging operation
+    # is left behind.
     threading.Thread(target=run, name="culaunch-remote-cache", daemon=True).start()
     try:
         value, error = answer.get(timeout=seconds)

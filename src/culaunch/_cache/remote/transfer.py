@@ -7,6 +7,7 @@ import errno
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from culaunch._base.values import counted
 from culaunch._cache.entry import BadEntryError
 from culaunch._cache.image import IMAGES
 from culaunch._cache.library import INLINE, LIBRARIES
@@ -18,49 +19,49 @@ if TYPE_CHECKING:
     from culaunch._cache.remote.server import Server
     from culaunch._cache.store import Store
 
-# A server answers many at a time; what a machine waits for is the way there.
+# A server answers many requests at a time. The latency of the network dominates.
 _AT_ONCE = 16
 
 
 def push(store: Store, server: Server | None) -> int:
-    """Write what the server does not have; return how many entries."""
+    """Write the entries that the server lacks; return their number."""
     there = _listed(server)
     assert server is not None
     if not server.is_written:
-        raise PermissionError(errno.EPERM, "it is only read: see RemoteCache", server.shown)
+        raise PermissionError(errno.EPERM, "it is read-only: see RemoteCache", server.shown)
 
-    def one(key: str) -> bool:
+    def send_entry(key: str) -> bool:
         with store.open() as directory:
             found = directory.read(IMAGES.name(key))
         if found is None:
             return False
-        # A damaged entry is no good to others either.
+        # A damaged entry is no use to other machines.
         with contextlib.suppress(BadEntryError):  # the reader of the entry gets the error
             IMAGES.unpack(key, found[0])
             return server.write_now(IMAGES.name(key), found[0])
         return False
 
-    count = _each(one, sorted(_own(store) - there), server)
+    count = _each(send_entry, sorted(_own(store) - there), server)
     return count + (_push_libraries(store, server) if server.signs else 0)
 
 
 def pull(store: Store, server: Server | None, fetch: Callable[[str], bytes | None]) -> int:
-    """Get what this machine does not have; return how many entries."""
+    """Get the entries that this machine lacks; return their number."""
     there = _listed(server)
     assert server is not None
 
-    def one(key: str) -> bool:
+    def fetch_entry(key: str) -> bool:
         entry = fetch(key)
         if entry is not None:
             store.publish(IMAGES.name(key), entry)
         return entry is not None
 
-    count = _each(one, sorted(there - _own(store)), server)
+    count = _each(fetch_entry, sorted(there - _own(store)), server)
     return count + (_pull_libraries(store, server) if server.has_keys else 0)
 
 
 def _push_libraries(store: Store, server: Server) -> int:
-    """Sign and write the newest library of each directory that the server has none of."""
+    """Sign and write the newest library of each directory that the server lacks."""
     there = _listed(server, SUFFIX)
     found: dict[str, SharedLibrary] = {}
     for one in store.look().entries:
@@ -80,7 +81,7 @@ def _push_libraries(store: Store, server: Server) -> int:
 
 
 def _pull_libraries(store: Store, server: Server) -> int:
-    """Get the libraries of this platform that are signed by a key that is trusted here."""
+    """Fetch this platform's libraries that a trusted key has signed."""
     own = {digits_of(one.folder) for one in store.look().entries if one.folder}
 
     def take(digits: str) -> bool:
@@ -102,18 +103,20 @@ def _own(store: Store) -> set[str]:
 
 def _listed(server: Server | None, suffix: str = IMAGES.suffix) -> set[str]:
     if server is None:
-        raise ValueError("this cache has no remote one: give remote=, or set CULAUNCH_CACHE_REMOTE")
+        raise ValueError(
+            "this cache has no remote cache: give remote=, or set CULAUNCH_CACHE_REMOTE"
+        )
     found = server.list_keys(suffix)
     if found is None:
         raise _failed("its entries cannot be listed", server)
     return found
 
 
-def _each(one: Callable[[str], bool], keys: Iterable[str], server: Server) -> int:
+def _each(transfer: Callable[[str], bool], keys: Iterable[str], server: Server) -> int:
     with ThreadPoolExecutor(_AT_ONCE, "culaunch-remote") as threads:
-        done = sum(threads.map(one, keys))  # which is quick once the server failed
+        done = sum(threads.map(transfer, keys))  # this is fast once the server has failed
     if server.is_stopped:
-        raise _failed(f"it failed after {done} entries", server)
+        raise _failed(f"it failed after {counted(done, 'entry')}", server)
     return done
 
 

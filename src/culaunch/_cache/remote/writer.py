@@ -1,4 +1,4 @@
-"""Writing behind: what was compiled is sent while the program goes on."""
+"""Write-behind: compiled entries are sent while the program continues."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from culaunch._errors import CacheWarning
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Bytes that wait for a slow server; what comes on top is not sent.
+# The maximum number of bytes that wait for a slow server. Above it, entries are dropped.
 _MOST_WAITING = 256 << 20
 # Seconds that the end of a process waits for unsent entries.
 _AT_EXIT = 30.0
 
 
 class Writer:
-    """Entries on their way, in the order in which they were given.
+    """Entries that wait to be sent, in order.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Writer:
         Sends one, by its name and its bytes; it raises nothing, and returns at once when there is
         no use in sending any more.
     too_many : callable
-        Is told once that entries are dropped.
+        Called once when entries are dropped.
     """
 
     def __init__(self, write: Callable[[str, bytes], object], too_many: Callable[[], None]) -> None:
@@ -40,14 +40,15 @@ class Writer:
         _writers.add(self)
 
     def put(self, name: str, data: bytes) -> None:
-        """Send an entry soon."""
+        """Send an entry in the background."""
         if self._queue.process != os.getpid():
-            # The thread of the parent, and what it has to send, are the parent's.
+            # A forked child has its own thread and queue.
             self._queue = _Queue()
         queue = self._queue
         with queue.changed:
             is_first_lost = False
-            # Memory is not given for what a server does not take; it is said once for each queue.
+            # Do not spend memory on entries that a server does not accept. Warn once for each
+            # queue.
             if queue.size + len(data) > _MOST_WAITING:
                 is_first_lost, queue.is_full = not queue.is_full, True
             else:
@@ -63,7 +64,7 @@ class Writer:
             self._too_many()
 
     def flush(self, seconds: float) -> bool:
-        """Wait until all is sent; return whether it is."""
+        """Wait until everything is sent; return whether it is."""
         queue = self._queue
         if queue.process != os.getpid():
             return True
@@ -78,7 +79,7 @@ class Writer:
                     queue.changed.notify_all()
                     return
                 name, data = queue.waiting.popleft()
-            # A warning that is made an error has nobody to be raised to here.
+            # A filter may turn the warning into an error, but nothing here could receive it.
             with contextlib.suppress(CacheWarning):
                 self._write(name, data)
             with queue.changed:
@@ -86,7 +87,7 @@ class Writer:
 
 
 class _Queue:
-    """What waits, in one process."""
+    """The waiting entries of one process."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
@@ -101,11 +102,11 @@ _registered = threading.Event()
 
 
 def _flush_at_exit() -> None:
-    """Have what waits sent before the process ends.
+    """Send the waiting entries before the process ends.
 
     An atexit function would be too late: by then no thread of concurrent.futures takes work, which
-    clients of servers need to look a name up. So this comes before them, as they themselves are
-    stopped: by what ``threading`` calls first.
+    clients of servers need to look a name up. So this uses the hook that ``threading`` calls first,
+    as concurrent.futures does.
     """
     if _registered.is_set():
         return

@@ -24,34 +24,42 @@ class GradientFunction(ElementwiseFunction):
 
     reduces = True
 
-    def __new__(cls, function: Any, count: int) -> GradientFunction:
-        """Make it for a function with so many results."""
+    def __new__(cls, function: Any, count: int, *, takes_results: bool = False) -> GradientFunction:
+        """Make it for a function with a number of results, which it may receive, too."""
         own = function._parameters  # noqa: SLF001 - what a fused function has for its kind
         grads = ("grad",) if count == 1 else tuple(f"grad_{i}" for i in range(count))
+        saved = tuple(f"out_{i}" for i in range(count)) if takes_results else ()
         for name in own:
-            if name in grads or name == "out":
+            if name in grads or name in saved or name == "out":
                 raise ValueError(
                     f"{function.__name__}: backward='auto' calls the gradients of results "
-                    f"{', '.join(grads)}: rename the parameter {name}"
+                    f"{', '.join(grads)}, and results out, out_0, ...: rename the parameter {name}"
                 )
         name = f"{function.__name__}_backward"
-        self = super().__new__(cls, name, (*grads, *own))
+        self = super().__new__(cls, name, (*grads, *saved, *own))
         self.__name__ = name
-        self._parameters = (*grads, *own)
-        self._function, self._count = function, count
+        self._parameters = (*grads, *saved, *own)
+        self._function, self._counts = function, (count, len(saved))
         return self
 
     _function: Any
-    _count: int
+    _counts: tuple[int, int]
 
     def _bind(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
         given = dict(zip(self._parameters, args, strict=False)) | keywords
         return tuple(given[name] for name in self._parameters)
 
     def _trace(self, trace: ShapedTrace, values: list[Any]) -> tuple[Node, ...]:  # type: ignore[override]
-        gradients, arguments = values[: self._count], values[self._count :]
+        count, saved = self._counts
+        gradients, arguments = values[:count], values[count + saved :]
+        trace.is_gradient = True
         results = self._function._trace(trace, arguments)  # noqa: SLF001
-        reverse = Reverse(trace, results, tuple(map(node_of, gradients)))
+        reverse = Reverse(
+            trace,
+            results,
+            tuple(map(node_of, gradients)),
+            tuple(map(node_of, values[count : count + saved])),
+        )
         found: list[Node] = []
         places: list[int | None] = []
         for value in arguments:
@@ -70,17 +78,22 @@ class GradientFunction(ElementwiseFunction):
 
 
 def with_gradient(function: Any) -> Function[..., Any]:
-    """Return the function of a fused function, whose gradients come from its trace."""
+    """Return the function of a fused function, with gradients from its trace."""
     host = host_function(function)
-    host.backward(host_function(GradientFunction(function, _results(function))))
+    count, takes_results = _probed(function)
+    gradient = GradientFunction(function, count, takes_results=takes_results)
+    host.backward(host_function(gradient))
     return host
 
 
 gradient_makers.append(with_gradient)
 
 
-def _results(function: Any) -> int:
-    """Return how many results a function has: as many whatever the types."""
+def _probed(function: Any) -> tuple[int, bool]:
+    """Return how many results a function has, and whether its gradients should take them.
+
+    They are the same whatever the types.
+    """
     failure: Exception | None = None
     for dtype in (dt.float32, dt.int32, dt.bool_):
         for rank in (2, 1, 3, 4):
@@ -93,11 +106,50 @@ def _results(function: Any) -> int:
                     trace.dims[node] = tuple(labels)
                 values.append(Value(node))
             try:
-                return len(function._trace(trace, values))  # noqa: SLF001
+                results = function._trace(trace, values)  # noqa: SLF001
             except (TypeError, ValueError) as error:
                 failure = failure or error
+                continue
+            return len(results), _saves_reductions(trace, values, results)
     assert failure is not None
     raise failure
+
+
+def _saves_reductions(trace: ShapedTrace, values: list[Value], results: tuple[Node, ...]) -> bool:
+    """Tell whether gradients that take the results repeat no reduction of the function.
+
+    If they repeat one, they read its arguments, and the results would be read in addition.
+    """
+    if any(result.dtype.is_weak or result.dtype.kind != "f" for result in results):
+        return False
+    own = _reductions(results)
+    inputs = len(values)
+    given: list[Node] = []
+    for result in results * 2:
+        node = trace.input(inputs + len(given), result.dtype)
+        trace.dims[node] = trace.of(result)
+        given.append(node)
+    count = len(results)
+    arguments = [node_of(value) for value in values if node_of(value).dtype.kind == "f"]
+    arguments = [node for node in arguments if not node.dtype.is_weak]
+    try:
+        reverse = Reverse(trace, results, tuple(given[:count]), tuple(given[count:]))
+        found = tuple(reverse.of(node) for node in arguments)
+    except (TypeError, ValueError):
+        return False  # the first backward call says why
+    return bool(own) and own.isdisjoint(_reductions(found))
+
+
+def _reductions(nodes: tuple[Node, ...]) -> set[Node]:
+    """Return the reductions that nodes depend on."""
+    seen: set[Node] = set()
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen.add(node)
+            pending += node.args
+    return {node for node in seen if node.op == "reduce"}
 
 
 def _declared(function: Any, name: str, dtype: Any) -> Any:

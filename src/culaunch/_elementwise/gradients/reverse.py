@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._elementwise.apply import convert
-from culaunch._elementwise.gradients.rules import FLAT, RULES
+from culaunch._elementwise.gradients.invariance import moves_nothing
+from culaunch._elementwise.gradients.rules import FLAT, RULES, Quotient
 from culaunch._elementwise.reductions import verbs
 from culaunch._elementwise.reductions.labels import Reduction
 from culaunch._elementwise.trace import Value, node_of, where
@@ -23,17 +24,30 @@ class Reverse:
     trace : ShapedTrace
     results, gradients : tuple of Node
         A gradient has the shape of its result.
+    saved : tuple of Node, optional
+        The results of an earlier call, which need not be computed again.
     """
 
     def __init__(
-        self, trace: ShapedTrace, results: tuple[Node, ...], gradients: tuple[Node, ...]
+        self,
+        trace: ShapedTrace,
+        results: tuple[Node, ...],
+        gradients: tuple[Node, ...],
+        saved: tuple[Node, ...] = (),
     ) -> None:
-        self.trace = trace
-        self._gradients: dict[Node, Value] = {}
+        self.trace, self._results = trace, results
+        self._gradients: dict[Node, Value | Quotient] = {}
         for result, gradient in zip(results, gradients, strict=True):
-            # Their dimensions meet: the gradient has the shape of its result.
+            # Their dimensions are equal, because a gradient has the shape of its result.
             trace.together("backward", (result, gradient))
             self._add(result, Value(self._view(gradient, trace.of(result))))
+        self._saved: dict[Node, Node] = {}
+        self._sums: set[Node] = set()  # of gradients
+        for result, one in zip(results, saved, strict=False):
+            if result.op not in ("input", "constant") and result.dtype is one.dtype:
+                trace.together("backward", (result, one))
+                self._saved[result] = self._view(one, trace.of(result))
+                trace.replace(result, self._saved[result])
         for node in self._order(results):
             if node in self._gradients:
                 self._pass_on(node, self._gradients[node])
@@ -42,9 +56,11 @@ class Reverse:
         """Return the gradient of an array argument, in its type and shape."""
         found = self._gradients.get(node)
         if found is None:
-            # Nothing depends on it: zeros of its shape.
+            # Nothing depends on it, so return zeros of its shape.
             return convert(node_of(Value(node) * 0), node.dtype, "backward")
-        return self._shaped(convert(node_of(found), node.dtype, "backward"), self.trace.of(node))
+        return self._shaped(
+            convert(node_of(self._value(found)), node.dtype, "backward"), self.trace.of(node)
+        )
 
     def _order(self, results: tuple[Node, ...]) -> list[Node]:
         """Return the nodes, each before its operands."""
@@ -62,13 +78,24 @@ class Reverse:
     def _add(self, node: Node, gradient: Any) -> None:
         if gradient is None or node.dtype.kind != "f" or node.op == "constant":
             return
-        own = self._reduced(gradient, self.trace.of(node))
-        own = Value(convert(node_of(own), node.dtype, "backward"))
+        dims = self.trace.of(node)
+        own: Value | Quotient
+        if isinstance(gradient, Quotient):
+            total = self._reduced(gradient.dividend, dims)
+            own = Quotient(self._converted(total, node), gradient.divisor)
+        else:
+            own = self._converted(self._reduced(gradient, dims), node)
         known = self._gradients.get(node)
-        self._gradients[node] = own if known is None else known + own
+        if known is not None:
+            own = self._sum(known, own)
+            self._sums.add(node_of(own.dividend if isinstance(own, Quotient) else own))
+        self._gradients[node] = own
+
+    def _converted(self, value: Value, node: Node) -> Value:
+        return Value(convert(node_of(value), node.dtype, "backward"))
 
     def _reduced(self, gradient: Value, dims: Dims) -> Value:
-        """Add up over the dimensions that an operand was broadcast along."""
+        """Sum over the dimensions along which an operand was broadcast."""
         own = self.trace.of(node_of(gradient))
         extra = len(own) - len(dims)
         kept = {label.root() for label in dims if label is not None}
@@ -76,11 +103,60 @@ class Reverse:
             axis for axis, label in enumerate(own) if label is not None and label.root() not in kept
         )
         if axes:
-            gradient = verbs.sum(gradient, axis=axes, keepdims=True)
+            gradient = self._total(gradient, axes)
         if extra > 0:
             node = node_of(gradient)
             return Value(self._view(node, self.trace.of(node)[extra:]))
         return gradient
+
+    def _total(self, gradient: Value, axes: tuple[int, ...]) -> Value:
+        """Add up; sums of gradients one by one, and before they are multiplied by a row's value.
+
+        More reductions then depend on fewer others, and share a pass over the row.
+        """
+        node = node_of(gradient)
+        dims = self.trace.of(node)
+        if node.op == "negative":
+            return -self._total(Value(node.args[0]), axes)
+        if node in self._sums and all(self._is_alike(arg, node) for arg in node.args):
+            first, second = (self._total(Value(arg), axes) for arg in node.args)
+            return first + second
+        if node.op == "multiply":
+            gone = {label.root() for axis in axes if (label := dims[axis]) is not None}
+            for factor, other in (node.args, node.args[::-1]):
+                own = self._once(factor)
+                if gone.isdisjoint(self.trace.labels(own)) and self._is_alike(other, node):
+                    return Value(own) * self._total(Value(other), axes)
+        return verbs.sum(gradient, axis=axes, keepdims=True)
+
+    def _is_alike(self, a: Node, b: Node) -> bool:
+        """Whether two nodes have the same dimensions."""
+        own, other = self.trace.of(a), self.trace.of(b)
+        return [x and x.root() for x in own] == [x and x.root() for x in other]
+
+    def _once(self, node: Node) -> Node:
+        """Return a gradient before it was repeated along dimensions."""
+        if node.op == "squeeze" and isinstance(node.detail, tuple) and node.detail[:1] == ("view",):
+            (inner,) = node.args
+            if len(self.trace.of(inner)) == len(self.trace.of(node)):
+                return inner
+        return node
+
+    def _value(self, gradient: Value | Quotient) -> Value:
+        if not isinstance(gradient, Quotient):
+            return gradient
+        dividend = node_of(gradient.dividend)
+        inner = self._once(dividend)
+        if inner is dividend:
+            return Value(node_of(gradient.value))
+        return Value(self._view(node_of(Value(inner) / gradient.divisor), self.trace.of(dividend)))
+
+    def _sum(self, a: Value | Quotient, b: Value | Quotient) -> Value | Quotient:
+        if not isinstance(a, Quotient) or not isinstance(b, Quotient):
+            return self._value(a) + self._value(b)
+        if node_of(a.divisor) is not node_of(b.divisor):
+            return self._value(a) + self._value(b)
+        return Quotient(a.dividend + b.dividend, a.divisor)
 
     def _shaped(self, node: Node, dims: Dims) -> Node:
         """Repeat a gradient along the dimensions that it lacks."""
@@ -94,15 +170,27 @@ class Reverse:
         self.trace.dims[made] = dims
         return made
 
-    def _pass_on(self, node: Node, gradient: Value) -> None:
+    def _pass_on(self, node: Node, waiting: Value | Quotient) -> None:
         op, args = node.op, node.args
         if op in FLAT or op == "input" or node.dtype.kind != "f":
             return
+        if isinstance(waiting, Quotient):
+            if op == "exp":
+                self._add(args[0], waiting.times(Value(self._saved.get(node, node))))
+                return
+            if op == "part" and self._is_sum(node):
+                arg = args[0].args[0]
+                self._add(arg, Quotient(self._repeated(waiting.dividend, arg), waiting.divisor))
+                return
+        gradient = self._value(waiting)
         if op in ("cast", "round_to"):
             if args[0].dtype.kind == "c":
                 raise self._refusal("complex numbers")
             self._add(args[0], gradient)
         elif op == "where":
+            # logsumexp uses the maximum only if it is finite.
+            if moves_nothing(self.trace, node, self._results):
+                return
             zero = gradient * 0
             condition = Value(args[0])
             self._add(args[1], where(condition, gradient, zero))
@@ -116,7 +204,8 @@ class Reverse:
             if any(arg.dtype.kind == "c" for arg in args):
                 raise self._refusal("complex numbers")
             values = [Value(arg) for arg in args]
-            for arg, own in zip(args, RULES[op](gradient, Value(node), *values), strict=True):
+            result = Value(self._saved.get(node, node))
+            for arg, own in zip(args, RULES[op](gradient, result, *values), strict=True):
                 self._add(arg, own)
         else:
             raise self._refusal(op)
@@ -137,6 +226,8 @@ class Reverse:
         if name == "sum":
             self._add(arg, self._repeated(gradient, arg))
         elif name in ("max", "min"):
+            if moves_nothing(self.trace, part, self._results):
+                return
             kept = list(self.trace.of(part))
             if not detail.keepdims:
                 for axis in detail.axes:
@@ -150,11 +241,16 @@ class Reverse:
         else:
             raise self._refusal(name)
 
+    def _is_sum(self, part: Node) -> bool:
+        detail = part.args[0].detail
+        assert isinstance(detail, Reduction)
+        return detail.combiner.name == "sum" and detail.keepdims
+
     def _repeated(self, gradient: Value, arg: Node) -> Value:
         return Value(self._shaped(node_of(gradient), self.trace.of(arg)))
 
     def _refusal(self, what: str) -> TypeError:
         return TypeError(
-            f"{self.trace.name}: backward='auto' knows no gradient of {what}: give a backward "
-            "function instead, with function.backward"
+            f"{self.trace.name}: backward='auto' does not know the gradient of {what}: give a "
+            "backward function instead, with function.backward"
         )

@@ -1,7 +1,7 @@
 """The gradient of each elementwise operation.
 
 A rule takes the gradient of an operation's result, the result and the operands. It returns the
-gradients of the operands; None stands for zero.
+gradients of the operands; None stands for zero, and a Quotient for a division that can wait.
 """
 
 # ruff: noqa: ARG005 - every rule takes all that some need
@@ -9,6 +9,7 @@ gradients of the operands; None stands for zero.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culaunch._elementwise import math_functions as mf
@@ -18,6 +19,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Rule = Callable[..., tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """A gradient whose division waits: sums of such gradients are divided once.
+
+    Attributes
+    ----------
+    dividend, divisor : Value
+    """
+
+    dividend: Any
+    divisor: Any
+
+    @property
+    def value(self) -> Any:
+        """Divide."""
+        return self.dividend / self.divisor
+
+    def times(self, other: Any) -> Any:
+        """Multiply before dividing, if the function may have done so."""
+        return self.dividend * (other / self.divisor)
 
 
 def _pow(g: Any, y: Any, a: Any, b: Any) -> tuple[Any, ...]:
@@ -46,7 +69,7 @@ RULES: dict[str, Rule] = {
     "copysign": lambda g, y, a, b: (where(mf.signbit(a) == mf.signbit(b), g, -g), None),
     "cos": lambda g, y, x: (-g * mf.sin(x),),
     "cosh": lambda g, y, x: (g * mf.sinh(x),),
-    "divide": lambda g, y, a, b: (g / b, -g * y / b),
+    "divide": lambda g, y, a, b: (Quotient(g, b), Quotient(-(g * y), b)),
     "erf": lambda g, y, x: (g * (2 / math.sqrt(math.pi)) * mf.exp(-x * x),),
     "erfc": lambda g, y, x: (g * (-2 / math.sqrt(math.pi)) * mf.exp(-x * x),),
     "exp": lambda g, y, x: (g * y,),
@@ -73,7 +96,7 @@ RULES: dict[str, Rule] = {
     "tan": lambda g, y, x: (g * (1 + y * y),),
     "tanh": lambda g, y, x: (g * (1 - y * y),),
 }
-# Their results do not change, or jump: their gradient is 0 wherever there is one.
+# Their results are constant or jump, so the gradient is 0 wherever it exists.
 FLAT = {
     "ceil", "floor", "floor_divide", "round", "sign", "trunc", "count", "position", "constant",
 }  # fmt: skip

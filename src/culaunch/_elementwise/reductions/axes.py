@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Axis = int | tuple[int, ...] | None
 
 TRACED = (
-    "must be known while tracing runs, and a parameter stands for an argument even if it has a "
+    "must be known while the function is traced, but a parameter is an argument even if it has a "
     "default: close over the number instead"
 )
 
@@ -40,7 +40,7 @@ def axes_of(name: str, axis: Any, rank: int) -> tuple[int, ...]:
             )
         if not -rank <= one < rank:
             raise ValueError(
-                f"{name}: axis must be from {-rank} to {rank - 1}, for {rank} dimensions (got "
+                f"{name}: axis must be from {-rank} to {rank - 1}, with rank {rank} (got "
                 f"{spell(one)})"
             )
         found.append(int(one) % rank)
@@ -63,8 +63,7 @@ def require_elements(trace: ShapedTrace, dims: Dims, axis: Axis, name: str, text
 
 
 def shaped(node: Node) -> ShapedTrace:
-    # A function is first traced without shapes: when it turns out to reduce, it is traced with
-    # them.
+    # A function is first traced without shapes. If it reduces, it is traced again with shapes.
     if not isinstance(node.trace, ShapedTrace):
         raise ReducesError
     return node.trace

@@ -9,10 +9,13 @@ from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.element_code import of_array_type
 from culaunch._elementwise.in_bodies import BodyCall, layout_of
 from culaunch._elementwise.kernels import loaded
-from culaunch._elementwise.reductions.choice import Choice, Sizes, choose
+from culaunch._elementwise.reductions.across import WIDEST
+from culaunch._elementwise.reductions.choice import Choice, Sizes, choose, choose_across, combining
 from culaunch._elementwise.reductions.kernel_text import KernelText
 from culaunch._elementwise.reductions.labels import ShapedTrace
 from culaunch._elementwise.reductions.layout import Layout, product, stride
+from culaunch._elementwise.reductions.pairs import pair_across
+from culaunch._elementwise.reductions.phases import Phase
 from culaunch._elementwise.reductions.regime import COLUMNS, Source, memory_dtype
 from culaunch._elementwise.reductions.schedule import Schedule
 from culaunch._elementwise.trace import Value
@@ -21,6 +24,32 @@ if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node
     from culaunch._elementwise.reductions.schedule import Group
     from culaunch._launch.launches.recording import RecordingBody
+
+
+@dataclasses.dataclass(frozen=True)
+class _Work:
+    """The arrays of a group's kernel, and how they lie.
+
+    Attributes
+    ----------
+    results, published : list of Source
+        What it writes: for the caller, and for later groups.
+    sources : dict of Node to Source
+        What it reads.
+    registers : int
+        Of 4 bytes, for one pack of each array that is read.
+    """
+
+    results: list[Source]
+    published: list[Source]
+    sources: dict[Node, Source]
+    layout: Layout
+    sizes: Sizes
+    registers: int
+
+    @property
+    def written(self) -> list[Source]:
+        return [*self.results, *self.published]
 
 
 class ReductionCall(BodyCall):
@@ -35,20 +64,20 @@ class ReductionCall(BodyCall):
         self.results = tuple(map(of_array_type, results))
         self.dtypes = [node.dtype.name for node in self.results]
         self.schedule = Schedule(self.trace, self.results)
+        pair_across(self.schedule)
         self._published: dict[Node, Source] = {}
 
     def _value(self, index: int) -> Value:
         value = self.arguments[index]
         number = self._number(index)
-        if number >= dt.FIRST_WEAK:
-            weak = dt.WEAK[number - dt.FIRST_WEAK]
+        dtype = dt.operand_type(number)
+        if dtype.is_weak:
             if isinstance(value, (bool, complex)):
-                return Value(self.trace.constant(value, weak))
-            return Value(self.trace.input(index, weak))
+                return Value(self.trace.constant(value, dtype))
+            return Value(self.trace.input(index, dtype))
         if number >= dt.FIRST_SCALAR:
-            dtype = dt.DTYPES[number % dt.FIRST_SCALAR]
             return Value(self.trace.constant(value.item(), dtype))
-        node = self.trace.array(index, dt.DTYPES[number], tuple(layout_of(self.body, value)[0]))
+        node = self.trace.array(index, dtype, tuple(layout_of(self.body, value)[0]))
         self._arrays[node] = value
         return Value(node)
 
@@ -61,9 +90,15 @@ class ReductionCall(BodyCall):
                 for shape, dtype in zip(shapes, self.dtypes, strict=True)
             ]
         else:
-            outputs = self._given(out, shapes)
+            outputs = self._outputs(out, shapes)
+        done: set[int] = set()
         for group in self.schedule.groups:
-            self._run(group, outputs, is_own=out is None)
+            if id(group) in done:
+                continue
+            if group.across is not None and self._run_across(group, outputs, is_own=out is None):
+                done.add(id(group.across))
+            else:
+                self._run(group, outputs, is_own=out is None)
         if out is not None:
             return out
         if self.trace.places is not None:
@@ -77,53 +112,109 @@ class ReductionCall(BodyCall):
         rows = product([label.size for label in group.kept])
         if group.phases or group.outputs:
             if rows == 0:
-                # Later groups may reduce these rows: they then read an array without elements.
-                self._keep(self._publish(group))
+                # Later groups may reduce these rows. They then read an array without elements.
+                published = self._publish(group.published)
+                self._allocate(published)
+                self._keep(published)
                 return
             if not group.phases and product([one.size for one in group.reduced]) == 0:
                 return
-        results = [
+        nodes = [node for phase in group.phases for node in phase]
+        work = self._work(
+            group,
+            self._results(group, outputs, is_own=is_own),
+            self._publish(group.published),
+            self._inputs([*(node for _, node in group.outputs), *nodes], group),
+        )
+        count = self.body.device.attribute("multiprocessor_count")
+        choice = choose(work.layout, work.sizes, work.registers, count)
+        self._allocate(work.published)
+        self._launch_all(group, work, choice)
+        self._keep(work.published)
+
+    def _run_across(self, group: Group, outputs: list[Any], *, is_own: bool) -> bool:
+        """Run a group and the one across it, if they can share a pass and this is faster."""
+        other = group.across
+        assert other is not None
+        (nodes,) = other.phases
+        phase = Phase(nodes, len(group.phases))
+        if phase.size > WIDEST or product([one.size for one in group.kept]) == 0:
+            return False
+        columns = self._work(other, self._results(other, outputs, is_own=is_own), [], {})
+        if columns.layout.kind != "column" or columns.layout.columns is not other.kept[-1]:
+            return False
+        own = [node for one in group.phases for node in one]
+        work = self._work(
+            group,
+            self._results(group, outputs, is_own=is_own),
+            self._publish(self.schedule.published_without(group, other)),
+            self._inputs([*(node for _, node in group.outputs), *own, *nodes], group),
+        )
+        layout = work.layout
+        if layout.kind != "row" or layout.reduced != [list(group.reduced)]:
+            return False
+        words = -(-phase.size // 4)
+        count = self.body.device.attribute("multiprocessor_count")
+        choice = choose_across(layout, work.sizes, work.registers + layout.vector * words, count)
+        if choice is None:
+            return False
+        self._allocate(work.published)
+        states = self.body.empty((choice.splits * columns.sizes.rows * words,), "uint32")
+        text = KernelText(self.trace, group, choice.regime, work.sources, work.written, other)
+        self._launch(work, choice, text, {phase.number: states}, 1)
+        self._keep(work.published)
+        regime = combining(columns.layout)
+        text = KernelText(self.trace, other, regime, {}, columns.written)
+        self._launch(columns, Choice(regime, choice.splits, 1), text, {0: states}, 1)
+        return True
+
+    def _results(self, group: Group, outputs: list[Any], *, is_own: bool) -> list[Source]:
+        return [
             Source(f"y{i}", node.dtype, node, self.trace.of(node), outputs[i], True, is_own)
             for i, node in group.outputs
         ]
-        published = self._publish(group)
-        sources = self._inputs(group)
+
+    def _work(
+        self,
+        group: Group,
+        results: list[Source],
+        published: list[Source],
+        sources: dict[Node, Source],
+    ) -> _Work:
         every = [*results, *published, *sources.values()]
         reduced = set(group.reduced)
         elements = [one for one in every if reduced & self.trace.labels(one.node)]
         layout = Layout(group, every, elements, is_map=not group.phases)
         inputs = [one for one in elements if not one.is_output]
-        # An array that all rows share takes no registers for long.
+        # An array common to all rows does not occupy registers for long.
         held = [one for one in inputs if not self.trace.labels(one.node).isdisjoint(group.kept)]
         registers = sum(-(-layout.vector * one.dtype.itemsize // 4) for one in held or inputs)
-        sizes = self._sizes(layout, rows)
-        count = self.body.device.attribute("multiprocessor_count")
-        choice = choose(layout, sizes, registers, count)
-        self._launch_all(group, layout, choice, sizes, sources, [*results, *published])
-        self._keep(published)
+        sizes = self._sizes(layout, product([label.size for label in group.kept]))
+        return _Work(results, published, sources, layout, sizes, registers)
 
     def _keep(self, published: list[Source]) -> None:
         for one in published:
             self._published[one.node] = dataclasses.replace(one, is_output=False)
 
-    def _publish(self, group: Group) -> list[Source]:
+    def _publish(self, reductions: list[Node]) -> list[Source]:
+        """Return the layouts of a group's results for later groups, without memory."""
         made: list[Source] = []
-        for reduction in group.published:
+        for reduction in reductions:
             for node in self.trace.dims:
                 if node.op == "part" and node.args == (reduction,):
                     dtype = memory_dtype(node.dtype)
-                    array = self.body.empty(self.trace.shape(node), dtype.name)
                     name = f"t{len(self._published) + len(made)}"
-                    made.append(Source(name, dtype, node, self.trace.of(node), array, True, True))
+                    made.append(Source(name, dtype, node, self.trace.of(node), None, True, True))
         return made
 
-    def _inputs(self, group: Group) -> dict[Node, Source]:
-        """Return the arrays that a group reads."""
+    def _allocate(self, published: list[Source]) -> None:
+        for one in published:
+            one.array = self.body.empty(self.trace.shape(one.node), one.dtype.name)
+
+    def _inputs(self, nodes: list[Node], group: Group) -> dict[Node, Source]:
+        """Return the arrays that results and reductions read."""
         found: dict[Node, Source] = {}
-        own = {node for phase in group.phases for node in phase}
-        pending = [node for _, node in group.outputs]
-        pending += [arg for node in own for arg in node.args]
-        pending += list(group.published)
+        pending = list(nodes)
         seen = set()
         while pending:
             node = pending.pop()
@@ -151,20 +242,11 @@ class ReductionCall(BodyCall):
 
     # ---- launches
 
-    def _launch_all(
-        self,
-        group: Group,
-        layout: Layout,
-        choice: Choice,
-        sizes: Sizes,
-        sources: dict[Node, Source],
-        outputs: list[Source],
-    ) -> None:
-        regime = choice.regime
+    def _launch_all(self, group: Group, work: _Work, choice: Choice) -> None:
+        regime, sources, outputs = choice.regime, work.sources, work.written
         if choice.splits is None:
-            self._launch(layout, choice, sizes, KernelText(
-                self.trace, group, regime, sources, outputs
-            ), {}, 1)  # fmt: skip
+            text = KernelText(self.trace, group, regime, sources, outputs)
+            self._launch(work, choice, text, {}, 1)
             return
         states: dict[int, Any] = {}
         reduced = set(group.reduced)
@@ -176,24 +258,19 @@ class ReductionCall(BodyCall):
             )
             if step < last:
                 words = -(-text.states_size(step) // 4)
-                states[step] = self.body.empty((sizes.rows * choice.splits * words,), "uint32")
+                size = work.sizes.rows * choice.splits * words
+                states[step] = self.body.empty((size,), "uint32")
             over = choice.splits if step < last or writes else 1
-            self._launch(layout, choice, sizes, text, states, over)
+            self._launch(work, choice, text, states, over)
 
     def _launch(
-        self,
-        layout: Layout,
-        choice: Choice,
-        sizes: Sizes,
-        text: KernelText,
-        states: dict[int, Any],
-        over: Any,
+        self, work: _Work, choice: Choice, text: KernelText, states: dict[int, Any], over: Any
     ) -> None:
         if self.body.mode == "described":
             self.body.texts.append(text)  # type: ignore[attr-defined]
         if self.body.mode in ("abstract", "described"):
             return
-        regime = text.regime
+        regime, layout, sizes = text.regime, work.layout, work.sizes
         values = {
             "rows": sizes.rows, "size": sizes.size, "columns": sizes.columns,
             "splits": choice.splits, "chunk": choice.chunk,
@@ -206,6 +283,8 @@ class ReductionCall(BodyCall):
         else:
             block = (regime.team, regime.teams)
             blocks = sizes.rows if regime.teams == 1 else -(-sizes.rows // regime.teams)
+            if regime.blocks:
+                blocks = choice.splits
         values["column_blocks"] = column_blocks
         args = [self._argument(one, values, layout, states) for one in text.parameters]
         kernel = loaded(text.source, text.name, self.body.ordinal)

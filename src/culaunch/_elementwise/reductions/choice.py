@@ -10,12 +10,18 @@ from culaunch._elementwise.reductions.regime import COLUMNS, Regime
 if TYPE_CHECKING:
     from culaunch._elementwise.reductions.layout import Layout
 
-# Registers of 4 bytes that a thread may hold of a row, by the threads of a block.
+# The registers of 4 bytes that a thread may hold of a row, by the number of threads in a block.
 _ROOM = ((32, 64), (128, 64), (256, 64), (512, 48), (1024, 32))
-_BUSY = 4  # blocks of a multiprocessor that keep its memory busy
-_WARPS = 32  # rows of a multiprocessor that give its schedulers work
-_TEAM = 512  # threads, where rows are read again
+_BUSY = 4  # blocks per multiprocessor that keep its memory busy
+_WARPS = 32  # rows per multiprocessor that keep its schedulers busy
+_TEAM = 512  # threads, if rows are read again
 _STACK = 8  # threads of a column
+# The same for rows that are reduced along the other dimensions, too: of the row and of the results.
+_ROOM_ACROSS = ((32, 64), (64, 64), (128, 64), (256, 64), (512, 64), (1024, 24))
+_MANY = 16  # registers of a pack; above this, more threads with one pack each hide more latency
+_REGISTERS = 65536  # of a multiprocessor
+_OTHER = 40  # registers of a thread for everything else
+_LEAST = 4  # rows of a team; fewer rows would give too many partial results
 
 
 @dataclass(frozen=True)
@@ -76,9 +82,11 @@ def _rows(layout: Layout, sizes: Sizes, registers: int, count: Any, *, is_wide: 
         )  # fmt: skip
 
     size = sizes.size
+    # With several arrays in half precision, use more threads, because their elements become floats.
+    is_narrow = layout.vector == 8 and registers > 4
     if size <= 256 and sizes.rows >= count * _WARPS:
-        # Many short rows: with several packs per thread, fewer values combine across threads.
-        each = next((n for n in (4, 2) if n * registers <= 64), 1)
+        # Many short rows: several packs per thread mean that fewer values combine across threads.
+        each = next((n for n in (4, 2) if n * registers <= (16 if is_narrow else 64)), 1)
         team = _at_least(size, tuple(each * n for n in (1, 2, 4, 8, 16, 32)))
         if team is not None:
             return Choice(regime(team // each, 256 * each // team, each))
@@ -89,8 +97,8 @@ def _rows(layout: Layout, sizes: Sizes, registers: int, count: Any, *, is_wide: 
     for threads, room in _ROOM:
         if is_few and threads < 1024 and size > threads:
             continue
-        # Many elements of a thread wait for each other: more threads then share a row.
-        values = 64 if threads == 1024 else 32
+        # A thread's elements wait for each other, so more threads share a row.
+        values = 64 if threads == 1024 else 16 if is_narrow else 32
         fitting = [n for n in (1, 2, 4, 8) if n * registers <= room and n * layout.vector <= values]
         packs = _at_least(size, tuple(threads * n for n in fitting))
         if packs is not None:
@@ -101,6 +109,52 @@ def _rows(layout: Layout, sizes: Sizes, registers: int, count: Any, *, is_wide: 
         return Choice(looped)
     wanted = -(-count * _BUSY // sizes.rows)
     return _split(looped, size, wanted, _TEAM * packs)
+
+
+def choose_across(
+    layout: Layout, sizes: Sizes, registers: int, multiprocessors: Any
+) -> Choice | None:
+    """Choose for rows that are reduced along the other dimensions, too; None: it is not worth it.
+
+    Parameters
+    ----------
+    registers : int
+        Of 4 bytes, for one pack of each array and its partial results.
+    """
+    size = sizes.size
+    if size * layout.vector >= 1 << 31:
+        return None
+    choices = (1,) if registers > _MANY else (1, 2, 4)
+    each = max(n for n in choices if n == 1 or n * registers <= _ROOM_ACROSS[0][1])
+    team = _at_least(size, tuple(each * n for n in (1, 2, 4, 8, 16, 32)))
+    if team is not None:
+        team, teams, packs = team // each, 256 * each // team, each
+    else:
+        for threads, room in _ROOM_ACROSS[1:]:
+            fitting = [n for n in choices if n * registers <= room]
+            most = _at_least(size, tuple(threads * n for n in fitting))
+            if most is not None:
+                team, teams, packs = threads, 1, most // threads
+                break
+        else:
+            return None
+    threads = team * teams
+    blocks = max(1, _REGISTERS // (threads * (packs * registers + _OTHER)))
+    if sizes.rows < multiprocessors * (blocks * teams * _LEAST):
+        return None
+    return Choice(
+        Regime(
+            "row", layout.vector, team, teams, packs, True, False, len(layout.kept),
+            len(layout.reduced), blocks=blocks,
+        ),
+        splits=multiprocessors * blocks,
+    )  # fmt: skip
+
+
+def combining(layout: Layout) -> Regime:
+    """Return the regime of a kernel that combines the blocks' results."""
+    kept, reduced = len(layout.kept), len(layout.reduced)
+    return Regime("column", 1, COLUMNS, COLUMNS, 1, False, False, kept, reduced, step=1)
 
 
 def _columns(layout: Layout, sizes: Sizes, registers: int, count: Any, *, is_wide: bool) -> Choice:
@@ -124,9 +178,9 @@ def _columns(layout: Layout, sizes: Sizes, registers: int, count: Any, *, is_wid
 
 
 def _split(regime: Regime, size: Any, wanted: Any, step: int) -> Choice:
-    """Share a row among blocks, whole steps of a loop for each."""
+    """Split a row among blocks, in whole steps of the loop."""
     steps = -(-size // step)
-    # Every number here is a number of the call: a program serves all sizes.
+    # All numbers here are numbers of the call, so one program serves all sizes.
     chunk = -(-steps // wanted) * step
     return Choice(regime, -(-size // chunk), chunk)
 

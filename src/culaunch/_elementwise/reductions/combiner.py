@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.values import spell
+from culaunch._base.values import counted, spell
 from culaunch._elementwise.apply import convert
 from culaunch._elementwise.element_code import literal, make_element_code
 from culaunch._elementwise.graph import Trace
@@ -58,15 +58,15 @@ def make_combiner(
     results = results if isinstance(results, (tuple, list)) else (results,)
     if len(results) != count:
         raise TypeError(
-            f"{name}: combine must return {count} values, as many as it combines (got "
+            f"{name}: combine must return {counted(count, 'value')}, as many as it combines (got "
             f"{len(results)})"
         )
     nodes = []
     for i, (result, dtype) in enumerate(zip(results, dtypes, strict=True)):
         if not isinstance(result, Value) or node_of(result).trace is not trace:
             raise TypeError(
-                f"{name}: combine must return values that it computes from its arguments alone "
-                f"(got {spell(result)})"
+                f"{name}: combine must return values that it computes only from its arguments (got "
+                f"{spell(result)})"
             )
         node = node_of(result)
         if node.dtype != dtype and not node.dtype.is_weak:

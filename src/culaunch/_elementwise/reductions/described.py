@@ -32,7 +32,7 @@ class _Described:
 
 
 class _DescribingBody:
-    """A body that keeps the texts of kernels."""
+    """A body that collects the texts of kernels."""
 
     mode = "described"
 
@@ -62,15 +62,27 @@ def texts_of(function: Any, arguments: tuple[Any, ...], out: Any) -> tuple[
     list[KernelText], int
 ]:  # fmt: skip
     """Return the texts of the kernels of a call, in their order, and the device."""
-    described = [_described(one) for one in arguments]
-    device = next(
-        (array_info(one).device[1] for one in arguments if _is_array(one)),
-        0,
-    )
-    body: Any = _DescribingBody(function.__name__, device)
     given = tuple(map(_described, out)) if isinstance(out, tuple) else _described(out)
-    ReductionCall(body, function, tuple(described)).run(given)
-    return body.texts, device
+    call = _described_call(function, arguments)
+    call.run(given)
+    return call.body.texts, call.body.ordinal  # type: ignore[attr-defined]
+
+
+def runs_in_place(function: Any, arguments: tuple[Any, ...]) -> bool:
+    """Tell whether a call may write its result over one of its arguments.
+
+    A kernel reads all of an element's row, or reads the element last, before it writes it. A second
+    group of reductions would read what the first one has written.
+    """
+    call = _described_call(function, arguments)
+    return len(call.results) == 1 and len(call.schedule.groups) == 1
+
+
+def _described_call(function: Any, arguments: tuple[Any, ...]) -> ReductionCall:
+    described = tuple(map(_described, arguments))
+    ordinal = next((array_info(one).device[1] for one in arguments if _is_array(one)), 0)
+    body: Any = _DescribingBody(function.__name__, ordinal)
+    return ReductionCall(body, function, described)
 
 
 def _dense(shape: Sequence[int]) -> tuple[int, ...]:

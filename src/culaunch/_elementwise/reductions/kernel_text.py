@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.element_code import title_of
 from culaunch._elementwise.helper_files import helpers_for, pack
+from culaunch._elementwise.reductions.across import AcrossText
 from culaunch._elementwise.reductions.phases import Phase
 from culaunch._elementwise.reductions.places import Places
 from culaunch._elementwise.reductions.regime import COLUMNS
@@ -41,6 +42,7 @@ class KernelText:
         regime: Regime,
         sources: dict[Node, Source],
         outputs: list[Source],
+        across: Group | None = None,
     ) -> None:
         self.regime, self.group = regime, group
         self._names = Names(trace, group, regime, sources)
@@ -49,6 +51,10 @@ class KernelText:
         self._places = Places(regime, self._names)
         self._body: list[str] = []
         self._cached: dict[Source, None] = {}
+        self._across_rows: AcrossText | None = None
+        if across is not None:
+            (nodes,) = across.phases
+            self._across_rows = AcrossText(Phase(nodes, len(self._phases)), regime)
         done = max(regime.step, 0)
         last = len(self._phases)
         self._needs_states = list(range(done))
@@ -74,10 +80,7 @@ class KernelText:
         values = []
         for node, detail in zip(phase.reductions, phase.details, strict=True):
             self._names.operations.append(detail.combiner.name)
-            for arg in node.args:
-                element = self._names.is_element(arg)
-                row = "k" if regime.kind == "column" else "0"
-                values.append(scope.get(arg) if element else self._names.at_row(arg, row))
+            values += [self._element(scope, arg) for arg in node.args]
         take = f"partial{n}[k] = Combine{n}()(partial{n}[k], Partial{n}{{{', '.join(values)}}});"
         self._flush()
         self._body += [
@@ -97,8 +100,13 @@ class KernelText:
             ]
         self._publish(phase)
 
+    def _element(self, scope: ElementScope, node: Node) -> str:
+        if self._names.is_element(node):
+            return scope.get(node)
+        return self._names.at_row(node, "k" if self.regime.kind == "column" else "0")
+
     def _together(self, phase: Phase) -> None:
-        """Combine the partial results of a team's threads; all of them get the result."""
+        """Combine the partial results of a team's threads. All threads get the result."""
         n, regime = phase.number, self.regime
         combine = f"Combine{n}()"
         if regime.kind == "row":
@@ -145,13 +153,14 @@ class KernelText:
             ]
 
     def _resume(self, phase: Phase) -> None:
-        """Write how the partial results of an earlier kernel's blocks are combined."""
+        """Write the combination of the partial results from an earlier kernel's blocks."""
         n, regime = phase.number, self.regime
         at = f"reinterpret_cast<const Partial{n}*>(states{n})[{self._states_at('s')}]"
         self._body += [
             f"Partial{n} partial{n}[{regime.vector}];",
             f"for (int w = 0; w < {regime.rows}; ++w) {{",
             f"  partial{n}[w] = identity{n}();",
+            "#pragma unroll 4",
             f"  for (int s = lane; s < splits; s += {regime.team})",
             f"    partial{n}[w] = Combine{n}()(partial{n}[w], {at});",
             "}",
@@ -179,7 +188,7 @@ class KernelText:
     # ---- results
 
     def _write(self) -> None:
-        """Write what the row gives, and its elements."""
+        """Write the results of the row and of its elements."""
         names, regime = self._names, self.regime
         rows = [one for one in self._outputs if not names.is_element(one.node)]
         elements = [one for one in self._outputs if names.is_element(one.node)]
@@ -188,6 +197,11 @@ class KernelText:
         lines = [
             f"{one.name}_pack.at[k] = {_stored(one, scope.get(one.node))};" for one in elements
         ]
+        across = self._across_rows
+        if across is not None:
+            nodes = across.phase.reductions
+            lines.append(across.take([self._element(scope, a) for one in nodes for a in one.args]))
+            self._needs_states.append(across.phase.number)
         self._flush()
         if rows:
             first = "is_first && is_row" + (" && blockIdx.y == 0" if regime.step >= 0 else "")
@@ -199,7 +213,7 @@ class KernelText:
                 at = step if regime.kind == "column" else "0"
                 self._body.append(f"    {one.name}_row[{at}] = {_stored(one, code)};")
             self._body += ["  }", "}"]
-        if elements:
+        if elements or across is not None:
             names.used |= dict.fromkeys(elements)
             self._loop(scope, [*scope.lines, *lines], elements)
 
@@ -209,7 +223,7 @@ class KernelText:
         """Write a loop over the elements of a row."""
         regime, places = self.regime, self._places
         step = regime.team * regime.packs
-        # The L1 cache has the values that all rows share: registers are for a row's own values.
+        # The L1 cache holds the values common to all rows. Registers are for a row's own values.
         late = [one for one in scope.sources if regime.is_cached and self._is_shared(one)]
         at = f"const {regime.index} at = base + lane + j * {regime.team};"
         inner = [
@@ -260,6 +274,17 @@ class KernelText:
         regime, names = self.regime, self._names
         places = self._places
         head = places.head()
+        phases = list(self._phases)
+        launch = str(regime.team * regime.teams)
+        if self._across_rows is not None:
+            loop = next(i for i, line in enumerate(head) if line.startswith("for"))
+            head[loop:loop] = self._across_rows.before
+            phases.append(self._across_rows.phase)
+            if regime.team > 32 and len(self._phases) == 1:
+                # The next row's partial results overwrite memory that other warps may still read.
+                self._body.append("__syncthreads();")
+            self._body += ["}", *self._across_rows.after]
+            launch += f", {regime.blocks}"
         if regime.is_cached:
             head += [f"constexpr {regime.index} base = 0;", *places.load(list(self._cached))]
         arrays = [
@@ -271,19 +296,18 @@ class KernelText:
         self.parameters: list[Any] = [one for _, one in parameters]
         definitions = [
             *names.definitions,
-            *(one for phase in self._phases for one in phase.definitions),
+            *(one for phase in phases for one in phase.definitions),
         ]
-        phases = [phase.definition for phase in self._phases]
+        structures = [phase.definition for phase in phases]
         dtype = self._outputs[0].dtype.name
         operations = list(dict.fromkeys(names.operations)) or ["reduce"]
         self.name = f"{title_of(operations)}_{dtype}_{regime.suffix}"
-        threads = regime.team * regime.teams
         body = "".join(
             line + "\n" if line.startswith("#") else f"  {line}\n" for line in [*head, *self._body]
         )
-        text = "\n".join([*dict.fromkeys(definitions), *phases])
+        text = "\n".join([*dict.fromkeys(definitions), *structures])
         kernel = (
-            f"__global__ void __launch_bounds__({threads})\n{self.name}("
+            f"__global__ void __launch_bounds__({launch})\n{self.name}("
             f"{', '.join(declared for declared, _ in parameters)}) {{\n{body}}}\n"
         )
         parts = [pack(), helpers_for(text + kernel), text, kernel]

@@ -37,14 +37,14 @@ class Label:
         self._joined: Label | None = None
 
     def root(self) -> Label:
-        """Return the label that stands for this one and all that met it."""
+        """Return the label that represents this one and all joined ones."""
         label = self
         while label._joined is not None:
             label = label._joined
         return label
 
     def join(self, other: Label) -> None:
-        """Make two dimensions one."""
+        """Join two dimensions into one."""
         if self.root() is not other.root():
             other.root().is_several |= self.root().is_several
             self.root()._joined = other.root()  # noqa: SLF001
@@ -91,6 +91,8 @@ class ShapedTrace(Trace):
     dims : dict of Node to tuple
     places : tuple of (int or None), optional
         Of a function for gradients: for each array argument its result, None if it has none.
+    is_gradient : bool
+        Whether it computes gradients, whose divisions by a row's value need not be exactly rounded.
     """
 
     def __init__(self, name: str, check: Check | None = None) -> None:
@@ -98,6 +100,7 @@ class ShapedTrace(Trace):
         self.check: Check = check or _check
         self.dims: dict[Node, Dims] = {}
         self.places: tuple[int | None, ...] | None = None
+        self.is_gradient = False
 
     def array(self, index: int, dtype: dt.DType, shape: tuple[Any, ...]) -> Node:
         """Return the node of an array argument."""
@@ -136,20 +139,20 @@ class ShapedTrace(Trace):
             own = self.of(node)
             missing = len(own) - len(dims)
             padded = (*[None] * missing, *dims), (*[None] * -missing, *own)
-            dims = tuple(self._one(what, a, b) for a, b in zip(*padded, strict=True))
+            dims = tuple(self._common_label(what, a, b) for a, b in zip(*padded, strict=True))
         return dims
 
-    def _one(self, what: str, a: Label | None, b: Label | None) -> Label | None:
+    def _common_label(self, what: str, a: Label | None, b: Label | None) -> Label | None:
         if a is None or b is None:
             return b if a is None else a
         a, b = a.root(), b.root()
-        # Sizes are numbers of the call: each comparison is a guard.
+        # Sizes are numbers of the call, so each comparison is a guard.
         if a is b:
             return a
         if a.size is b.size or a.size == b.size:
             a.join(b)
             return b
-        # If one of two different sizes is 1, the other is not: nothing asks for it again.
+        # If one of two different sizes is 1, the other is not, and no later check repeats this.
         if not a.is_several and a.size == 1:
             b.is_several = True
             return b

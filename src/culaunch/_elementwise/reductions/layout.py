@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from culaunch._elementwise.reductions.regime import Source
     from culaunch._elementwise.reductions.schedule import Group
 
-LEAST_COLUMNS = 16  # fewer rows beside each other leave most of a warp without work
+LEAST_COLUMNS = 16  # with fewer adjacent rows, most of a warp has no work
 
 
 def product(sizes: Sequence[Any]) -> Any:
-    """Multiply sizes, without a step for what is 1."""
+    """Multiply sizes, without a step for sizes of 1."""
     result: Any = 1
     for size in sizes:
         result = size if type(result) is int and result == 1 else result * size
@@ -26,7 +26,7 @@ def product(sizes: Sequence[Any]) -> Any:
 
 
 def stride(source: Source, label: Label) -> Any:
-    """Return an array's stride along a dimension; 0 where it has none."""
+    """Return an array's stride along a dimension; 0 if it has none."""
     roots = [None if one is None else one.root() for one in source.labels]
     if label not in roots:
         return 0
@@ -69,7 +69,7 @@ class Layout:
     def _choose(
         self, lead: Source, kept: list[Label], reduced: list[Label], *, can_turn: bool
     ) -> None:
-        """Find the dimension that the largest array is contiguous in."""
+        """Find the dimension in which the largest array is contiguous."""
         if not reduced or self._is_one(lead, reduced[-1]):
             return
         for label in reversed(kept):
@@ -124,7 +124,7 @@ class Layout:
         packed = [one for one in self._elements if one.inner == "u"]
         if not packed or any(one.inner == "s" for one in self._elements):
             return 1
-        # The narrowest type decides: a wider one is loaded as several packs of 16 bytes.
+        # The narrowest type decides. A wider one is loaded as several packs of 16 bytes.
         vector = min(8, 16 // min(one.dtype.itemsize for one in packed))
         if self.kind == "column":
             assert self.columns is not None

@@ -10,7 +10,7 @@ from culaunch._elementwise.reductions.labels import Reduction
 if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node
 
-# Their results have the same bits when operands are swapped.
+# Their results are bitwise equal when operands are swapped.
 _COMMUTATIVE = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
 
 
@@ -29,7 +29,7 @@ class Phase:
 
     @property
     def definition(self) -> str:
-        """The structure, its identity, and how two of it are combined."""
+        """The structure, its identity, and the function that combines two of them."""
         fields: list[str] = []
         identity: list[str] = []
         combine: list[str] = []
@@ -84,12 +84,12 @@ class Phase:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether swapped operands may give other bits."""
+        """Whether swapped operands may change bits of the result."""
         return not all(one.combiner.name in _COMMUTATIVE for one in self.details)
 
     @property
     def definitions(self) -> list[str]:
-        """C++ that combining needs."""
+        """C++ definitions that combining needs."""
         return [text for one in self.details for text in one.combiner.definitions]
 
 

@@ -68,12 +68,21 @@ class Places:
     def _row(self) -> list[str]:
         teams = self.regime.teams
         lines = ["const unsigned lane = threadIdx.x;", "const bool is_first = lane == 0;"]
-        if teams == 1:
-            lines += ["const long long row = blockIdx.x;", "constexpr bool is_row = true;"]
-        else:
-            # A thread without a row goes along with the last: its warp combines together.
+        if self.regime.blocks:
+            # All threads of the block run the loop equally often.
             lines += [
-                f"const long long wanted = (long long)blockIdx.x * {teams} + threadIdx.y;",
+                f"for (long long first = (long long)blockIdx.x * {teams}; first < rows;",
+                f"     first += (long long)gridDim.x * {teams}) {{",
+            ]
+            start = "first"
+        else:
+            start = f"(long long)blockIdx.x * {teams}" if teams > 1 else "blockIdx.x"
+        if teams == 1:
+            lines += [f"const long long row = {start};", "constexpr bool is_row = true;"]
+        else:
+            # A thread without a row repeats the last one, because its warp combines together.
+            lines += [
+                f"const long long wanted = {start} + threadIdx.y;",
                 "const bool is_row = wanted < rows;",
                 "const long long row = is_row ? wanted : rows - 1;",
             ]
@@ -97,7 +106,7 @@ class Places:
         return lines
 
     def decode(self, sources: Iterable[Source]) -> list[str]:
-        """Write the indices of the reduced dimensions, where there are several."""
+        """Write the indices of the reduced dimensions, if there are several."""
         regime = self.regime
         if regime.reduced < 2 or not any(True for _ in sources):
             return []

@@ -51,6 +51,11 @@ def reduce(
     Value or tuple of Value
         The final result. Without ``post``, several components are a tuple.
 
+    Raises
+    ------
+    TypeError
+        If `identity` does not have one number for each component.
+
     Examples
     --------
     >>> from culaunch import elementwise as ew
@@ -108,7 +113,7 @@ def reduced(
     args = nodes_of(name, values)
     if refused_empty:
         trace = shaped(args[0])
-        text = f"{trace.name}: {refused_empty} of no elements has no value"
+        text = f"{trace.name}: {refused_empty} cannot reduce zero elements"
         require_elements(trace, trace.together(name, args), axis, name, text)
     combiner = make_combiner(name, tuple(node.dtype for node in args), identity, combine)
     return tuple(map(Value, reduced_nodes(name, args, combiner, axis, keepdims)))

@@ -55,10 +55,11 @@ class Regime:
     kept: int
     reduced: int
     step: int = -1
+    blocks: int = 0
 
     @property
     def rows(self) -> int:
-        """How many rows a thread works at."""
+        """The number of rows that a thread works on."""
         return self.vector if self.kind == "column" else 1
 
     @property
@@ -72,7 +73,10 @@ class Regime:
         cached = "" if self.is_cached else "_looped"
         step = "" if self.step < 0 else f"_step{self.step}"
         vector = f"_x{self.vector}" if self.vector > 1 else ""
-        return f"{self.kind}{self.team}{vector}{cached}{step}" + ("_64" if self.is_wide else "")
+        across = "_across" if self.blocks else ""
+        return f"{self.kind}{self.team}{vector}{cached}{across}{step}" + (
+            "_64" if self.is_wide else ""
+        )
 
 
 @dataclass(eq=False)
@@ -108,5 +112,5 @@ class Source:
 
 
 def memory_dtype(dtype: dt.DType) -> dt.DType:
-    """Return the type in which a partial result lies in memory: what computes it."""
+    """Return the type of a partial result in memory, which is the computed type."""
     return dt.float32 if dtype.is_half else dtype

@@ -37,6 +37,8 @@ class Group:
         Reductions that later groups read.
     is_ordered : bool
         Whether something depends on the position along the reduced dimensions.
+    across : Group, optional
+        Reductions along the kept dimensions, which can be computed in the same pass.
     """
 
     kept: tuple[Label, ...]
@@ -45,6 +47,7 @@ class Group:
     outputs: list[tuple[int, Node]] = field(default_factory=list)
     published: list[Node] = field(default_factory=list)
     is_ordered: bool = False
+    across: Group | None = None
 
 
 class Schedule:
@@ -65,6 +68,7 @@ class Schedule:
                 self._place(node)
         for index, result in enumerate(results):
             self._place_output(index, result)
+        self._join_stages()
         for group in self._groups.values():
             self._order_phases(group)
         self.groups = [self._groups[key] for key in sorted(self._groups, key=lambda key: key[0])]
@@ -78,7 +82,7 @@ class Schedule:
         pending = [node]
         while pending:
             top = pending[-1]
-            # Below a reduction lies what an earlier phase, or kernel, has computed.
+            # The operands of a reduction come from an earlier phase or kernel.
             inner = () if top.op == "reduce" and top is not node else top.args
             missing = [arg for arg in inner if arg not in self._needs and arg.op != "reduce"]
             if missing:
@@ -92,7 +96,7 @@ class Schedule:
         return self._needs[node]
 
     def _reductions_below(self, result: Node) -> list[Node]:
-        """Return all reductions that a result needs, each after those that it needs itself."""
+        """Return all reductions that a result needs, each after its own dependencies."""
         ordered: dict[Node, None] = {}
         pending = [(result, False)]
         while pending:
@@ -148,11 +152,27 @@ class Schedule:
             self._groups[key] = Group(labels[:-1], labels[-1:])
         self._groups[key].outputs.append((index, result))
 
+    def _join_stages(self) -> None:
+        """Delay a group to a later one over the same dimensions, so arrays are read once."""
+        for key in sorted(self._groups, key=lambda key: key[0]):
+            group = self._groups[key]
+            own = {node for (node,) in group.phases}
+            later = [one for one in self._groups if one[1:] == key[1:] and one[0] > key[0]]
+            if not own or not later:
+                continue
+            others = [one for one in self._groups.values() if one is not group]
+            if any(own & set(self.needs(node)) for one in others for node in _all_nodes(one)):
+                continue
+            target = self._groups[min(later, key=lambda one: one[0])]
+            target.phases = group.phases + target.phases
+            target.outputs = sorted(group.outputs + target.outputs, key=lambda one: one[0])
+            del self._groups[key]
+
     def _order_phases(self, group: Group) -> None:
         nodes = [node for (node,) in group.phases]
         phase: dict[Node, int] = {}
         group.phases = []
-        for node in nodes:  # each after those that it needs
+        for node in nodes:  # each after its dependencies
             own = [phase[need] + 1 for need in self.needs(node) if need in phase]
             phase[node] = max(own, default=0)
             while len(group.phases) <= phase[node]:
@@ -162,20 +182,32 @@ class Schedule:
     def _publish(self) -> None:
         owner = {node: group for group in self.groups for one in group.phases for node in one}
         for group in self.groups:
-            used = [result for _, result in group.outputs]
-            used += [node for phase in group.phases for node in phase]
-            for node in used:
+            for node in _all_nodes(group):
                 for need in self.needs(node):
                     if owner[need] is not group and need not in owner[need].published:
                         owner[need].published.append(need)
+
+    def published_without(self, group: Group, other: Group) -> list[Node]:
+        """Return the reductions that later groups read, except one group's."""
+        readers = [one for one in self.groups if one is not group and one is not other]
+        needed = {need for one in readers for node in _all_nodes(one) for need in self.needs(node)}
+        return [node for node in group.published if node in needed]
 
     def _check_dims(self, dims: tuple[Label | None, ...]) -> None:
         roots = [label.root() for label in dims if label is not None]
         self.trace.check(
             len(set(roots)) == len(roots),
             lambda: (
-                f"{self.trace.name}: a value meets itself along another dimension, as x + "
-                "ew.sum(x, axis=1) of a square matrix does: use keepdims=True"
+                f"{self.trace.name}: a value is combined with itself along a different dimension, "
+                "as in x + ew.sum(x, axis=1) for a square matrix: use keepdims=True"
             ),
             ValueError,
         )
+
+
+def _all_nodes(group: Group) -> list[Node]:
+    """Return the results and reductions of a group."""
+    return [
+        *(result for _, result in group.outputs),
+        *(node for phase in group.phases for node in phase),
+    ]

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from culaunch._elementwise.reductions.regime import Regime, Source
     from culaunch._elementwise.reductions.schedule import Group
 
-# Operations that are worth a register for each element.
+# Operations whose results are worth a register for each element.
 _SLOW = ("exp", "expm1", "log", "log1p", "tanh", "erf", "pow")
 _KEPT = 32  # elements of a thread
-# Stands for the index of the row, of those that a thread works at.
+# Represents the index of a row among those that a thread works on.
 _W = "\x00"
 
 
@@ -46,6 +46,7 @@ class Names:
         self.kept: dict[Node, str] = {}
         self._reduced = set(group.reduced)
         self._names: dict[Node, str] = {}
+        self._reciprocals: dict[Node, str] = {}
         self._count = 0
 
     def is_element(self, node: Node) -> bool:
@@ -66,7 +67,7 @@ class Names:
         return f"v{self._count - 1}"
 
     def _get(self, node: Node, scope: ElementScope | None) -> str:
-        # Not recursive: a chain may be longer than Python's stack.
+        # Iterative, because a chain may be longer than Python's stack.
         pending = [node]
         while pending:
             top = pending[-1]
@@ -113,7 +114,7 @@ class Names:
         return self._row_value(node.dtype, code)
 
     def _keep(self, node: Node, name: str, scope: ElementScope) -> None:
-        """Keep what is slow to compute for the passes that follow, if it fits the registers."""
+        """Keep slow values for the next passes, if they fit the registers."""
         regime = self.regime
         size = regime.packs * regime.vector
         if node.op not in _SLOW or not regime.is_cached or size > _KEPT or len(self.kept) >= 1:
@@ -136,6 +137,8 @@ class Names:
     def _expression(self, node: Node, scope: ElementScope | None) -> str:
         args = [self._own(arg, scope)[arg] for arg in node.args]
         if scope is not None and self.is_element(node):
+            if self._has_reciprocal(node):
+                args[1] = self._reciprocal(node.args[1], args[1])
             row = "k" if self.regime.kind == "column" else "0"
             args = [arg.replace(_W, row) for arg in args]
         if node.op == "squeeze":
@@ -147,7 +150,29 @@ class Names:
             return f"{name}({', '.join(args)})"
         if node.op not in ("cast", "round_to"):
             self.operations.append(node.op)
+        if scope is not None and self.is_element(node) and self._has_reciprocal(node):
+            return f"{args[1]}.of({args[0]})"
         return expression(node, args)
+
+    def _has_reciprocal(self, node: Node) -> bool:
+        """Whether an element is divided by a row's value, and need not be exactly rounded."""
+        if node.op != "divide" or self.is_element(node.args[1]):
+            return False
+        dtype = node.dtype
+        return dtype.is_half or (self.trace.is_gradient and dtype.name == "float32")
+
+    def _reciprocal(self, divisor: Node, code: str) -> str:
+        """Return the reciprocal of a row's value, which is computed once."""
+        if divisor not in self._reciprocals:
+            name = self.fresh()
+            self.row += [
+                f"Reciprocal {name}[{self.regime.rows}];",
+                "#pragma unroll",
+                f"for (int w = 0; w < {self.regime.rows}; ++w)",
+                f"  {name}[w] = Reciprocal({code.replace(_W, 'w')});",
+            ]
+            self._reciprocals[divisor] = f"{name}[{_W}]"
+        return self._reciprocals[divisor]
 
     def _load(self, source: Source, scope: ElementScope | None) -> str:
         self.used[source] = None

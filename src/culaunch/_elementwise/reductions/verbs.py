@@ -32,6 +32,11 @@ def sum(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool 
     keepdims : bool, optional
         Keep the reduced dimensions, with one element each.
 
+    Returns
+    -------
+    Value
+        The sums.
+
     Examples
     --------
     >>> from culaunch import elementwise as ew
@@ -47,6 +52,21 @@ def sum(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool 
 
 def prod(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Value:
     """Multiply elements, in the same types as :func:`culaunch.elementwise.sum`.
+
+    Parameters
+    ----------
+    x : Value
+    axis : int, tuple of int or None, optional
+        The dimensions to reduce; all by default.
+    dtype : DType, str or a framework's type, optional
+        The type of the product, as for the sum.
+    keepdims : bool, optional
+        Keep the reduced dimensions, with one element each.
+
+    Returns
+    -------
+    Value
+        The products.
 
     Examples
     --------
@@ -64,6 +84,19 @@ def prod(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool
 def max(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
     """Return the greatest element, or NaN if there is a NaN; no elements are an error.
 
+    Parameters
+    ----------
+    x : Value
+    axis : int, tuple of int or None, optional
+        The dimensions to reduce; all by default.
+    keepdims : bool, optional
+        Keep the reduced dimensions, with one element each.
+
+    Returns
+    -------
+    Value
+        The greatest elements, in the type of `x`.
+
     Examples
     --------
     >>> from culaunch import elementwise as ew
@@ -79,6 +112,19 @@ def max(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # 
 def min(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
     """Return the least element, or NaN if there is a NaN; no elements are an error.
 
+    Parameters
+    ----------
+    x : Value
+    axis : int, tuple of int or None, optional
+        The dimensions to reduce; all by default.
+    keepdims : bool, optional
+        Keep the reduced dimensions, with one element each.
+
+    Returns
+    -------
+    Value
+        The least elements, in the type of `x`.
+
     Examples
     --------
     >>> from culaunch import elementwise as ew
@@ -93,6 +139,19 @@ def min(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # 
 
 def mean(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:
     """Compute the mean, in float64 for bool and integers.
+
+    Parameters
+    ----------
+    x : Value
+    axis : int, tuple of int or None, optional
+        The dimensions to reduce; all by default.
+    keepdims : bool, optional
+        Keep the reduced dimensions, with one element each.
+
+    Returns
+    -------
+    Value
+        The means, in a floating-point type.
 
     Examples
     --------
@@ -120,6 +179,11 @@ def var(
     keepdims : bool, optional
         Keep the reduced dimensions, with one element each.
 
+    Returns
+    -------
+    Value
+        The variances, in a floating-point type.
+
     Examples
     --------
     >>> from culaunch import elementwise as ew
@@ -141,6 +205,21 @@ def std(
 ) -> Value:
     """Compute the standard deviation, the square root of :func:`culaunch.elementwise.var`.
 
+    Parameters
+    ----------
+    x : Value
+    axis : int, tuple of int or None, optional
+        The dimensions to reduce; all by default.
+    correction : float, optional
+        The divisor is the number of elements minus this number.
+    keepdims : bool, optional
+        Keep the reduced dimensions, with one element each.
+
+    Returns
+    -------
+    Value
+        The standard deviations, in a floating-point type.
+
     Examples
     --------
     >>> from culaunch import elementwise as ew
@@ -153,6 +232,19 @@ def std(
 
 def any(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
     """Test whether any element is not 0.
+
+    Parameters
+    ----------
+    x : Value
+    axis : int, tuple of int or None, optional
+        The dimensions to reduce; all by default.
+    keepdims : bool, optional
+        Keep the reduced dimensions, with one element each.
+
+    Returns
+    -------
+    Value
+        The answers, as bool.
 
     Examples
     --------
@@ -167,6 +259,19 @@ def any(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # 
 
 def all(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
     """Test whether no element is 0.
+
+    Parameters
+    ----------
+    x : Value
+    axis : int, tuple of int or None, optional
+        The dimensions to reduce; all by default.
+    keepdims : bool, optional
+        Keep the reduced dimensions, with one element each.
+
+    Returns
+    -------
+    Value
+        The answers, as bool.
 
     Examples
     --------
@@ -184,6 +289,19 @@ def argmax(x: Value, /, *, axis: int | None = None, keepdims: bool = False) -> V
 
     Of equal elements, the first one counts. A NaN counts as the greatest element.
 
+    Parameters
+    ----------
+    x : Value
+    axis : int or None, optional
+        The dimension to reduce. By default the index counts all elements in C order.
+    keepdims : bool, optional
+        Keep the reduced dimension, with one element.
+
+    Returns
+    -------
+    Value
+        The indices.
+
     Examples
     --------
     >>> from culaunch import elementwise as ew
@@ -199,6 +317,19 @@ def argmin(x: Value, /, *, axis: int | None = None, keepdims: bool = False) -> V
 
     Of equal elements, the first one counts. A NaN counts as the least element.
 
+    Parameters
+    ----------
+    x : Value
+    axis : int or None, optional
+        The dimension to reduce. By default the index counts all elements in C order.
+    keepdims : bool, optional
+        Keep the reduced dimension, with one element.
+
+    Returns
+    -------
+    Value
+        The indices.
+
     Examples
     --------
     >>> from culaunch import elementwise as ew
@@ -212,6 +343,25 @@ def argmin(x: Value, /, *, axis: int | None = None, keepdims: bool = False) -> V
 def logsumexp(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:
     """Compute ``log(sum(exp(x)))`` without overflow.
 
+    Parameters
+    ----------
+    x : Value
+        Integers or real elements.
+    axis : int, tuple of int or None, optional
+        The dimensions to reduce; all by default.
+    keepdims : bool, optional
+        Keep the reduced dimensions, with one element each.
+
+    Returns
+    -------
+    Value
+        The results, in a floating-point type.
+
+    Raises
+    ------
+    TypeError
+        If the elements are complex.
+
     Examples
     --------
     >>> from culaunch import elementwise as ew
@@ -223,7 +373,7 @@ def logsumexp(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Valu
     if x.dtype.kind != "f":
         raise TypeError(f"logsumexp takes integers and real types (got {x.dtype.name})")
     most = max(x, axis=axis, keepdims=True)
-    # Infinite minus infinite is not a number, so infinite values stay out of the exponents.
+    # Infinity minus infinity is NaN, so infinite values stay out of the exponents.
     safe = where(mf.isfinite(most), most, 0.0)
     result = mf.log(sum(mf.exp(x - safe), axis=axis, keepdims=True)) + safe
     return result if keepdims else squeezed(result, axis)
@@ -241,6 +391,16 @@ def norm(x: Value, /, *, axis: Axis = None, ord: float = 2, keepdims: bool = Fal
         1, 2, ``inf`` or ``-inf``.
     keepdims : bool, optional
         Keep the reduced dimensions, with one element each.
+
+    Returns
+    -------
+    Value
+        The norms, in a real type.
+
+    Raises
+    ------
+    ValueError
+        If `ord` is another number.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""The compiled engine: kernels as C, for what runs often."""
+"""The compiled engine: frequently run kernels, compiled as C."""

@@ -35,7 +35,7 @@ def build(name: str, text: str) -> ctypes.PyDLL:
     compiler = find_compiler()
     if compiler is None:
         raise FileNotFoundError("no C compiler (cc, gcc, clang) on PATH, or in CC")
-    # The words of CC come last: they may ask for less optimization.
+    # The flags of CC come last, because they may ask for less optimization.
     level = "-O2" if len(text) < _LONG else "-O1"
     command = [compiler[0], level, *_FLAGS, *_processor_flags(), *compiler[1:]]
     key = hashlib.sha256("\0".join([text, *command, _identity(compiler[0])]).encode()).hexdigest()
@@ -72,7 +72,7 @@ def find_compiler() -> list[str] | None:
 
 
 class _NoHeaders:
-    """The headers that a build reads: only those of the C library."""
+    """The headers that a build reads: only headers of the C library."""
 
     state = "none".ljust(16, "-")
 
@@ -87,14 +87,14 @@ class _NoHeaders:
 
 @functools.cache
 def _identity(program: str) -> str:
-    """Return what tells a compiler from the one that an update puts in its place."""
+    """Return an identity that changes when an update replaces the compiler."""
     found = os.stat(os.path.realpath(program))
     return f"{program}:{found.st_size}:{found.st_mtime_ns}"
 
 
 @functools.cache
 def _processor_flags() -> tuple[str, ...]:
-    """Let a fused multiply-add be an instruction where the processor has it."""
+    """Compile a fused multiply-add to one instruction if the processor has it."""
     try:
         words = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
     except OSError:

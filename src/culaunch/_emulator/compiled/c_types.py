@@ -52,7 +52,7 @@ def convert(expression: str, have: np.dtype[Any], want: np.dtype[Any]) -> str:
     if want == np.float16:
         return f"double_to_half((f64)({expression}))"
     if have.kind == "f" and want.kind in "iu":
-        # C leaves it open what becomes of a number that does not fit, and nobody uses it.
+        # In C, the result for a number that does not fit is unspecified, and is not used.
         return f"whole_{c_type(want)}((f64)({expression}))"
     return f"(({c_type(want)})({expression}))"
 

@@ -14,7 +14,9 @@ import numpy as np
 from culaunch._emulator.compiled.build import build, find_compiler
 from culaunch._emulator.compiled.lane import Untraceable
 from culaunch._emulator.compiled.text import kernel_text
+from culaunch._emulator.compiled.thread_order import ordered_access
 from culaunch._emulator.compiled.ufuncs import LOOPS
+from culaunch._emulator.outside import comes_from_outside
 
 if TYPE_CHECKING:
     from culaunch._emulator.kernel_code import KernelCode
@@ -23,14 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["CompiledKernel", "compiled_kernel"]
 
 _PAGE = 4096
-# Seconds in the NumPy engine after which a kernel is compiled: about what compiling takes, so
-# nobody waits for more than twice what was necessary.
-_HOT = 0.3
 _kernels: weakref.WeakKeyDictionary[KernelCode, CompiledKernel] = weakref.WeakKeyDictionary()
 
 
 def compiled_kernel(kernel: KernelCode) -> CompiledKernel:
-    """Return what this engine made of a kernel."""
+    """Return this engine's compiled form of a kernel."""
     found = _kernels.get(kernel)
     if found is None:
         found = _kernels[kernel] = CompiledKernel(kernel)
@@ -42,32 +41,38 @@ class CompiledKernel:
 
     Attributes
     ----------
-    seconds : float
-        How long the NumPy engine has run it.
     ran : int
         How many launches ran to their end here.
     why_not : str
         Why the NumPy engine runs it; empty if this one does.
+    ordered : str or None
+        The opcode of an access whose effect may depend on the order of threads, or empty; None
+        before the first launch.
     """
 
     def __init__(self, kernel: KernelCode) -> None:
         # The one that keeps this one alive.
         self._kernel = weakref.ref(kernel)
-        self.seconds = 0.0
         self.ran = 0
         self.why_not = ""
+        self.ordered: str | None = None
         self._run: Any = None
         self._symbols: np.ndarray[Any, Any] = np.zeros(1, np.uint64)
 
     def run(self, launch: LaunchView, *, always: bool) -> bool:
         """Run a launch to its end, or return False with memory as it was.
 
-        Unless it is to run `always`, a kernel is compiled once it has proved hot.
+        A kernel whose results may depend on the order of threads runs here only if it is to
+        `always` run here. So results never depend on when a kernel was compiled.
         """
         options = launch.options
-        if options.check_races or options.count is not None or launch.cluster.size > 1:
+        if options.check_races or options.observer is not None or launch.cluster.size > 1:
             return False
-        if self.why_not or (self._run is None and not always and self.seconds < _HOT):
+        if self.ordered is None:
+            kernel = self._kernel()
+            assert kernel is not None
+            self.ordered = ordered_access(kernel.code(kernel.entry.name))
+        if self.why_not or (self.ordered and not always):
             return False
         if self._run is None:
             self._compile()
@@ -85,12 +90,14 @@ class CompiledKernel:
         assert kernel is not None
         try:
             if find_compiler() is None or not _loops():
-                self.why_not = "there is no C compiler, or an unknown NumPy"
+                self.why_not = "there is no C compiler, or this NumPy is not supported"
                 return
             text = kernel_text(kernel)
             c_text = f"#define RECORD {ctypes.sizeof(_Record)}\n{text.text}"
             self._run = build(kernel.entry.name, c_text).culaunch_run
         except (Untraceable, OSError) as error:
+            if comes_from_outside(error):
+                raise
             self.why_not = str(error)
         except subprocess.CalledProcessError as error:
             self.why_not = f"{' '.join(error.cmd)} failed: {error.stderr}"
@@ -139,10 +146,10 @@ def _nothing() -> None:
     """Give Python the opportunity to run something else, or to raise."""
 
 
-# By the numbers of runtime.c. An interrupted launch raises what Python has raised.
+# By the numbers of runtime.c. An interrupted launch raises Python's exception.
 _REASONS = (
     "",
-    "something that the NumPy engine reports or follows: a fault, an undefined value, a call",
+    "something that only the NumPy engine handles: a fault, an undefined value or a call",
     "threads that wait for others, or the time limit",
     "interrupted",
     "no memory",
@@ -165,7 +172,7 @@ class _Record(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("loops", "loop_data")),
         *((name, ctypes.c_void_p) for name in ("call", "release", "nothing")),
         ("deadline", ctypes.c_double),
-        # Room for what is the run's own.
+        # Room for the run's own state.
         ("own", ctypes.c_uint64 * 16),
     )
 

@@ -25,7 +25,7 @@ __all__ = ["Lane", "Untraceable"]
 
 
 class _Cell:
-    """The bits of a value. Views share them, as those of an array do."""
+    """The bits of a value. Views share them, like views of an array."""
 
     def __init__(self, name: str, dtype: np.dtype[Any]) -> None:
         self.name = name
@@ -115,7 +115,7 @@ class Lane(NDArrayOperatorsMixin):
         return Lane(self.trace, names, want, self.shape)
 
     def copy(self) -> Lane:
-        """Return the value in a place of its own."""
+        """Return the value in a variable of its own."""
         return self.astype(self.dtype)
 
     def byteswap(self) -> Lane:
@@ -157,7 +157,7 @@ class Lane(NDArrayOperatorsMixin):
                 return Lane(self.trace, cells, self.dtype, (1, len(cells)))
             return Lane(self.trace, [cells], self.dtype)
         if isinstance(_mask(key), Lane):
-            return self  # its users look only where the mask is true
+            return self  # its users look only at lanes whose mask is true
         raise Untraceable("an index")
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -204,7 +204,7 @@ class Lane(NDArrayOperatorsMixin):
 def _columns(
     inputs: Sequence[Any], kinds: Sequence[np.dtype[Any]]
 ) -> tuple[list[list[str]], tuple[int, ...]]:
-    """Return the operands by part, converted; one of a single part goes with each."""
+    """Return the operands by part, converted; an operand with a single part is used for each."""
     columns: list[list[str]] = []
     shape: tuple[int, ...] = (1,)
     for value, kind in zip(inputs, kinds, strict=True):

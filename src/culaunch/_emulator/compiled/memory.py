@@ -155,7 +155,7 @@ def _is_argument(place: Operand) -> bool:
 
 
 def _array(lane: Lane) -> Any:
-    """Return a lane where NumPy's arrays are expected: it stands for one."""
+    """Return a lane as a stand-in for a NumPy array."""
     return lane
 
 
@@ -167,4 +167,4 @@ ACCESSES: dict[str, Callable[..., None]] = {
     "red": _atom,
     "cp": _cp,
 }
-assert SHARED >> WINDOW_SHIFT == 1  # the C code has these numbers, too
+assert SHARED >> WINDOW_SHIFT == 1  # the C code contains these numbers

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LaneDecoder", "LaneGroup"]
 
-# Special registers, as expressions of the thread `t` and the launch `c`. Others depend on what
-# only the other engine has, such as clusters and clocks.
+# Special registers, as expressions of the thread `t` and the launch `c`. Others depend on features
+# of the NumPy engine, such as clusters and clocks.
 _SPECIAL = {
     **{f"tid.{axis}": f"t->tid[{i}]" for i, axis in enumerate("xyz")},
     **{f"ctaid.{axis}": f"c->ctaid[{i}]" for i, axis in enumerate("xyz")},
@@ -105,7 +105,7 @@ class LaneGroup:
         return self.value(literal(constant, dtype), dtype)
 
     def read(self, reader: Any, dtype: Any) -> Lane:
-        """Return what a reader of an operand gives."""
+        """Return the value of an operand's reader."""
         return self.lane(reader(self), dtype)
 
     def read_address(self, reader: Any) -> Lane:
@@ -141,13 +141,13 @@ class _Registers:
         self.written[slot] = value
 
     def flush(self) -> None:
-        """Write what was written."""
+        """Write the stored values back."""
         for slot, value in self.written.items():
             dtype = self.code.zeros[slot].dtype
-            # A register holds bits, whatever type they were computed in.
+            # A register holds bits, regardless of the type that they were computed in.
             self.group.trace.do(f"r{slot} = {self.group.lane(value, dtype).name};")
 
 
 def _expression(group: Any, text: str, dtype: str) -> Any:
-    # Groups are of the other engine's type for those who decode; here they are of this one's.
+    # Decoders are annotated with the other engine's groups; here they get this engine's.
     return group.value(text, np.dtype(dtype))

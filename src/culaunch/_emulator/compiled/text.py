@@ -18,6 +18,7 @@ from culaunch._emulator.decode.instruction import definition
 from culaunch._emulator.decode.operation import bind
 from culaunch._emulator.machine.ends import Conditional, Switch
 from culaunch._emulator.numerics.formats import FORMATS, flush, saturate
+from culaunch._emulator.outside import comes_from_outside
 from culaunch._emulator.ptx.syntax import Label, Register
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ __all__ = ["KernelText", "kernel_text"]
 _RUNTIME = Path(__file__).with_name("runtime.c")
 # A thread asks whether it should stop after this many rounds of its loops.
 _POLL_MASK = 0xFFFFF
-# A loop in which a thread may wait for another lets others run after so many rounds.
+# A loop in which a thread may wait for another one lets others run after this many rounds.
 _PATIENCE = 64
 
 
@@ -129,7 +130,7 @@ class KernelText:
             raise Untraceable(f"the instruction {instruction.opcode}: {error}") from None
 
     def _fused(self, instruction: Instruction) -> Callable[[LaneGroup], None] | None:
-        """Return a multiply-add by the one of C, which rounds once, too."""
+        """Return a multiply-add through C's function, which also rounds once."""
         mods = instruction.mods
         if instruction.name not in ("fma", "mad") or not {"f32", "f64"} & set(mods):
             return None
@@ -166,6 +167,8 @@ class KernelText:
         except Untraceable as error:
             raise Untraceable(f"{instruction.opcode}: {error}") from None
         except Exception as error:
+            if comes_from_outside(error):
+                raise
             where = f"{instruction.opcode} ({type(error).__name__}: {error})"
             raise Untraceable(where) from error
 
@@ -200,7 +203,7 @@ class KernelText:
         return number
 
     def _stop(self, block: int, state: str) -> str:
-        """Save what `block` needs, and stop until the runtime lets the thread go on there."""
+        """Save the inputs of `block`, and stop until the runtime lets the thread continue there."""
         number = len(self._entries) + 1
         pc = self._entry(f"R{number}")
         return (
@@ -275,11 +278,13 @@ class KernelText:
 
 
 def kernel_text(kernel: KernelCode) -> KernelText:
-    """Return the C of a kernel; raise Untraceable if the compiled engine does not have it."""
+    """Return the C of a kernel; raise Untraceable if the compiled engine does not support it."""
     try:
         return KernelText(kernel)
     except Untraceable:
         raise
     except Exception as error:
+        if comes_from_outside(error):
+            raise
         # Over which form a decoder stumbles is not known; the other engine says it.
         raise Untraceable(f"{type(error).__name__}: {error}") from error

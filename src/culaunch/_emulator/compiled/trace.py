@@ -1,4 +1,4 @@
-"""Record what an operation does to one thread, as statements of C."""
+"""Record the effects of an operation on one thread, as statements of C."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Trace:
         self.events.append((statement, None))
 
     def decide(self, condition: str) -> bool:
-        """Answer a question whose answer decides what comes next."""
+        """Answer a question that decides how the trace continues."""
         if self._asked == len(self.decisions):
             self.decisions.append(True)
         answer = self.decisions[self._asked]
@@ -55,7 +55,7 @@ class Trace:
 
 
 def statements(run: Callable[[Trace], None]) -> str:
-    """Return what `run` records; raise Untraceable if C cannot say it."""
+    """Return the statements that `run` records; raise Untraceable if C cannot express them."""
     try:
         return _ways(run, forks=False)
     except Untraceable:

@@ -82,7 +82,7 @@ class Meeting:
 
 
 def barrier(decoder: LaneDecoder, instruction: Instruction, group: LaneGroup, where: int) -> Any:
-    """Store what a barrier of a block needs; return the register of its result, or None."""
+    """Store the operands of a block's barrier; return the register of its result, or None."""
     mods, operands = instruction.mods, list(instruction.operands)
     if {"cluster", "arrive"} & set(mods):
         raise Untraceable(f"the instruction {instruction.opcode}")

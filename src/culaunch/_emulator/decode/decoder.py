@@ -1,4 +1,4 @@
-"""Bind the operands of a function's instructions to what reads and writes them."""
+"""Bind the operands of a function's instructions to functions that read and write them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Decoder:
             local = self.code.function.variables.get(operand.name)
             if local is not None and local.space == "local":
                 return _local_address(local.offset + operand.offset, unsigned(kind))
-        # One array for all groups and all runs: nobody writes to an array that was read.
+        # One array for all groups and all runs, because values that were read are never changed.
         value = self.constant(operand, kind)
         return lambda _: value
 
@@ -89,10 +89,10 @@ class Decoder:
             raise Unsupported(f"a result cannot go to {operand!r}")
         self._require_same_kind(operand, kind)
         slot = operand.slot
-        # The register's own type says what is kept; the instruction's says what was computed.
+        # The register's own type decides the stored width, the instruction's type the computed one.
         have, want = self.code.zeros[slot].dtype, lane_dtype(kind)
-        # PTX lets a register be wider than what an instruction writes: it is extended, with the
-        # sign where the type has one.
+        # PTX lets a register be wider than the written value, which is extended, with the sign if
+        # the type has one.
         if kind == "pred" or have.itemsize == want.itemsize:
 
             def put(group: Group, value: Lanes) -> None:
@@ -130,8 +130,8 @@ class Decoder:
         if isinstance(operand, Register):
             slot = operand.slot
             return lambda group: group.regs[slot]
-        # Braces of a call may name a constant, which has no type of its own: a float says its size,
-        # and an integer is as wide as the widest parameter. The callee's parameter cuts it.
+        # Braces of a call may contain a constant, which has no type. A float determines its size,
+        # and an integer gets the widest parameter's. The callee's parameter truncates it.
         if isinstance(operand, Immediate):
             return self.read(operand, "b64" if operand.float_size == 8 else "b32")
         return self.read(operand, "b64")
@@ -149,9 +149,8 @@ class Decoder:
         if kind == "pred":
             return lambda group: group.regs[slot]
         want = unsigned(kind)
-        # A register that is wider than the type is cut to its low bits.
-        # Mostly nothing is to be done, and then nothing is: this runs for every operand of every
-        # instruction.
+        # A register wider than the type is truncated to its low bits. Usually nothing is to be
+        # done, and then this costs nothing: it runs for every operand of every instruction.
         if have == want:
             return lambda group: group.regs[slot]
         return lambda group: group.regs[slot].astype(want)
@@ -187,7 +186,7 @@ class Symbols(Protocol):
         raise NotImplementedError
 
     def function_at(self, address: int) -> Callable[[], Code] | None:
-        """Return a way to get the function that `address` stands for."""
+        """Return a callable that finds the function with the address `address`."""
 
 
 class Unsupported(Exception):  # noqa: N818

@@ -60,9 +60,8 @@ def _leaders(function: Function) -> list[int]:
     """Return the indices of the instructions that start blocks, in order."""
     starts = {0}
     for i, instruction in enumerate(function.instructions):
-        # Where a label is, what follows an end, and what the lanes of a warp wait before.
-        # A block is what runs as a whole: nobody jumps into it, and only its last instruction
-        # leaves it.
+        # Blocks begin at labels, after an end, and where the lanes of a warp wait. A block runs as
+        # a whole: nothing jumps into it, and only its last instruction leaves it.
         starts |= {op.target for op in instruction.operands if isinstance(op, Label)}
         known = definition(instruction)
         alone = known.alone(instruction)
@@ -78,7 +77,7 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
     following = block.index + 1
     body = block.instructions
     known = definition(last)
-    # A block that ends because a label follows just goes on.
+    # A block that ends because a label follows simply continues.
     end: End = Jump(following)
     if known.end is not None and known.ends(last):
         try:
@@ -86,7 +85,7 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
         except Exception as error:  # noqa: BLE001 - as in `decode`
             end = NotEmulated(refuse(last, error))
         body = body[:-1]
-        # Where its guard is false, a thread goes on at the block that follows.
+        # If its guard is false, a thread continues at the next block.
         if last.guard is not None:
             end = Conditional(decoder.read(last.guard, "pred"), end, following)
     block.end = end
@@ -99,7 +98,7 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
             block.sync = _sync_mask(decoder, first, mask)
             block.names_lanes = not (isinstance(mask, Immediate) and mask.bits & _ALL == _ALL)
         except Unsupported as error:
-            # Nobody waits then; the instruction itself says what is wrong when a thread comes to
+            # No thread waits then. The instruction itself reports the problem when a thread reaches
             # it.
             block.ops[:1] = [refuse(first, error)]
 
@@ -110,16 +109,16 @@ def _sync_mask(
     named = decoder.read(mask, "b32")
     if instruction.guard is None:
         return named
-    # A lane whose guard is false waits for none but itself.
+    # A lane whose guard is false waits only for itself.
     guard = decoder.read(instruction.guard, "pred")
     return lambda group: np.where(guard(group), named(group), lane_bits(group))
 
 
 def _mark_waits(code: Code) -> None:
-    """Find the loops in which a thread may wait for what another one writes.
+    """Find the loops in which a thread may wait for a write of another thread.
 
-    A loop is told by its jump back: from that block to the first one that it jumps to lies its
-    body, since compilers lay out loops in one piece. A block too many costs turns, no results.
+    A jump back marks a loop. Its body lies between the target and that block, because compilers lay
+    out loops in one piece. A superfluous block costs turns, but not the result.
     """
     waiting = [any(definition(i).waits(i) for i in block.instructions) for block in code.blocks]
     for block in code.blocks:

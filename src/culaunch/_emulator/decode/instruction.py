@@ -93,7 +93,7 @@ class Targets(NamedTuple):
     block_of: dict[int, int]
 
     def at(self, label: Label) -> int:
-        """Return the block that starts at a label; past the last one is where functions return."""
+        """Return the block that starts at a label; functions return past the last one."""
         return self.block_of.get(label.target, len(self.block_of))
 
 
@@ -153,7 +153,7 @@ def decodes(
     ends: bool | Test = False,
     alone: bool | Test = False,
 ) -> Callable[[DecodeFunction], DecodeFunction]:
-    """Define instructions by what makes operations of them; see `Definition`.
+    """Define instructions by their decoders; see `Definition`.
 
     With `end` those forms for which `ends` is true are the end of a block.
     """
@@ -205,7 +205,7 @@ def ends_block(
 
 
 def _each(answer: _T | Callable[[Instruction], _T]) -> Callable[[Instruction], _T]:
-    """Return a function that gives the answer for each form."""
+    """Return a function that returns the answer for each form."""
     return answer if callable(answer) else lambda _: answer
 
 

@@ -44,7 +44,7 @@ def reads_and_writes(instruction: Instruction, carry: int) -> tuple[list[int], l
             writes.append(base.slot)
     if instruction.guard is not None:
         _collect(instruction.guard, reads)
-    # add.cc, sub.cc and mad.cc write the carry beside their result, which no operand says.
+    # add.cc, sub.cc and mad.cc also write the carry, which no operand shows.
     if "cc" in instruction.mods:
         writes.append(carry)
     if known.reads_carry:
@@ -89,7 +89,7 @@ def find_live(code: Code) -> None:
         kills.append(killed)
         outs.append(0)
     live = list(uses)
-    # Backwards, as the need for a register goes: few rounds are enough.
+    # Backwards, the direction of liveness: few rounds are enough.
     changed = True
     while changed:
         changed = False
@@ -97,7 +97,8 @@ def find_live(code: Code) -> None:
             out = 0
             for successor in code.blocks[i].end.successors:
                 out |= live[successor]
-            # The classic equation. Sets only grow, within what the function has: so it ends.
+            # The classic equation. Sets only grow, up to the function's registers, so the loop
+            # ends.
             now = uses[i] | (out & ~kills[i])
             outs[i] = out
             if now != live[i]:
@@ -121,7 +122,7 @@ def _collect_results(operand: Operand, reads: list[int], writes: list[int]) -> N
         _collect_results(operand.first, reads, writes)
         _collect_results(operand.second, reads, writes)
     elif isinstance(operand, Address):
-        # Where a result goes to memory, the address is read; see mbarrier.arrive, too.
+        # If a result goes to memory, its address is read, as for mbarrier.arrive.
         _collect(operand, reads)
 
 

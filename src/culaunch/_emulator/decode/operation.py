@@ -1,4 +1,4 @@
-"""Turn an instruction into an operation: what its decoder makes of it, under its guard."""
+"""Turn an instruction into an operation: the result of its decoder, under its guard."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import definition
 from culaunch._emulator.decode.liveness import reads_and_writes
 from culaunch._emulator.fault import NOT_SUPPORTED, Fault
+from culaunch._emulator.outside import comes_from_outside
 from culaunch._emulator.ptx.syntax import Instruction
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
                     new[index] = part.regs[slot]
                     group.regs[slot] = new
             return
-        # It has no effects: let it run in all lanes, and take back what it wrote in the others.
+        # It has no effects: run it in all lanes, and restore its results in the others.
         before = [group.regs[slot] for slot in writes]
         op(group)
         for slot, old in zip(writes, before, strict=True):
@@ -94,8 +95,10 @@ def refuse(instruction: Instruction, error: Exception) -> Op:
 
     An `error` other than `Unsupported` means that the decoder does not know this form and failed on
     it, or that the decoder has a defect. The message contains the error, which is also the fault's
-    cause.
+    cause. An exception of other code, such as a signal's handler, is raised again.
     """
+    if not isinstance(error, Unsupported) and comes_from_outside(error):
+        raise error
     what = f"the instruction {instruction.opcode} is not emulated"
     if isinstance(error, Unsupported):
         message = f"{what}: {error}" if str(error) else what

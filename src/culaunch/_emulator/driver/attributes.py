@@ -21,7 +21,7 @@ _REGISTERS = 32
 
 _LAST_DEVICE_ATTRIBUTE = 160  # CUDA 13 has fewer; a newer header may ask for more
 _LAST_KERNEL_ATTRIBUTE = FunctionAttribute.CLUSTER_SCHEDULING_POLICY_PREFERENCE
-# What cuKernelSetAttribute takes: shared memory, its carve-out, and clusters.
+# The attributes that cuKernelSetAttribute accepts: shared memory, its carve-out, and clusters.
 SETTABLE = (
     FunctionAttribute.MAX_DYNAMIC_SHARED_SIZE_BYTES,
     FunctionAttribute.PREFERRED_SHARED_MEMORY_CARVEOUT,
@@ -82,8 +82,7 @@ def kernel_attribute(device: Device, kernel: Kernel, attribute: int) -> int | No
     info = kernel.info
     version = 10 * device.capability[0] + device.capability[1]
     dynamic = kernel.max_dynamic_shared
-    # Until a kernel opts in to more, static and dynamic memory share the 48 KiB that all devices
-    # have.
+    # Until a kernel opts in to more, static and dynamic memory share the 48 KiB of all devices.
     if dynamic is None:
         dynamic = 48 * 1024 - info.static_shared
     cluster = info.cluster or (0, 0, 0)

@@ -8,7 +8,7 @@ from typing import Any
 from culaunch._base.cuda import Result
 from culaunch._core import NUMBERS, Driver
 
-# CUDA 13.0, as cuDriverGetVersion has it.
+# CUDA 13.0, in cuDriverGetVersion's form.
 DRIVER_VERSION = 13000
 
 # The driver's text for each result.
@@ -79,7 +79,7 @@ _VALUES: dict[str, Any] = {
 
 def _parameter(word: str) -> Any:
     if word == "*s":
-        # Texts are given back by their addresses: ctypes would free what it makes of bytes.
+        # Texts are returned by address: ctypes would free a copy that it makes of bytes.
         return ctypes.POINTER(ctypes.c_void_p)
     return ctypes.POINTER(_parameter(word[1:])) if word.startswith("*") else _VALUES[word]
 

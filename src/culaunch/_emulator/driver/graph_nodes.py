@@ -50,7 +50,7 @@ class CopySide(ctypes.Structure):
     )
 
     def row(self, y: int, z: int) -> int:
-        """Return the address of a row of what is copied."""
+        """Return the address of a row of the copy."""
         base = (self.host if self.memory_type == 1 else self.device) or 0
         return int(base + self.x + self.pitch * (y + self.y + (z + self.z) * self.height))
 
@@ -95,12 +95,12 @@ class NodeParams(ctypes.Structure):
         ("rest", ctypes.c_ulonglong * 30),
     )
 
-    COPY = 32  # where the parameters of a copy, and of others, begin
+    COPY = 32  # the offsets of the parameters of a copy, and of other nodes
     OTHERS = 16
 
 
 class Node:
-    """A node: its type, what it waits for, and what it does."""
+    """A node: its type, its dependencies, and its operation."""
 
     def __init__(self, kind: GraphNodeType, dependencies: list[int], params: Any = None) -> None:
         self.kind = kind
@@ -111,12 +111,12 @@ class Node:
         self.params = params
 
     def copied(self) -> Node:
-        """Return a node of its own, as an executable graph has it."""
+        """Return a separate node, for an executable graph."""
         return copy.copy(self)
 
 
 class KernelNode(Node):
-    """A launch, with the bytes of its parameters and the arrays that it was told of."""
+    """A launch, with the bytes of its parameters and the arrays that were reported for it."""
 
     def __init__(self, dependencies: list[int]) -> None:
         super().__init__(GraphNodeType.KERNEL, dependencies)
@@ -130,9 +130,9 @@ class KernelNode(Node):
     def set(
         self, params: KernelNodeParams, handle: int, kernel: Kernel, values: bytes, arrays: Arrays
     ) -> None:
-        """Take what the node is to launch."""
+        """Set the launch of the node."""
         if 0 in (*params.grid, *params.block):
-            raise Refusal(INVALID_VALUE, "a grid or a block of 0 in a dimension")
+            raise Refusal(INVALID_VALUE, "a dimension of the grid or the block is 0")
         self.handle, self.kernel, self.values, self.arrays = handle, kernel, values, arrays
         self.grid, self.block = tuple(params.grid), tuple(params.block)
         self.shared = params.shared
@@ -150,7 +150,7 @@ class KernelNode(Node):
         return config
 
     def show(self, out: Any) -> None:
-        """Write what it launches to a structure; its pointers stay good until it is set again."""
+        """Write its launch to a structure; the pointers stay valid until it is set again."""
         parameters = self.kernel.info.params
         self._shown = ctypes.create_string_buffer(self.values, max(1, len(self.values)))
         base = ctypes.addressof(self._shown)
@@ -163,7 +163,7 @@ class KernelNode(Node):
 
 
 class Graph:
-    """A graph: its nodes by their handles, in the order in which they came."""
+    """A graph: its nodes by their handles, in the order in which they were added."""
 
     def __init__(self) -> None:
         self.nodes: dict[int, Node] = {}
@@ -178,12 +178,12 @@ class Graph:
                 if handle not in order and order.keys() >= set(node.dependencies)
             ]
             if not ready:
-                raise Refusal(INVALID_VALUE, "the dependencies of the graph go in a circle")
+                raise Refusal(INVALID_VALUE, "the dependencies of the graph form a cycle")
             order.update(dict.fromkeys(ready))
         return list(order)
 
     def edges(self) -> Iterable[tuple[int, int]]:
-        """Yield what waits for what: first the earlier one."""
+        """Yield pairs of nodes: the second waits for the first."""
         for handle, node in self.nodes.items():
             for dependency in node.dependencies:
                 yield dependency, handle

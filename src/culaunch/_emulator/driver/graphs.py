@@ -6,7 +6,7 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from culaunch._base.cuda import GraphNodeType, LaunchAttribute
+from culaunch._base.cuda import CAN_BE_DISABLED, GraphNodeType, LaunchAttribute
 from culaunch._emulator.driver.graph_nodes import (
     CopyParams,
     ExecutableGraph,
@@ -140,7 +140,7 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
 
     def _set_kernel(self, node: KernelNode, address: int, told: KernelNode | None = None) -> None:
         arrays = self.noted.take()
-        # A copy of the settings of an executable graph comes without the arrays.
+        # A copy of an executable graph's settings lacks the arrays.
         if told is not None and not (arrays.writable or arrays.read_only):
             arrays = told.arrays
         params = _at(address, KernelNodeParams)
@@ -148,7 +148,7 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
         kernel: Kernel = self.get(handle, Kernel)
         node.set(params, handle, kernel, parameter_bytes(kernel, params.params), arrays)
 
-    # -- what a graph has
+    # -- the contents of a graph
 
     def cuGraphGetNodes(self, graph: int, out: Any, count: Any) -> None:
         _give(list(self._graph(graph).nodes), count, out)
@@ -180,13 +180,15 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
 
     def cuGraphKernelNodeSetAttribute(self, node: int, attribute: int, value: int) -> None:
         if attribute == LaunchAttribute.PROGRAMMATIC_STREAM_SERIALIZATION:
-            raise Refusal(INVALID_VALUE, "a node's order is its graph's")
+            raise Refusal(
+                INVALID_VALUE, "the graph orders its nodes, so a node cannot have this attribute"
+            )
         self.get(node, KernelNode).attributes[attribute] = ctypes.string_at(value, 64)
 
     def cuGraphNodeSetParams(self, node: int, params: int) -> None:
         own: Node = self.get(node, Node)
         if _at(params, NodeParams).kind != own.kind:
-            raise Refusal(INVALID_VALUE, "the parameters are of another type of node")
+            raise Refusal(INVALID_VALUE, "the parameters are for another type of node")
         if own.kind == GraphNodeType.MEMCPY:
             own.params = _copied(params + NodeParams.COPY, CopyParams)
         elif own.kind == GraphNodeType.MEMSET:
@@ -275,7 +277,10 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
         self.cuGraphExecEventRecordNodeSetEvent(executable, node, event)
 
     def cuGraphNodeSetEnabled(self, executable: int, node: int, is_enabled: int) -> None:
-        self._own(executable, node).is_enabled = bool(is_enabled)
+        own = self._own(executable, node)
+        if own.kind not in CAN_BE_DISABLED:
+            raise Refusal(INVALID_VALUE, f"{node:#x} is not a kernel, a copy or a fill")
+        own.is_enabled = bool(is_enabled)
 
     def _own(self, executable: int, node: int) -> Node:
         nodes: dict[int, Node] = self.get(executable, ExecutableGraph).nodes

@@ -14,7 +14,8 @@ from culaunch._errors import DriverError, ImageError
 from culaunch._image import Image, embedded_ptx
 from culaunch._image.sniff import FATBIN_MAGIC
 
-# Functions of CUDA's device runtime, such as those that launch: the instruction says what it lacks.
+# Functions of CUDA's device runtime, such as those that launch: the instruction reports that they
+# are missing.
 _RUNTIME = ("cuda", "__cuda", "cnp", "__cnp")
 
 
@@ -24,7 +25,7 @@ def load_ptx(address: int, arch: str) -> PtxImage:
     Raises
     ------
     DriverError
-        If there is none, with code ``CUDA_ERROR_NO_BINARY_FOR_GPU``; or if there is no image,
+        If there is no PTX, with code ``CUDA_ERROR_NO_BINARY_FOR_GPU``; or if there is no image,
         with code ``CUDA_ERROR_INVALID_IMAGE``.
     ImageError
         If it does not parse.
@@ -57,8 +58,8 @@ def _texts(address: int) -> tuple[str, ...]:
     if magic == MAGIC:
         return ()
     if magic == FATBIN_MAGIC:
-        # The header contains its own size and the size of the data after it. The driver gets only
-        # an address, so nothing else tells the size.
+        # The header contains its own size, and the size of the data after it. The driver gets only
+        # an address, so there is no other source of the size.
         header = ctypes.c_uint16.from_address(address + 6).value
         size = ctypes.c_uint64.from_address(address + 8).value
         return embedded_ptx(Image(ctypes.string_at(address, header + size)))
@@ -68,8 +69,8 @@ def _texts(address: int) -> tuple[str, ...]:
     return (text,)
 
 
-# Tests and notebooks load one image many times. The parsed text is never changed: what a module
-# adds (addresses, decoded code) is in `LoadedModule`.
+# Tests and notebooks load one image many times. The parsed text is never changed: `LoadedModule`
+# holds the additions of a module (addresses, decoded code).
 @functools.lru_cache(maxsize=64)
 def _parse(text: str) -> PtxImage:
     image = PtxImage(text)

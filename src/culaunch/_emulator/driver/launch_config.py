@@ -8,6 +8,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import LaunchAttribute
+from culaunch._base.values import counted
 from culaunch._emulator.driver.attributes import MULTIPROCESSORS, occupancy
 from culaunch._emulator.driver.state import Refusal
 from culaunch._emulator.fault import (
@@ -29,7 +30,7 @@ _NEAR = 1024  # bytes: an index out of bounds, and not an address that is unknow
 
 
 def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict[str, Any]:
-    """Read a launch configuration, and refuse what the real driver would."""
+    """Read a launch configuration, and refuse it if the real driver would."""
     own = kernel.info.cluster
     cluster, cooperative = own or (1, 1, 1), False
     # Priorities and programmatic serialization change nothing if kernels run one after another.
@@ -40,10 +41,14 @@ def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict
         elif attribute.id == LaunchAttribute.CLUSTER_DIMENSION:
             cluster = struct.unpack_from("<III", bytes(attribute.value))
     if own is not None and cluster != own:
-        reason = f"a cluster {cluster} for a kernel that is compiled for {own}"
+        reason = f"the cluster is {cluster}, but the kernel was compiled for {own}"
         raise Fault(INVALID_CLUSTER_SIZE, reason, kernel=kernel.info.name)
     if math.prod(cluster) > kernel.max_cluster:
-        reason = f"a cluster of {math.prod(cluster)} blocks, at most {kernel.max_cluster}"
+        reason = (
+            f"the cluster has {counted(math.prod(cluster), 'block')}, but at most "
+            f"{kernel.max_cluster} "
+            "are allowed"
+        )
         raise Fault(INVALID_CLUSTER_SIZE, reason, kernel=kernel.info.name)
     allowed = kernel.max_dynamic_shared
     if allowed is None:
@@ -51,7 +56,8 @@ def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict
     if config.shared > allowed:
         raise Fault(
             INVALID_VALUE,
-            f"{config.shared} bytes of dynamic shared memory, {allowed} are opted in to",
+            f"{counted(config.shared, 'byte')} of dynamic shared memory, but the kernel allows "
+            f"{allowed}",
             kernel=kernel.info.name,
         )
     grid, block = tuple(config.grid), tuple(config.block)
@@ -61,7 +67,7 @@ def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict
         if grid[0] * grid[1] * grid[2] > limit:
             raise Fault(
                 COOPERATIVE_LAUNCH_TOO_LARGE,
-                f"at most {limit} such blocks are resident at once",
+                f"at most {limit} blocks of this size can be resident at once",
                 kernel=kernel.info.name,
             )
     return {
@@ -88,7 +94,7 @@ def parameter_bytes(kernel: Kernel, params: Any) -> bytes:
 
 
 def named_arrays(arrays: list[tuple[int, int]], kernel: Kernel, values: bytes) -> list[NamedArray]:
-    """Find the argument that each array came in: the one that points into it."""
+    """Find the argument for each array: the one that points into it."""
     if not arrays:
         return []
     # The driver learned of the arrays before the launch, and gets only the bytes of the arguments.
@@ -106,7 +112,7 @@ def named_arrays(arrays: list[tuple[int, int]], kernel: Kernel, values: bytes) -
 
 
 def beyond_views(arrays: Arrays, kernel: Kernel, values: bytes) -> Callable[[int], str | None]:
-    """Make what says of an address that it is behind a view, and beyond what the view shows."""
+    """Return a function that describes an address beyond a view."""
 
     def explain(address: int) -> str | None:
         for base, size in (*arrays.storages, *arrays.read_only_storages):
@@ -119,14 +125,15 @@ def beyond_views(arrays: Arrays, kernel: Kernel, values: bytes) -> Callable[[int
                 key=lambda one: max(one.base - address, address - one.base - one.size + 1),
             )
             end = view.base + view.size
-            away = f"{address - end} bytes after the end of"
+            away = f"{counted(address - end, 'byte')} after the end of"
             if address < view.base:
-                away = f"{view.base - address} bytes before"
+                away = f"{counted(view.base - address, 'byte')} before"
             elif address < end:
                 away = "crossing the end of"
             return (
-                f"{away} {view.name}, a view of {view.size} bytes, and inside the array of {size} "
-                f"bytes at {base:#x} that it is a view of: the option check_views refuses that"
+                f"{away} {view.name}, a view of {counted(view.size, 'byte')}, and inside the "
+                f"array of {size} "
+                f"bytes at {base:#x} that it is a view of: the option check_views forbids that"
             )
         return None
 
@@ -134,7 +141,7 @@ def beyond_views(arrays: Arrays, kernel: Kernel, values: bytes) -> Callable[[int
 
 
 def explain(fault: Fault) -> None:
-    """Add to a fault what only a user of the driver can get wrong."""
+    """Add a hint to a fault that only a user of the driver API can cause."""
     if fault.distance is not None and fault.distance >= _NEAR and not fault.notes:
         fault.notes.append(
             "if this is host memory: the emulator knows only the arrays among the launch's "

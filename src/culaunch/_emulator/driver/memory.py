@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from culaunch._base.cuda import PointerAttribute, Result
+from culaunch._base.values import counted
 from culaunch._emulator.driver.c_types import NOTE_FUNCTION, NOTE_LAUNCH
 from culaunch._emulator.driver.state import DriverState, Refusal
 from culaunch._emulator.fault import INVALID_VALUE, Fault
@@ -23,8 +24,8 @@ class MemoryFunctions(DriverState):
 
     def note_array(self, begin: int | None, size: int, note: int) -> None:
         """Learn of an array that a launch will be given (include/culaunch/driver_table.h)."""
-        # The notes of one launch come in a row, in the thread that will launch: this one begins the
-        # row.
+        # The notes of one launch come consecutively, in the launching thread. This one begins the
+        # sequence.
         if note in (NOTE_LAUNCH, NOTE_FUNCTION):
             self.clear_details()
             self.noted.begin(stay=note == NOTE_FUNCTION)
@@ -43,14 +44,14 @@ class MemoryFunctions(DriverState):
             raise Refusal(INVALID_VALUE, "an allocation of 0 bytes")
         # Without this a system that overcommits would give addresses that kill the process.
         if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
-            raise Refusal(Result.OUT_OF_MEMORY, f"{size} bytes, more than this machine has")
+            raise Refusal(Result.OUT_OF_MEMORY, f"{size} bytes are more than this machine has")
         try:
             out[0] = self.device.alloc(size)
         except MemoryError:
-            raise Refusal(Result.OUT_OF_MEMORY, f"{size} bytes") from None
+            raise Refusal(Result.OUT_OF_MEMORY, counted(size, "byte")) from None
 
     def cuMemFree(self, address: int) -> None:
-        # A caller that frees in a destructor cannot try again: the memory would leak.
+        # A caller that frees in a destructor cannot retry, so the memory would leak.
         refused = None
         try:
             self.require_context()
@@ -98,11 +99,11 @@ class MemoryFunctions(DriverState):
     def _fill(
         self, target: int, value: int, size: int, pitch: int, count: int, stream: int
     ) -> None:
-        # Rows lie `pitch` bytes apart, and the last one ends with its element.
+        # Rows are `pitch` bytes apart, and the last one ends with its last element.
         extent = pitch * (count - 1) + size if count else 0
         self._require_memory(target, extent, stream)
         if target % size or pitch % size:
-            raise Refusal(INVALID_VALUE, f"{target:#x} is not aligned to {size} bytes")
+            raise Refusal(INVALID_VALUE, f"{target:#x} is not aligned to {counted(size, 'byte')}")
         if count:
             memory = (ctypes.c_ubyte * extent).from_address(target)
             elements: Any = np.frombuffer(memoryview(memory), f"u{size}")

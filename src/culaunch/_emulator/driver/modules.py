@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import FunctionAttribute, Result
+from culaunch._base.values import counted
 from culaunch._emulator.driver.attributes import (
     MULTIPROCESSORS,
     SETTABLE,
@@ -43,7 +44,7 @@ class ModuleFunctions(DriverState):
         try:
             module = self.device.load(load_ptx(code, self.device.arch))
         except CulaunchError as error:
-            # A DriverError knows its code. Any other error of the package's is one of the text's.
+            # A DriverError contains its code. Any other error of the package comes from the text.
             raise Refusal(getattr(error, "code", 0) or Result.INVALID_PTX, str(error)) from None
         handle = self.add(module)
         self.modules[handle] = module
@@ -51,8 +52,8 @@ class ModuleFunctions(DriverState):
 
     def cuLibraryUnload(self, library: int) -> None:
         self._library(library)
-        # Handles of the module's kernels end with it: a launch with one is then an invalid handle,
-        # and no use of memory that is gone.
+        # The handles of the module's kernels end with it. A launch with one is then refused as an
+        # invalid handle, and does not use freed memory.
         for key in [key for key in self.kernels if key[0] == library]:
             self.remove(self.kernels.pop(key))
         module = self.modules.pop(library, None)
@@ -105,7 +106,7 @@ class ModuleFunctions(DriverState):
     def cuKernelGetParamInfo(self, kernel: int, index: int, offset: Any, size: Any) -> None:
         params = self.get(kernel, Kernel).info.params
         if index >= len(params):
-            raise Refusal(INVALID_VALUE, f"the kernel has {len(params)} parameters")
+            raise Refusal(INVALID_VALUE, f"the kernel has {counted(len(params), 'parameter')}")
         offset[0] = params[index].offset
         if size:
             size[0] = params[index].size
@@ -126,7 +127,9 @@ class ModuleFunctions(DriverState):
             most = self.device.max_shared - found.info.static_shared
             if not 0 <= value <= most:
                 raise Refusal(
-                    INVALID_VALUE, f"{value} bytes of dynamic shared memory, at most {most}"
+                    INVALID_VALUE,
+                    f"{counted(value, 'byte')} of dynamic shared memory, but at most {most} are "
+                    "available",
                 )
             found.max_dynamic_shared = value
         elif attribute == FunctionAttribute.NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
@@ -136,7 +139,7 @@ class ModuleFunctions(DriverState):
         self.get(function, Kernel)
 
     def cuLaunchKernelEx(self, config: Any, function: int, params: Any, extra: Any) -> None:
-        # A launch that is refused for its context is made again, with the same arrays.
+        # A launch that was refused because of its context is repeated, with the same arrays.
         self.require_context_of(config[0].stream)
         arrays = self.noted.take()
         kernel: Kernel = self.get(function, Kernel)
@@ -166,7 +169,7 @@ class ModuleFunctions(DriverState):
             )
         except Fault as fault:
             explain(fault)
-            # Later calls tell the sticky fault again, and with it what was added to this one.
+            # Later calls report the sticky fault again, with the text that was added here.
             if self.device.fault is not None:
                 self.device.fault.notes = list(fault.notes)
             raise
@@ -181,8 +184,8 @@ class ModuleFunctions(DriverState):
     def cuOccupancyMaxPotentialBlockSize(
         self, grid: Any, block: Any, function: int, to_shared: Any, shared: int, limit: int
     ) -> None:
-        # Called by a function of the caller's, which may raise: that is what the interrupt rules of
-        # `table` make of it.
+        # A function of the caller calls this, and it may raise: the interrupt rules of `table`
+        # apply to it.
         size_of = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)(to_shared) if to_shared else None
         threads, blocks = best_block(
             self.device, self.get(function, Kernel), size_of or (lambda _: shared), limit

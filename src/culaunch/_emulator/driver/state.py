@@ -49,8 +49,8 @@ class DriverState:
         # Every loaded module, for the addresses of its variables.
         self.modules: dict[int, LoadedModule] = {}
         self._handles: dict[int, Any] = {}
-        # Handles look like pointers, are never null, and none is given twice: one that was
-        # destroyed stays invalid.
+        # Handles look like pointers, are never null, and are never reused: a destroyed one stays
+        # invalid.
         self._next = itertools.count(0x1000, 0x10)
         self._thread = _Thread()
         # C holds on to names and texts for as long as it likes, and there are few of them.
@@ -72,7 +72,7 @@ class DriverState:
     # -- handles
 
     def add(self, thing: Any) -> int:
-        """Give a thing a handle."""
+        """Give an object a handle."""
         handle = next(self._next)
         self._handles[handle] = thing
         return handle
@@ -85,15 +85,15 @@ class DriverState:
         return thing
 
     def all(self, kind: type[Any]) -> list[Any]:
-        """Return all things of a kind."""
+        """Return all objects of a kind."""
         # A copy, because the garbage collector may destroy a stream or an event during the loop.
         return [thing for thing in self._handles.copy().values() if isinstance(thing, kind)]
 
     def remove(self, handle: int) -> None:
-        """Make a handle invalid; none is used twice."""
+        """Make a handle invalid; handles are never reused."""
         del self._handles[handle]
 
-    # -- what a call needs
+    # -- checks and contexts of a call
 
     @property
     def stack(self) -> list[int]:
@@ -127,14 +127,14 @@ class DriverState:
             self.device.require_no_fault()
 
     def require_stream(self, stream: int | None) -> None:
-        """Refuse what is neither a default stream nor the handle of one."""
+        """Refuse an argument that is neither a default stream nor a stream's handle."""
         if stream not in DEFAULT_STREAMS:
             self.get(stream, Stream)
 
     # -- texts
 
     def set_detail(self, code: int, detail: str) -> None:
-        """Say what cuGetErrorString adds to the usual text, in this thread."""
+        """Set the text that cuGetErrorString adds to the usual one in this thread."""
         self._thread.details[code] = detail
 
     def clear_details(self) -> None:
@@ -218,7 +218,7 @@ class Noted:
         self._stay = stay
 
     def add(self, begin: int, size: int, note: int) -> None:
-        """Add an array, or what it is a view of."""
+        """Add an array, or the base of a view."""
         self._arrays[_KINDS.index(note)].append((begin, size))
 
     def take(self) -> Arrays:

@@ -29,14 +29,15 @@ class StreamFunctions(DriverState):
 
     def cuStreamGetId(self, stream: int | None, out: Any) -> None:
         self.require_stream(stream)
-        # No handle is given twice. Null is the legacy stream; each thread has one of its own.
+        # Handles are never reused. Null is the legacy stream, and each thread has its own default
+        # stream.
         own = (stream or 1) if stream != 2 else (threading.get_ident() << 4) + 2
         out[0] = own
 
     def cuStreamCreateWithPriority(self, out: Any, flags: int, priority: int) -> None:
         self.require_context()
         if flags not in (0, 1):
-            raise Refusal(INVALID_VALUE, f"{flags:#x} are not flags of a stream")
+            raise Refusal(INVALID_VALUE, f"{flags:#x} are not valid flags for a stream")
         out[0] = self.add(Stream())
 
     def cuStreamDestroy(self, stream: int) -> None:
@@ -71,7 +72,7 @@ class StreamFunctions(DriverState):
     def cuEventElapsedTime(self, out: Any, start: int, end: int) -> None:
         first, last = self.get(start, Event), self.get(end, Event)
         if not (first.is_timed and last.is_timed) or None in (first.time, last.time):
-            raise Refusal(Result.INVALID_HANDLE, "an event without a time")
+            raise Refusal(Result.INVALID_HANDLE, "the event was created without timing")
         out[0] = 1e3 * (last.time - first.time)
 
 

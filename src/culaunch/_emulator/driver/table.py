@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import traceback
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from culaunch._base.cuda import Result
 from culaunch._base.untraced import untraced
@@ -18,6 +15,7 @@ from culaunch._emulator.driver.graphs import GraphFunctions
 from culaunch._emulator.driver.state import INVALID_CONTEXT, UNKNOWN, Refusal
 from culaunch._emulator.driver.tensor_maps import TensorMapFunctions
 from culaunch._emulator.fault import INVALID_VALUE, Fault
+from culaunch._emulator.outside import comes_from_outside
 from culaunch._errors import InternalError
 
 if TYPE_CHECKING:
@@ -38,8 +36,8 @@ _LONG = {
 class EmulatedDriver(GraphFunctions, TensorMapFunctions):
     """The driver API over one emulated device.
 
-    Each ``cu...`` method is one function of the table. It gets what C code passes, returns what it
-    found through pointers, and raises :class:`Refusal` (or lets a :class:`Fault` pass) for every
+    Each ``cu...`` method is one function of the table. It gets the arguments of C code, returns its
+    results through pointers, and raises :class:`Refusal` (or lets a :class:`Fault` pass) for every
     result but success. An interrupt may come between any two steps, and all but the long ones
     (``_LONG``) then run again: what must not happen twice is their last step, and no call.
 
@@ -53,7 +51,7 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
         functions: dict[str, Any] = {
             name: prototype(self._function(untraced(getattr(self, name)), name not in _LONG))
             for name, prototype in PROTOTYPES.items()
-            if hasattr(self, name)  # some functions a driver may lack
+            if hasattr(self, name)  # a driver may lack some functions
         }
         functions["note_array"] = NoteArray(self._function(self.note_array, is_repeated=True))
         return functions
@@ -71,17 +69,16 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
         if isinstance(error, Fault):
             self.set_detail(error.code, str(error))
             return error.code
-        # The scheduler wraps what an instruction raised; what counts is who raised it.
-        # KeyboardInterrupt, and whatever a signal's handler raises, belongs to the user and is
-        # handed on.
+        # The scheduler wraps an instruction's exception; its origin counts. KeyboardInterrupt, and
+        # any exception of a signal's handler, belongs to the user and is passed on.
         cause = error.__cause__ if isinstance(error, InternalError) and error.__cause__ else error
-        if not isinstance(cause, Exception) or _comes_from_outside(cause):
-            self.set_detail(UNKNOWN, f"the call was ended by {type(cause).__name__}")
+        if not isinstance(cause, Exception) or comes_from_outside(cause):
+            self.set_detail(UNKNOWN, f"{type(cause).__name__} ended the call")
             return cause
         if str(error) == "NULL pointer access":  # ctypes: a pointer to a result is null
             self.set_detail(INVALID_VALUE, f"{method.__name__} was given a null pointer")
             return INVALID_VALUE
-        # C has a number for it and a text, no exception: the traceback goes with the text.
+        # C gets a number and a text, no exception, so the traceback goes into the text.
         trace = "".join(traceback.format_exception(error))
         self.set_detail(UNKNOWN, f"a defect of the emulator, please report it:\n{trace}")
         return UNKNOWN
@@ -149,7 +146,7 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
     def cuCtxPushCurrent(self, context: int) -> None:
         if context != self.context_handle:
             raise Refusal(INVALID_CONTEXT, f"{context or 0:#x} is not a context")
-        # One operation each changes the list: an interrupt comes before it or after, never between.
+        # Change the list in single operations, so an interrupt comes before or after them.
         stack = self.stack
         stack += [context]
 
@@ -176,24 +173,3 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
     def cuThreadExchangeStreamCaptureMode(self, mode: Any) -> None:
         # Nothing is ever captured: only the mode itself is kept.
         mode[0], self.capture_mode = self.capture_mode, mode[0]
-
-
-# Where the code of the emulator is, and of all that it calls.
-_PACKAGES = (
-    os.path.dirname(os.path.dirname(os.path.dirname(__file__))),
-    os.path.dirname(np.__file__),
-)
-_STANDARD_LIBRARY = os.path.dirname(os.__file__)
-
-
-def _comes_from_outside(error: BaseException) -> bool:
-    """Whether other code raised it, such as a signal's handler: then it is not our defect."""
-    return not all(
-        _is_own(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__)
-    )
-
-
-def _is_own(file: str) -> bool:
-    if file.startswith(("<frozen ", "<__array_function__", *_PACKAGES)):
-        return True
-    return file.startswith(_STANDARD_LIBRARY) and "-packages" not in file

@@ -11,7 +11,7 @@ from culaunch._emulator.memory.tensor_map import ITEM_SIZES, TensorMap
 
 __all__ = ["TensorMapFunctions"]
 
-_SPANS = {1: 32, 2: 64, 3: 128}  # bytes: what the innermost axis of a swizzled box may have
+_SPANS = {1: 32, 2: 64, 3: 128}  # bytes: the largest innermost axis of a swizzled box
 
 
 class TensorMapFunctions(DriverState):
@@ -33,7 +33,10 @@ class TensorMapFunctions(DriverState):
         fill: int,
     ) -> None:
         if self.device.capability < (9, 0):
-            raise Refusal(NOT_SUPPORTED, f"tensor maps need sm_90, this is {self.device.arch}")
+            raise Refusal(
+                NOT_SUPPORTED,
+                f"tensor maps need sm_90 or newer, but the device is {self.device.arch}",
+            )
         _require(kind < len(ITEM_SIZES), f"there is no tensor map data type {kind}")
         _require(1 <= rank <= 5, f"a tensor map has 1 to 5 axes (got {rank})")
         if interleave:
@@ -68,7 +71,7 @@ def _check(made: TensorMap) -> None:
     inner = made.box[0] * made.item_size
     _require(inner % 16 == 0, f"the box has {inner} bytes in a row, which is not a multiple of 16")
     span = _SPANS.get(made.swizzle, inner)
-    _require(inner <= span, f"the box has {inner} bytes in a row, and the swizzle is of {span}")
+    _require(inner <= span, f"the box has {inner} bytes in a row, but the swizzle has {span}")
     floats = made.kind >= 6
     _require(not made.fill or (made.fill == 1 and floats), "only floats can be filled with NaN")
 

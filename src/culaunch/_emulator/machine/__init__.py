@@ -1,6 +1,6 @@
 """Run decoded code over many threads at once.
 
-`state` has what the rest is about: a group of threads that are at the same place, and the code that
-they run. The `scheduler` chooses the group that goes on next; `barriers` and `warp_sync` hold those
-that wait. `spaces` finds the memory of an address, and `races` remembers who accessed it.
+`state` defines a group of threads at the same place, and the code that they run. The `scheduler`
+chooses the group that goes on next; `barriers` and `warp_sync` hold those that wait. `spaces` finds
+the memory of an address, and `races` remembers who accessed it.
 """

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.warp_order import WarpOrder
     from culaunch._emulator.types import Lanes
 
-# Two words that are no lane: all that is compared with them, such as `>= 0`, relies on the sign.
+# Two words that are not lanes. Every comparison with them, such as `>= 0`, relies on their sign.
 NOBODY = -1
 MANY = -2
 
@@ -51,20 +51,20 @@ class Accesses:
         return others
 
     def add(self, access: Access) -> None:
-        """Add an access, which may take the place of those that come before it in order."""
+        """Add an access, which may replace earlier accesses that are ordered before it."""
         lanes, at = access.lanes, access.at
         warp = self.warp[at]
         mask = np.uint32(1) << (lanes & 31).astype(np.uint32)
         time = self.order.now(lanes)
-        # Lanes of the same warp that nothing orders before this access stay beside it. The others
-        # need not be known any more: who comes after this access comes after them, too.
+        # Lanes of the same warp that are not ordered before this access stay next to it. The others
+        # can be dropped: any access after this one also comes after them.
         own, left = self._unordered(access)
         mask[own] |= left
-        # Of two times the earlier: a race may be missed so, and none is made up.
+        # The earlier of two times: this may miss a race, but never invents one.
         kept = own[left != 0]
         time[kept] = np.minimum(time[kept], self._time[at[kept]])
-        # After accesses by two warps, a unit remembers neither of them: a barrier or a write ends
-        # that. Any access by a third warp would race with one of the two anyway.
+        # After accesses by two warps, a unit remembers neither, until a barrier or a write. Any
+        # access by a third warp would race with one of them anyway.
         many = at[(warp == MANY) | ((warp >= 0) & (warp != lanes // 32))]
         # Several lanes of the access, also of several warps, may access one unit. First the old
         # record is removed, then every lane of the access adds its bit. `at` may name a unit many
@@ -73,13 +73,13 @@ class Accesses:
         np.bitwise_or.at(self._mask, at, mask)
         self._time[at] = time
         self.warp[at] = lanes // 32
-        # The assignment above left the last lane's warp: a unit at which another one reads
-        # something else has been accessed by lanes of more than one.
+        # The assignment above left the last lane's warp. A unit at which another lane reads
+        # something else was accessed by several warps.
         self.warp[at[self.warp[at] != lanes // 32]] = MANY
         self.warp[many] = MANY
 
     def _unordered(self, access: Access) -> tuple[Lanes, Lanes]:
-        """Return which units other lanes of the warp accessed, and those that are not ordered."""
+        """Return the units that other lanes of the warp accessed, and the unordered lanes."""
         lanes, at = access.lanes, access.at
         others = self._mask[at] & ~(np.uint32(1) << (lanes & 31).astype(np.uint32))
         index = np.flatnonzero((self.warp[at] == lanes // 32) & (others != 0))

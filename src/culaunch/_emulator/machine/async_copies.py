@@ -14,10 +14,10 @@ __all__ = ["AsyncCopies"]
 
 
 class AsyncCopies:
-    """The copies of a chunk that nobody has waited for.
+    """The copies of a chunk for which no thread has waited.
 
     The emulator copies at once, which is one of the orders that the hardware may choose; this
-    remembers what a kernel may not rely on.
+    records the results that a kernel must not rely on.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class AsyncCopies:
         ]
 
     def commit(self, lanes: Lanes) -> None:
-        """Make a group of what each lane has started since its last one."""
+        """Make a group of the copies that each lane has started since its last group."""
         self._groups[lanes] += 1
 
     def finish(self, lanes: Lanes, newest: int | None) -> list[tuple[Lanes, Lanes]]:
@@ -60,18 +60,18 @@ class AsyncCopies:
         Parameters
         ----------
         newest : int or None
-            How many of the newest groups go on; None if even what is in no group yet ends.
+            How many of the newest groups continue. None also ends copies without a group.
         """
         # A copy belongs to the group that its lane will commit next: the lane's count of commits.
         waits = np.zeros(self._groups.shape, bool)
         waits[lanes] = True
-        # Copies that another lane of the same instruction has started stay: a thread waits only for
-        # its own copies, and only a barrier makes them visible to the others.
+        # Copies started by another lane of the same instruction stay. A thread waits only for its
+        # own copies, and only a barrier makes them visible to others.
         ended, left = [], []
         for copy in self._copies:
             done = waits[copy.lanes]
-            # wait_group lets the newest groups of each lane go on; wait_all ends what is in no
-            # group yet, too, which has the number that the lane's next commit will have.
+            # wait_group lets the newest groups of each lane continue. wait_all also ends copies
+            # that are not in a group yet, which have the number of the lane's next commit.
             if newest is not None:
                 done &= copy.number < self._groups[copy.lanes] - newest
             if done.any():

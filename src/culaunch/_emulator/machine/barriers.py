@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._base.values import counted
 from culaunch._emulator.fault import LAUNCH_FAILED, Fault
 
 if TYPE_CHECKING:
@@ -26,18 +27,17 @@ class Barriers:
         self.exits: dict[tuple[int, int], _Exit] = {}
 
     def arrive(self, group: Group, arrival: Arrival) -> int | None:
-        """Bring `group` to a barrier; return the block to go on at if it need not wait."""
+        """Bring `group` to a barrier; return the block to continue at if it need not wait."""
         chunk = self.chunk
-        # Threads may have exited before the others arrive here: the order does not excuse them. A
-        # barrier with an explicit count (bar.sync a, b) defines how many threads take part; all
-        # others may leave.
+        # Threads that exited before the others arrived are still reported. A barrier with an
+        # explicit count (bar.sync a, b) defines its participants; all others may leave.
         if self.exits and arrival.count is None:
             for known in self.exits.values():
                 self._check_exit(known, group, arrival)
         barrier = self.barriers.get(arrival.number)
         if barrier is None:
             barrier = self.barriers[arrival.number] = _Barrier(chunk.blocks)
-        # The common case, and the quick one: all threads come together, and nothing is counted.
+        # The fast common case: all threads come together, and nothing is counted.
         everyone = group.n == chunk.alive_total and not barrier.waiters
         if everyone and arrival.count is None and not arrival.reduction and arrival.waits:
             self._passed(None)
@@ -49,7 +49,7 @@ class Barriers:
         barrier.arrived += counts
         barrier.expected[here] = -1 if arrival.count is None else arrival.count
         if arrival.predicate is not None:
-            # Votes are counted as they come, and not kept by lane: nobody asks who voted for what.
+            # Votes are only counted, because no instruction needs the vote of one lane.
             weights = np.broadcast_to(arrival.predicate, (group.n,))
             barrier.true += np.bincount(blocks[weights], minlength=chunk.blocks)
         if arrival.waits:
@@ -92,7 +92,7 @@ class Barriers:
                 self._check_exit(known, waiter.group, waiter.arrival)
 
     def report_stuck(self) -> None:
-        """Raise the fault for a barrier that waits for ever."""
+        """Raise the fault for a barrier that waits forever."""
         for number, barrier in self.barriers.items():
             # One waiter is enough for the report: the barrier has the numbers, and the notes say
             # where all the other threads are.
@@ -105,7 +105,7 @@ class Barriers:
                 fault = Fault(
                     LAUNCH_FAILED,
                     f"barrier {number} is never complete: {int(barrier.arrived[block])} of "
-                    f"{need} threads of the block arrived{missing}",
+                    f"{counted(need, 'thread')} of the block arrived{missing}",
                     lane=group.lane_at(0),
                     notes=self.runner.whereabouts(),
                 )
@@ -138,8 +138,8 @@ class Barriers:
         self._check_same_place(waiters, done)
         # The barrier may be complete in some blocks of a group and not in others.
         for waiter in waiters:
-            # Some blocks of the chunk may be complete and others not, since nothing but the chunk
-            # brings them together: only the lanes of complete blocks go on.
+            # Only the chunk brings its blocks together, so some may be complete and others not.
+            # Only lanes of complete blocks continue.
             group = waiter.group
             index = np.flatnonzero(np.broadcast_to(done[group.block_index], (group.n,)))
             if not index.shape[0]:
@@ -159,11 +159,11 @@ class Barriers:
             self.chunk.shared.shadow.on_barrier(done)
 
     def _check_exit(self, known: _Exit, group: Group, arrival: Arrival) -> None:
-        # Ways are known within one function. A barrier in a function that the thread would have
-        # called says nothing about where the call's block leads.
+        # Paths are known only within one function. A barrier in a called function says nothing
+        # about where the call's block leads.
         if arrival.count is not None or group.code is not known.code:
             return
-        # Code that no way leads to from the barrier lies before it, or on another branch.
+        # Code that is unreachable from the barrier lies before it, or on another branch.
         if not known.code.reaches(arrival.following, known.block):
             return
         lanes = known.lane[group.block_index]
@@ -172,7 +172,7 @@ class Barriers:
             instruction = arrival.instruction
             fault = Fault(
                 LAUNCH_FAILED,
-                f"a thread exits without coming to the {instruction.opcode} of PTX line "
+                f"a thread exits without reaching the {instruction.opcode} of PTX line "
                 f"{instruction.line}, where other threads of its block wait",
                 lane=int(lanes[index[0]]),
             )
@@ -180,7 +180,7 @@ class Barriers:
             raise fault
 
     def _check_same_place(self, waiters: list[_Waiter], done: Lanes) -> None:
-        """Report a barrier for the whole block whose threads came to different instructions."""
+        """Report a barrier for the whole block whose threads reached different instructions."""
         first: dict[int, _Waiter] = {}
         for waiter in waiters:
             if waiter.arrival.count is not None or waiter.arrival.instruction.name != "bar":

@@ -62,13 +62,13 @@ class Call(End):
         self.successors = (following,)
 
     def run(self, group: Group, runner: Runner) -> int | None:
-        """Push a frame and go on at the callee's first block."""
+        """Push a frame and continue at the callee's first block."""
         enter(group, self.callee(), self.arguments, self.results, self.following)
         return 0
 
 
 class IndirectCall(End):
-    """Call the function whose address each lane has."""
+    """Call the function at each lane's address."""
 
     def __init__(
         self,
@@ -95,8 +95,8 @@ class IndirectCall(End):
             return 0
         # Every callee runs by itself; the groups meet again behind the call.
         for target in np.unique(targets).tolist():
-            # The registers that are live at the call are the arguments, too: a call is a block of
-            # its own.
+            # The registers that are live at the call include the arguments, because a call is a
+            # block of its own.
             part = group.split(np.flatnonzero(targets == target), group.block)
             self._enter(part, target)
             part.block = 0
@@ -124,7 +124,7 @@ def enter(
             f"calls are nested deeper than {_MAX_DEPTH} levels",
             lane=group.lane_at(0),
         )
-    # A function's slots begin with its results, then come its parameters: here and in `Return`.
+    # A function's slots begin with its results, followed by its parameters, here and in `Return`.
     function = callee.function
     values = [argument.read(group) for argument in arguments]
     # The callee begins with registers that hold zeros, which the groups share until they are
@@ -136,8 +136,8 @@ def enter(
         regs[first + i] = _fit(value, callee.zeros[first + i])
     caller = group.code
     pairs = tuple(enumerate(results[:first]))
-    # What the caller's registers hold is kept as it is, and comes back with `Return`. Liveness has
-    # dropped by then what nobody reads behind the call.
+    # The caller's registers are kept unchanged, and restored by `Return`. Liveness has already
+    # dropped the ones that are not read after the call.
     frame = Frame(caller, group.regs, following, group.local_base, pairs, group.undefined)
     if group.undefined:
         group.undefined = _pass_on(group.undefined, arguments, callee)
@@ -153,8 +153,7 @@ def _pass_on(given: Taints, arguments: list[Argument], callee: Code) -> Taints:
     """Return the undefined bits of the callee's parameters."""
     taints = {}
     first = len(callee.function.returns)
-    # Only what stands in a register can be undefined; a constant has the slot -1, which is in no
-    # dict.
+    # Only a register can be undefined; a constant has the slot -1, which is in no dict.
     for i, argument in enumerate(arguments[: len(callee.function.params)]):
         taint = given.get(argument.slot)
         if taint is not None:

@@ -1,8 +1,8 @@
-"""Blocks of a grid that run together, and what they share."""
+"""Blocks of a grid that run together, and their shared state."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -103,6 +103,8 @@ class LaunchView(Protocol):
 
     Attributes
     ----------
+    kernel : KernelCode
+        The code that it can run.
     threads : int
         How many a block has.
     params : Scratch
@@ -110,12 +112,13 @@ class LaunchView(Protocol):
     shared_bytes, local_bytes : int
         The shared memory of a block, and the local memory of a thread.
     grid_workspace : int
-        The address of what a grid barrier counts in, null unless the launch is cooperative.
+        The address of a grid barrier's counter, null unless the launch is cooperative.
     lacks_workspace : bool
-        Whether the kernel asked for it where it is null.
+        Whether the kernel asked for it if it is null.
     """
 
     options: Options
+    kernel: Any
     number: int
     grid: tuple[int, int, int]
     block: tuple[int, int, int]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from culaunch._base.values import counted
 from culaunch._emulator.fault import LAUNCH_FAILED, Fault
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ _ABSENT = -1
 class ClusterBarrier:
     """The barriers of all clusters of a chunk.
 
-    A phase ends when every thread of the cluster that has not exited has arrived. A thread that
-    waits goes on once the phase in which it arrived has ended.
+    A phase ends when every thread of the cluster that has not exited has arrived. A waiting thread
+    continues once the phase in which it arrived has ended.
     """
 
     def __init__(self, runner: Runner) -> None:
@@ -47,7 +48,7 @@ class ClusterBarrier:
         self.release()
 
     def wait(self, group: Group, instruction: Instruction, following: int) -> int | None:
-        """Return the block to go on at for a group that need not wait."""
+        """Return the block to continue at for a group that need not wait."""
         never = np.flatnonzero(self._phase_of[group.lanes] == _ABSENT)
         if never.shape[0]:
             self._refuse(group, instruction, int(never[0]), "waits without having arrived")
@@ -82,14 +83,14 @@ class ClusterBarrier:
             self.runner.ready(group)
 
     def report_stuck(self) -> None:
-        """Raise the fault for a barrier that waits for ever."""
+        """Raise the fault for a barrier that waits forever."""
         for group, instruction in self.waiters:
             cluster = int(self._clusters(group)[0])
             blocks = slice(cluster * self.size, (cluster + 1) * self.size)
             fault = Fault(
                 LAUNCH_FAILED,
                 f"the cluster's barrier is never complete: {int(self._arrived[cluster])} of "
-                f"{int(self.chunk.alive_in_block[blocks].sum())} threads arrived",
+                f"{counted(int(self.chunk.alive_in_block[blocks].sum()), 'thread')} arrived",
                 lane=group.lane_at(0),
                 notes=self.runner.whereabouts(),
             )

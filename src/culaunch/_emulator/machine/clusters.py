@@ -19,7 +19,7 @@ Extent = tuple[int, int, int]
 
 
 class Cluster(NamedTuple):
-    """The shape of a launch's clusters; all ones where it has none."""
+    """The shape of a launch's clusters; all ones if it has none."""
 
     x: int
     y: int

@@ -23,7 +23,7 @@ Reader = Callable[[Group], Lanes]
 
 
 class Jump(End):
-    """Go on at another block: a branch, or the next one."""
+    """Continue at another block: a branch, or the next one."""
 
     def __init__(self, target: int) -> None:
         self.target = target
@@ -35,7 +35,7 @@ class Jump(End):
 
 
 class Conditional(End):
-    """End one way where a guard is true, and go on at the next block elsewhere."""
+    """End one way where a guard is true, and continue at the next block elsewhere."""
 
     def __init__(self, guard: Reader, taken: End, following: int) -> None:
         self.guard = guard

@@ -42,7 +42,7 @@ def merge(parts: list[Group]) -> Group:
     taints = [part.undefined for part in parts]
     # A register that is undefined in one part only is so for those lanes of the whole.
     out.undefined = _merge_taints(first.code, first.block, taints, sizes, order)
-    # A new group at this place gives those that waited there their turn again.
+    # A new group at this place gives the waiting groups their turn again.
     newest = min(parts, key=lambda part: part.spin)
     out.spin, out.spin_end = newest.spin, newest.spin_end
     return out
@@ -63,8 +63,8 @@ def _merge_registers(
     for slot in code.blocks[block].live_in:
         values = [file[slot] for file in files]
         first = values[0]
-        # One value for all lanes stays one where it can: what is computed from it costs as much
-        # for one lane as for all. Mostly it is the very same array, which is quick to see.
+        # One value for all lanes stays one if possible, because computing with it costs as much for
+        # one lane as for all. Usually it is the same array object, which is quick to check.
         if all(value is first for value in values) and first.shape[0] == 1:
             regs[slot] = first
             continue

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Races"]
 
-# Added to a lane, or one of these, to make it positive.
+# Added to a lane, or to one of these words, to make it positive.
 _SHIFTED = 2
 _RACE = "race: a thread {} shared address {}, which {} {} with no {} in between"
 
@@ -55,7 +55,7 @@ class Races:
         self._updaters = Accesses(length, self.order)
 
     def read(self, group: Group, piece: Piece, size: int, *, strong: bool) -> None:
-        """Take note of a read, and of what it races with.
+        """Record a read, and the accesses that it races with.
 
         Compilers move loads before their conditions: it is a race where the value is used.
         """
@@ -75,17 +75,16 @@ class Races:
         change = new != piece.data.by_size[self.unit][access.at]
         writer = self._unordered_writer(access)
         self._report(access, np.where(change, writer, NOBODY), "wrote")
-        # A value that changes under a reader is a race, even if the reader never used its value.
-        # Unlike a read, a write cannot be postponed to where it matters.
+        # A value that changes during a read is a race, even if the reader never uses it. Unlike a
+        # read, a write cannot be postponed to its use.
         self._report(access, self._readers.against(access), "read")
         if how == "strong":
             self._updaters.add(access)
             return
         self._report(access, self._updaters.against(access), "updated")
-        # Of lanes that write to one unit at once, one is the last. The others raced with it, unless
-        # they wrote the same.
-        # NumPy keeps the last of several elements that are assigned to one place, as `store` does:
-        # whom this names is whose value memory will have.
+        # If several lanes write one unit at once, one is the last. The others raced with it, unless
+        # they wrote the same. NumPy keeps the last of several elements assigned to one place, as
+        # `store` does, so the named lane is the one whose value stays.
         self._wrote(access)
         lost = np.flatnonzero(self._writer[access.at] != access.lanes)
         if lost.shape[0]:
@@ -93,7 +92,7 @@ class Races:
             final[access.at] = new
             others = np.where(final[access.at] != new, self._writer[access.at], NOBODY)
             self._report(access, others, "wrote")
-        # Until it is waited for, a copy is no write of its thread, but one of nobody's.
+        # Until a thread waits for it, a copy is a write without an owner.
         if how == "async":
             self._writer[access.at] = NOBODY
             self.copies.start(access.lanes, access.at)
@@ -106,11 +105,11 @@ class Races:
         self._updaters.add(access)
 
     def barrier(self, done: Lanes | None) -> None:
-        """Forget what the blocks `done`, or all of them, did before their barrier."""
-        # The rows are the blocks of the chunk; each block has its own barriers.
+        """Forget the accesses of the blocks `done`, or of all blocks, before their barrier."""
+        # The rows are the blocks of the chunk, which have separate barriers.
         stride = self.chunk.shared.stride // self.unit
         which = slice(None) if done is None else done
-        # Times and masks stay, and mean nothing where nobody is named.
+        # Times and masks stay, and are ignored if no thread is recorded.
         self._writer.reshape(-1, stride)[which] = NOBODY
         self._readers.warp.reshape(-1, stride)[which] = NOBODY
         self._updaters.warp.reshape(-1, stride)[which] = NOBODY
@@ -141,15 +140,15 @@ class Races:
             index = int(np.flatnonzero(owner)[0])
             raise Fault(
                 LAUNCH_FAILED,
-                f"race: a thread {verb} shared address {self._offset(access, index):#x}, to which "
-                f"a cp.async of thread {self._thread(int(owner[index]) - 1)} copies that it has "
-                "not waited for",
+                f"race: a thread {verb} shared address {self._offset(access, index):#x} without "
+                f"waiting for a cp.async of thread {self._thread(int(owner[index]) - 1)}, which "
+                "copies to it",
                 lane=int(access.lanes[index]),
             )
         return access
 
     def _refine(self, unit: int) -> None:
-        """Make units of `unit` bytes out of those that there are."""
+        """Split or merge the existing units into units of `unit` bytes."""
         times = self.unit // unit
         self.unit = unit
         self._writer = np.repeat(self._writer, times)
@@ -191,7 +190,7 @@ class Races:
                 np.full((lanes.shape[0], size), 255, np.uint8),
                 np.full(lanes.shape, -1, np.int64),
                 _RACE.format(access.verb, "{:#x}", "{}", did, "{}"),
-                # Address and thread in one number: it is all that an origin can carry.
+                # Address and thread in one number, because an origin holds only one.
                 address | others[index].astype(np.int64) + _SHIFTED << 32,
                 racing=self._tell,
             )

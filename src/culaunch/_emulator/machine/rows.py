@@ -44,6 +44,6 @@ def pack_flags(rows: Lanes) -> Lanes:
 def members(group: Group) -> Lanes:
     """Return, for each lane, the mask of the lanes of its warp that are in the group."""
     if group.whole_warps:
-        # One value for all lanes, which what is computed from it can stay as well.
+        # One value for all lanes, so results computed from it can also stay single values.
         return np.full(1, 0xFFFFFFFF, np.uint32)
     return from_warps(group, pack_flags(to_rows(group, np.ones(1, bool))))

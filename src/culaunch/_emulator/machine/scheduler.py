@@ -103,7 +103,7 @@ class Scheduler:
         self.ready(group)
 
     def arrive(self, group: Group, arrival: Arrival) -> int | None:
-        """Bring `group` to a barrier; return the block to go on at if it need not wait."""
+        """Bring `group` to a barrier; return the block to continue at if it need not wait."""
         return self.barriers.arrive(group, arrival)
 
     def arrive_in_cluster(self, group: Group, instruction: Instruction) -> None:
@@ -111,7 +111,7 @@ class Scheduler:
         self._barrier_of_clusters().arrive(group, instruction)
 
     def wait_in_cluster(self, group: Group, instruction: Instruction, following: int) -> int | None:
-        """Return the block to go on at if `group` need not wait for its cluster."""
+        """Return the block to continue at if `group` need not wait for its cluster."""
         return self._barrier_of_clusters().wait(group, instruction, following)
 
     def exit(self, group: Group) -> None:
@@ -161,7 +161,8 @@ class Scheduler:
         # A group continues from block to block without coming back here, as long as no other group
         # is in front. Most kernels have one group nearly always, and then the queue costs nothing.
         group = arriving
-        watch, reads, count = self.watch, self.chunk.undefined_reads, self.chunk.options.count
+        watch, reads = self.watch, self.chunk.undefined_reads
+        observer = self.chunk.options.observer
         while True:
             # Once a block is often enough: blocks are short, and an instruction of all lanes takes
             # far longer than the clock does.
@@ -175,40 +176,41 @@ class Scheduler:
                 if admitted is None:
                     return
                 group = admitted
-                # Lanes that came together know of all that the others did before.
+                # Lanes that met know everything that the others did before.
                 if self.races is not None:
                     self.races.order.meet(group.lanes, block.sync(group))
-            if count is not None:
-                count(len(block.instructions) * group.n)
+            ops = block.ops if observer is None else observer.begin(block, group)
             # A call or a return changes the group's registers: these are the block's own.
             regs, zeros = group.regs, group.code.zeros
             # The instruction that a fault is about; the block's last one when its end runs.
             at = -1
             try:
-                # Undefined registers are rare, and following them is slow. A group that has none
-                # runs without, until an instruction reads something undefined. The instructions
-                # from number `watched` on are run by the one that follows them.
+                # Undefined registers are rare, and following them is slow. A group without any runs
+                # without that, until an instruction reads an undefined value. From number `watched`
+                # on, the engine that follows undefined values runs the instructions.
                 watched = 0
                 if not group.undefined:
-                    watched = len(block.ops)
-                    for at, op in enumerate(block.ops):
+                    watched = len(ops)
+                    for at, op in enumerate(ops):
                         op(group)
                         if reads:
                             watch.arrive(group, block.instructions[at])
                             watched = at + 1
                             break
-                for at in range(watched, len(block.ops)):
-                    watch.step(group, block.ops[at], block.instructions[at])
+                for at in range(watched, len(ops)):
+                    watch.step(group, ops[at], block.instructions[at])
                 at = -1
+                if observer is not None:
+                    observer.end(block, group)
                 if group.undefined:
                     watch.check_end(group, block)
                 # The end may hand the group's lanes to the scheduler in parts. Then it returns
-                # None, and the group is not to be touched any more.
+                # None, and the group must not be used any more.
                 following = block.end.run(group, self)
                 if reads:
                     watch.used_by_end(block.instructions[-1])
-            # The user wants to see a fault of the kernel. Everything else that is raised here is a
-            # defect of the emulator, and is reported as one, with its line.
+            # The user wants to see a fault of the kernel. Every other exception here is a defect of
+            # the emulator, and is reported as one, with the line.
             except Fault as fault:
                 self.locate(fault, block.instructions[at])
                 raise
@@ -231,7 +233,7 @@ class Scheduler:
                 regs[slot] = zeros[slot]
             if group.undefined and group.regs is regs:
                 watch.forget(group, block.dead)
-            # Another group may be behind this one now: then that one goes first.
+            # Another group may be behind this one now. Then that group goes first.
             if self.pending and self._others_first(group):
                 self.ready(group)
                 return
@@ -246,7 +248,7 @@ class Scheduler:
         group.block = target
 
     def _others_first(self, group: Group) -> bool:
-        """Tell whether another group's turn comes before the running `group`.
+        """Return whether another group's turn comes before the running `group`.
 
         A group at the very same place comes first, too: then both continue as one.
         """
@@ -257,7 +259,7 @@ class Scheduler:
         if not self.queue:
             return False
         _end_wait(group)
-        # Of equal place and patience the other one comes first as well: it is taken out, merged
+        # With equal place and patience the other group also comes first: it is taken out and merged
         # with this group, and both run as one.
         return self.queue[0] <= (group.spin // _PATIENCE, group.key)
 
@@ -285,10 +287,10 @@ class Watch(Protocol):
         """Mark the registers to which `instruction`, which has run, read undefined bytes."""
 
     def check_end(self, group: Group, block: Block) -> None:
-        """Report what decides how `block` ends and is undefined; forget what the end writes."""
+        """Report undefined values that decide the end of `block`; forget values that it writes."""
 
     def used_by_end(self, instruction: Instruction) -> None:
-        """Report what a function of the runtime has read."""
+        """Report an undefined value that a function of the runtime has read."""
 
     def forget(self, group: Group, slots: Collection[int]) -> None:
-        """Drop registers that nobody reads any more."""
+        """Drop registers that no later instruction reads."""

@@ -45,27 +45,27 @@ class Shadow:
         self.races = races
 
     def on_read(self, group: Group, piece: Piece, size: int, how: str) -> None:
-        """Take note of a read."""
+        """Record a read."""
         self._read_undefined(group, piece, size)
         if self.races is not None:
             self.races.read(group, piece, size, strong=how == "strong")
 
     def on_write(self, group: Group, piece: Piece, values: list[Lanes], how: str) -> None:
-        """Take note of a write of consecutive words, before it happens."""
+        """Record a write of consecutive words, before it happens."""
         # If the written value is undefined, the rules of undefined bits mark it afterwards.
         size = values[0].dtype.itemsize
         if self.undefined is not None:
             self.undefined.define(piece, size * len(values))
         if self.races is not None:
-            # Races compare bytes with what memory has: values that are one for all lanes are
-            # written out, one row of bytes for each lane.
+            # Races compare bytes with memory. A value that is the same for all lanes is expanded to
+            # one row of bytes per lane.
             count = group.n if piece.lanes is None else piece.lanes.shape[0]
             words = np.stack([np.broadcast_to(value, (count,)) for value in values], axis=1)
             each = np.ascontiguousarray(words).view(np.uint8)
             self.races.write(group, piece, size * len(values), each, how=how)
 
     def on_atomic(self, group: Group, piece: Piece, size: int, *, replaces: bool) -> None:
-        """Take note of a read-modify-write; `replaces` if what it writes is not what it read."""
+        """Record a read-modify-write; `replaces` if it writes a different value than it read."""
         self._read_undefined(group, piece, size)
         # An addition to an undefined word stays undefined; an exchange ignores the old value.
         if replaces and self.undefined is not None:
@@ -76,7 +76,7 @@ class Shadow:
     def on_barrier(self, done: Lanes | None) -> None:
         """Start a new interval in the blocks `done`, or in all of them."""
         if self.undefined is not None and not self.undefined.any:
-            # Everything is defined: there is nothing left to find.
+            # Everything is defined, so there is nothing left to find.
             self.undefined = None
         if self.races is not None:
             self.races.barrier(done)

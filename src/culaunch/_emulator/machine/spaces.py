@@ -32,18 +32,27 @@ def _global(group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
     # PTX takes an address from a register of 32 bits, too; ranges are of 64.
     if address.dtype.itemsize < 8:
         address = address.astype(np.uint64)
+    _observe(group, "global", address, size, verb)
     pieces = group.chunk.globals.locate(group, address, size, verb)
-    # Being outside of every range is the greater fault, and is told first.
+    # An access outside of every range is the greater fault, and is reported first.
     if group.chunk.read_only is not None and verb != "read":
         group.chunk.read_only.check(group, address, size, verb)
     return pieces
 
 
+def _observe(group: Group, space: str, address: Lanes, size: int, verb: str) -> None:
+    observer = group.chunk.options.observer
+    if observer is not None:
+        observer.access(group, space, address, size, verb)
+
+
 def _shared(group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
+    _observe(group, "shared", address, size, verb)
     return group.chunk.shared.locate(group, group.block_index, address, size, verb)
 
 
 def _local(group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
+    _observe(group, "local", address, size, verb)
     return group.chunk.local.locate(group, group.lanes, address, size, verb)
 
 
@@ -82,7 +91,8 @@ def _in_window(group: Group, window: int, address: Lanes, size: int, verb: str) 
     if locator is None:
         raise Fault(
             ILLEGAL_ADDRESS,
-            f"{size}-byte {verb} of generic address {int(address[0]):#x}: in no state space",
+            f"{size}-byte {verb} of generic address {int(address[0]):#x}, which is in no state "
+            "space",
             lane=group.lane_at(0),
         )
     return locator(group, address & _OFFSET_MASK if window else address, size, verb)

@@ -46,8 +46,8 @@ def special_register(name: str) -> tuple[str, Callable[[Group], Lanes]] | None:
 
     def get(group: Group) -> Lanes:
         chunk = group.chunk
-        # Computed for every lane at the first read, then taken from: kernels read the same few
-        # registers in every function that uses the thread's index.
+        # Computed for every lane at the first read, and then reused: kernels read the same few
+        # registers wherever they use the thread's index.
         values = chunk.special.get(name)
         if values is None:
             values = chunk.special[name] = _compact(compute(chunk))
@@ -148,7 +148,7 @@ _PER_LANE: dict[str, Callable[[Chunk], Lanes]] = {
     "is_explicit_cluster": lambda chunk: np.full(1, chunk.launch.cluster.size > 1, np.uint32),
     "laneid": lambda chunk: (_thread(chunk) % 32).astype(np.uint32),
     "warpid": lambda chunk: (_thread(chunk) // 32).astype(np.uint32),
-    # An A100 has so many warps and multiprocessors; kernels divide their work by them.
+    # An A100 has this many warps and multiprocessors, and kernels divide their work by them.
     "nwarpid": _constant(64),
     "smid": lambda chunk: np.repeat(
         (np.arange(chunk.blocks) + chunk.first_block) % 108, chunk.width

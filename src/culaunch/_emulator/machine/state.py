@@ -92,7 +92,7 @@ class Group:
         self.spin = 0
         self.spin_end = -1
         self.undefined: Taints = NONE
-        # Both follow from the lanes, which never change: what was found once stays.
+        # Both follow from the lanes, which never change, so the results are cached.
         self._block_index: Lanes | None = None
         self._whole_warps: bool | None = None
 
@@ -121,18 +121,18 @@ class Group:
         return self._block_index
 
     def repeat_blocks(self, blocks: Lanes) -> None:
-        """Use `blocks` as the blocks of the lanes; some lanes are in the group several times."""
+        """Set the lanes' blocks to `blocks`, because some lanes are in the group several times."""
         self._block_index = blocks
 
     @property
     def key(self) -> tuple[int, ...]:
-        """Where the group is: the program counters of its frames, outermost first."""
+        """The place of the group: the program counters of its frames, outermost first."""
         top = self.code.base + self.block
         if not self.frames:
             return (top,)
-        # A caller stands at its call, which is the block before the one that it returns to. So
-        # who has yet to make the call comes before those who are in it, and these come before
-        # those who have returned: all meet behind the call.
+        # A caller is at its call, which is the block before the one that it returns to. So groups
+        # that have yet to make the call run before those that are in it, and these run before
+        # those that have returned: all meet after the call.
         return (*(f.code.base + f.block - 1 for f in self.frames), top)
 
     def lane_at(self, index: int) -> int:
@@ -148,7 +148,7 @@ class Group:
     def narrow(self, index: Lanes, slots: tuple[int, ...] = ()) -> Group:
         """Return some of the lanes, with only the registers `slots`, to run one instruction.
 
-        The group stays as it is: the caller takes over what the instruction wrote.
+        The group does not change: the caller takes over the results of the instruction.
         """
         # The other registers are not needed, and cutting each of them would cost more than the
         # instruction does.
@@ -169,8 +169,8 @@ class Group:
             regs[slot] = take(self.regs[slot], index)
         frames = [_narrow_frame(frame, index) for frame in self.frames]
         part = Group(self.chunk, self.lanes[index], self.code, regs, block, frames, self.local_base)
-        # Each part has waited as long as the whole: a loop that splits in every round has to get
-        # its patience used up, too.
+        # Each part has waited as long as the whole, so a loop that splits in every round still uses
+        # up its patience.
         part.spin, part.spin_end = self.spin, self.spin_end
         if self.undefined:
             live_in = self.code.blocks[block].live_in
@@ -179,7 +179,7 @@ class Group:
 
 
 class Frame(NamedTuple):
-    """A function that waits for a call it made; it goes on at `block`."""
+    """A function that waits for its call to return; it continues at `block`."""
 
     code: Code
     regs: list[Lanes]
@@ -248,7 +248,7 @@ class End:
     results: tuple[int, ...] = ()
 
     def run(self, group: Group, runner: Runner) -> int | None:
-        """Return the block at which `group` goes on, or None if it was handed to the scheduler."""
+        """Return the block at which `group` continues; None if the scheduler took it over."""
         raise NotImplementedError
 
 
@@ -274,7 +274,7 @@ class Block:
 
 @dataclass
 class Arrival:
-    """How a group comes to a barrier.
+    """How a group arrives at a barrier.
 
     `count` is the number of threads expected, None for all of the block. `reduction` is
     ``popc``, ``and`` or ``or`` with a predicate for each lane; the result goes to `result`, a
@@ -303,13 +303,13 @@ class Runner(Protocol):
         """Let `group`, which ended block `start`, run on at block `target`."""
 
     def arrive(self, group: Group, arrival: Arrival) -> int | None:
-        """Bring `group` to a barrier; return the block to go on at if it need not wait."""
+        """Bring `group` to a barrier; return the block to continue at if it need not wait."""
 
     def arrive_in_cluster(self, group: Group, instruction: Instruction) -> None:
         """Let `group` arrive at the barrier of its cluster."""
 
     def wait_in_cluster(self, group: Group, instruction: Instruction, following: int) -> int | None:
-        """Return the block to go on at if `group` need not wait for its cluster."""
+        """Return the block to continue at if `group` need not wait for its cluster."""
 
     def exit(self, group: Group) -> None:
         """End the threads of `group`."""

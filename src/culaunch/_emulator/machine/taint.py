@@ -18,7 +18,7 @@ class Taint(NamedTuple):
     """Bits that are undefined, for each lane of a group, and where they come from.
 
     `bits` has the register's dtype and always one element for each lane; `origin` has a number
-    of `Origins` for each lane, which means nothing where no bit is set.
+    of `Origins` for each lane, which means nothing if no bit is set.
     """
 
     bits: Lanes

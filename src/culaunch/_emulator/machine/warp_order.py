@@ -14,10 +14,10 @@ __all__ = ["WarpOrder"]
 
 
 class WarpOrder:
-    """A clock for each warp, and what each lane knows of each other.
+    """A clock for each warp, and the knowledge of each lane about each other lane.
 
-    The clock ticks when some lanes of the warp wait for each other. Then each of them knows what
-    the others did until then, and what these knew: these are vector clocks, one for each lane.
+    The clock ticks when some lanes of the warp wait for each other. From then on each of them knows
+    all that the others did and knew: these are vector clocks, one for each lane.
 
     Attributes of a warp: `_clock` is its time, and ``_known[warp, a, b]`` is the time until which
     lane a knows what lane b did.
@@ -25,8 +25,8 @@ class WarpOrder:
 
     def __init__(self, chunk: Chunk) -> None:
         warps = chunk.size // 32
-        # Time begins at 1, and nothing is known before: what a lane did at time 1 is ordered for
-        # nobody until they meet.
+        # Time begins at 1, and no lane knows anything before: the accesses of a lane at time 1 are
+        # not ordered for the others until they meet.
         self._clock: Lanes = np.ones(warps, np.int32)
         self._known: Lanes = np.zeros((warps, 32, 32), np.int32)
 
@@ -36,7 +36,7 @@ class WarpOrder:
         return time
 
     def ordered(self, lanes: Lanes, others: Lanes, time: Lanes) -> Lanes:
-        """Tell whether each lane comes after what the other one did at a time."""
+        """Return whether each lane is ordered after the other one's access at a time."""
         # Across warps nothing but a barrier orders, and that makes the units forget
         # (`Races.barrier`).
         known = self._known[lanes // 32, lanes % 32, others % 32]
@@ -49,9 +49,9 @@ class WarpOrder:
         return np.packbits(known, axis=1, bitorder="little").view(np.uint32)[:, 0]
 
     def meet(self, lanes: Lanes, masks: Lanes) -> None:
-        """Take note that each of `lanes` has waited for those of its warp that its mask names."""
+        """Record that each of `lanes` has waited for the lanes of its warp in its mask."""
         warps = np.unique(lanes // 32)
-        # The common case: whole warps in which all lanes wait for each other.
+        # The common case: whole warps whose lanes all wait for each other.
         if lanes.shape[0] == 32 * warps.shape[0] and (masks == 0xFFFFFFFF).all():
             self._known[warps] = self._clock[warps][:, None, None]
         else:
@@ -70,7 +70,7 @@ class WarpOrder:
         some = np.array([lane for lane in range(32) if mask >> lane & 1], np.int64)
         if not some.shape[0]:
             return
-        # First what they knew of all lanes, by anyone of them; then that they are here now.
+        # First combine their knowledge of all lanes; then record that they are here now.
         together = np.ix_(warps, some)
         self._known[together] = self._known[together].max(axis=1, keepdims=True)
         self._known[np.ix_(warps, some, some)] = self._clock[warps][:, None, None]

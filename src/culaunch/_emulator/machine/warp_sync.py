@@ -40,19 +40,19 @@ class WarpSync:
         self.parked: dict[tuple[int, ...], Group] = {}
 
     def admit(self, group: Group, block: Block) -> Group | None:
-        """Return the lanes that can go on, which may be more than came, and park the rest."""
-        # Checked for the lanes that come now, once each: those that wait were checked when they
-        # came.
+        """Return the lanes that can continue, which may be more than arrived, and park the rest."""
+        # Only the arriving lanes are checked, once each: waiting lanes were checked when they
+        # arrived.
         if block.names_lanes:
             self._check_named(group, block)
-        # All live lanes are here: none can be missing.
+        # All live lanes are here, so none can be missing.
         if group.n == self.chunk.alive_total:
             return group
         if self.parked:
             waiting = self.parked.pop(group.key, None)
             if waiting is not None:
                 group = merge([waiting, group])
-        # A warp whose named lanes are all here goes on, whatever other warps still wait for.
+        # A warp whose named lanes are all here continues, regardless of other warps.
         complete = self._complete(group, block)
         if complete.all():
             return group
@@ -66,9 +66,9 @@ class WarpSync:
         return group.split(np.flatnonzero(complete), group.block)
 
     def retry(self) -> None:
-        """Let parked groups go whose missing lanes have exited; called when nothing else runs."""
-        # An exit does not look for groups that wait for its lanes; they are looked for here, where
-        # nothing else can run.
+        """Release parked groups whose missing lanes have exited. Called when nothing else runs."""
+        # An exit does not search for groups that wait for its lanes. This finds them when nothing
+        # else can run.
         stays = True
         for key, group in list(self.parked.items()):
             # A part of the group may be able to go on now: `admit` will sort that out when its turn
@@ -78,7 +78,7 @@ class WarpSync:
                 del self.parked[key]
                 self.runner.ready(group)
                 stays = False
-        # Only where that let nobody go: the same barrier at one place is the rule.
+        # Only if no lane could continue: usually all lanes wait at the same barrier.
         if self.parked and stays:
             self._release_warp_barriers()
 
@@ -160,7 +160,7 @@ class WarpSync:
                 lanes.append(group.lanes)
                 masks.append(np.broadcast_to(sync(group), group.lanes.shape))
                 del self.parked[key]
-                # The barrier itself is all there is in its block.
+                # The block contains only the barrier.
                 group.block += 1
                 self.runner.ready(group)
         if lanes and self.races is not None:

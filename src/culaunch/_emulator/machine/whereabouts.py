@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from culaunch._base.values import counted
 from culaunch._emulator.fault import LAUNCH_TIMEOUT, Fault
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ __all__ = ["Standing", "next_instruction", "timeout", "whereabouts"]
 # The action of a group, the group, and its current instruction.
 Standing: TypeAlias = "tuple[str, Group, Instruction | None]"
 
-# Threads of a divergent kernel can be at hundreds of places; the first ones tell what happened.
+# A divergent kernel's threads can be at hundreds of places. The first few show what happened.
 _MOST = 8
 
 
@@ -38,7 +39,7 @@ def timeout(chunk: Chunk, running: Group, notes: list[str]) -> Fault:
 
 
 def whereabouts(chunk: Chunk, groups: Iterable[Standing]) -> list[str]:
-    """Return a line for each place at which threads are, and what they do there."""
+    """Return a line for each place of threads, with their state."""
     lines = []
     for state, group, instruction in groups:
         block, thread = chunk.place(group.lane_at(0))
@@ -46,7 +47,7 @@ def whereabouts(chunk: Chunk, groups: Iterable[Standing]) -> list[str]:
         if instruction is not None:
             position = chunk.launch.position(instruction)
             where = f"at {position}: {position.text.strip()}"
-        many = f"{group.n} threads" if group.n > 1 else "1 thread"
+        many = counted(group.n, "thread")
         lines.append(f"{many} {state}, the first block {block}, thread {thread}, {where}")
     if len(lines) > _MOST:
         lines[_MOST:] = [f"and threads at {len(lines) - _MOST} other places"]

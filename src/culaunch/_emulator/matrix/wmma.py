@@ -41,7 +41,7 @@ def wmma_access(
     kind : str
         The type of its elements.
     layout : {"row", "col"}
-        How it lies in memory.
+        Its layout in memory.
     stride : int or numpy.ndarray
         Elements between rows (columns); an array of shape (warps,) or (warps, 32) for each warp.
 

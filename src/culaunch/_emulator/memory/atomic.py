@@ -61,7 +61,7 @@ def update(words: Lanes, at: Lanes, operands: list[Lanes], operation: Update) ->
     first = np.ones(count, bool)
     np.not_equal(place[1:], place[:-1], out=first[1:])
     starts = np.flatnonzero(first)
-    # Nobody meets anybody, which is the common case of scattered updates.
+    # All addresses are different, which is the common case of scattered updates.
     if starts.shape[0] == count:
         old = words[at]
         words[at] = operation.function(old, *operands)
@@ -69,8 +69,8 @@ def update(words: Lanes, at: Lanes, operands: list[Lanes], operation: Update) ->
     lengths = np.diff(starts, append=count)
     sorted_operands = [np.broadcast_to(value, (count,))[order] for value in operands]
     sorted_old = np.empty(count, words.dtype)
-    # A histogram with one bin, or a counter, has every lane at one word: rounds would be as many as
-    # lanes, each for one element. These words are taken one by one, each as a whole.
+    # In a one-bin histogram, or a counter, every lane updates one word, and rounds would be as many
+    # as lanes. Such words are processed one by one, each as a whole.
     long = lengths > _ROUNDS
     for start, length in zip(starts[long].tolist(), lengths[long].tolist(), strict=True):
         part = slice(start, start + length)
@@ -101,7 +101,7 @@ def _run_one_word(words: Lanes, at: int, operands: list[Lanes], operation: Updat
     if operation.in_order is not None:
         all_old, words[at] = operation.in_order(words[at], *operands)
         return all_old
-    # An operation without this form, such as compare and swap of different values, goes lane by
+    # An operation without this form, such as compare and swap of different values, runs lane by
     # lane.
     old = np.empty(operands[0].shape, words.dtype)
     current = words[at : at + 1]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._base.values import counted
+
 if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
 
@@ -33,7 +35,7 @@ class Heap:
 
     def alloc(self, size: int) -> int:
         """Return the address of `size` new bytes, null if the heap has not that much left."""
-        taken = _taken(size)
+        taken = _aligned_size(size)
         if taken > HEAP_BYTES - self._used:
             return 0
         memory: Lanes = np.zeros(taken + _ALIGN, np.uint8)
@@ -60,15 +62,15 @@ class Heap:
         block = self._blocks.pop(address, None)
         if block is None:
             raise HeapError(self._why_not(address))
-        self._used -= _taken(block.size)
+        self._used -= _aligned_size(block.size)
         block.freed = place
         self._freed[address] = block
-        self._kept += _taken(block.size)
+        self._kept += _aligned_size(block.size)
         # As much as the heap itself is kept, the latest: a program that frees in a loop must not
         # grow.
         while self._kept > HEAP_BYTES:
             _, oldest = self._freed.popitem(last=False)
-            self._kept -= _taken(oldest.size)
+            self._kept -= _aligned_size(oldest.size)
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
@@ -76,11 +78,12 @@ class Heap:
         return [(address, block.size) for address, block in self._blocks.items()]
 
     def describe_freed(self, address: int) -> str | None:
-        """Say that `address` is in a block that was freed, None if it is in none."""
+        """Describe the freed block that contains `address`; None if there is none."""
         for base, block in self._freed.items():
             if base <= address < base + max(block.size, 1):
                 return (
-                    f"{address - base} bytes into a block of {block.size} bytes of malloc that "
+                    f"{counted(address - base, 'byte')} into a malloc block of "
+                    f"{counted(block.size, 'byte')} that "
                     f"{block.freed} freed"
                 )
         return None
@@ -92,10 +95,11 @@ class Heap:
         for base, block in self._blocks.items():
             if base < address < base + block.size:
                 return (
-                    f"free of {address:#x}, which is {address - base} bytes into a block of "
-                    "malloc and not its start"
+                    f"free of {address:#x}, which is {counted(address - base, 'byte')} into a "
+                    "malloc block, "
+                    "not its start"
                 )
-        return f"free of {address:#x}, which malloc in a kernel did not give"
+        return f"free of {address:#x}, which malloc in a kernel did not return"
 
 
 class HeapError(Exception):
@@ -109,5 +113,5 @@ class _Block:
     freed: str = ""
 
 
-def _taken(size: int) -> int:
+def _aligned_size(size: int) -> int:
     return -(-max(size, 1) // _ALIGN) * _ALIGN

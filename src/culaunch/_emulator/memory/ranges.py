@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._base.values import counted
 from culaunch._emulator.fault import ILLEGAL_ADDRESS, MISALIGNED_ADDRESS, Fault
 from culaunch._emulator.memory.bytes import Bytes, Piece
 
@@ -53,7 +54,7 @@ class GlobalMemory:
         self._lay_out()
 
     def remove(self, base: int) -> None:
-        """Take the range away that begins at `base`, if there is one."""
+        """Remove the range that begins at `base`, if any."""
         self._ranges = [found for found in self._ranges if found[0] != base]
         self._lay_out()
 
@@ -73,12 +74,12 @@ class GlobalMemory:
                 at = bisect_right(self.bases, starts[0])
                 self.bases[at:at] = starts
                 self.ends[at:at] = ends
-        # Both are made when they are first needed: most launches touch a few of many ranges.
+        # Both are made on demand, because most launches use few of many ranges.
         self._arrays: tuple[Lanes, Lanes] | None = None
         self._views: dict[int, tuple[int, Bytes]] = {}
 
     def locate(self, group: Threads, address: Lanes, size: int, verb: str) -> list[Piece]:
-        """Find the bytes of an access; raise the fault of the first lane that has none."""
+        """Find the bytes of an access; raise the fault of the first lane outside."""
         check_aligned(group, address, size, verb, "global")
         # Nearly always all lanes are in one range, which the extremes tell.
         low, high = int(address.min()), int(address.max())
@@ -91,12 +92,12 @@ class GlobalMemory:
     def _outside(self, group: Threads, index: int, address: int, what: str) -> Fault:
         """Return the fault of an access outside every range; `what` begins its message."""
         lane = group.lane_at(index)
-        # Best explanation first: what was freed, then null with an offset, then the nearest range.
+        # Best explanation first: a freed block, then null with an offset, then the nearest range.
         freed = self._explain(address)
         if freed is not None:
             return Fault(ILLEGAL_ADDRESS, f"{what}: {freed}", lane=lane)
         if address < _NULL_PAGE:
-            far = f", {address} bytes from it" if address else ""
+            far = f", {counted(address, 'byte')} from it" if address else ""
             return Fault(ILLEGAL_ADDRESS, f"{what}: a null pointer{far}", lane=lane)
         where, distance = self._describe(address)
         reason = f"{what}: outside every allocation, {where}"
@@ -117,13 +118,13 @@ class GlobalMemory:
         away = 0
         if address >= end:
             away = address - end
-            where = f"{away} bytes after the end of"
+            where = f"{counted(away, 'byte')} after the end of"
         elif address < base:
             away = base - address
-            where = f"{away} bytes before"
+            where = f"{counted(away, 'byte')} before"
         else:
             where = "crossing the end of"
-        return f"{where} an allocation of {end - base} bytes at {base:#x}", away
+        return f"{where} an allocation of {counted(end - base, 'byte')} at {base:#x}", away
 
     def _locate_each(self, group: Threads, address: Lanes, size: int, verb: str) -> list[Piece]:
         if self._arrays is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from culaunch._base.values import counted
 from culaunch._emulator.fault import ILLEGAL_ADDRESS, Fault
 
 if TYPE_CHECKING:
@@ -76,13 +77,13 @@ class ReadOnlyMemory:
         raise Fault(
             ILLEGAL_ADDRESS,
             f"{size}-byte {verb} of global address {int(address[lane]):#x}, in {array.name}, which "
-            f"is a read-only array of {array.size} bytes at {array.base:#x}",
+            f"is a read-only array of {counted(array.size, 'byte')} at {array.base:#x}",
             lane=group.lane_at(lane),
         )
 
 
 class NamedArray(NamedTuple):
-    """Where it is, and what the message calls it, such as ``"argument 2"``."""
+    """Its place, and its name in messages, such as ``"argument 2"``."""
 
     base: int
     size: int

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from culaunch._base.values import counted
 from culaunch._emulator.fault import ILLEGAL_ADDRESS, Fault
 from culaunch._emulator.memory.bytes import Bytes, Piece
 from culaunch._emulator.memory.ranges import check_aligned
@@ -55,7 +56,7 @@ class Scratch:
         return [Piece(None, self.data, at, self.shadow)]
 
     def grow(self, size: int) -> None:
-        """Make each row at least `size` bytes, keeping what is in them."""
+        """Make each row at least `size` bytes, keeping their contents."""
         if size <= self.size:
             return
         old, kept = self.array.reshape(self.rows, self.stride), self.stride
@@ -86,6 +87,6 @@ class Scratch:
         raise Fault(
             ILLEGAL_ADDRESS,
             f"{size}-byte {verb} of {self.space} address {int(offset[lane]):#x}: "
-            f"the {owner} has {self.size} bytes of {self.space} memory",
+            f"the {owner} has {counted(self.size, 'byte')} of {self.space} memory",
             lane=group.lane_at(lane),
         )

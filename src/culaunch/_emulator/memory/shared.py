@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RANK_SHIFT", "SharedMemory"]
 
-# `mapa` names a block of the cluster in an address: its rank plus one stands above these bits,
-# which hold any offset. An address without a rank is the executing block's own, in
-# `shared::cluster` as well (PTX ISA, "State Spaces").
+# `mapa` names a block of the cluster in an address: its rank plus one is above these bits, which
+# hold any offset. An address without a rank is the executing block's own, in `shared::cluster` as
+# well (PTX ISA, "State Spaces").
 RANK_SHIFT = 24
 
 
@@ -41,7 +41,7 @@ class SharedMemory(Scratch):
         inner = offset & offset.dtype.type((1 << RANK_SHIFT) - 1)
         outside = inner.astype(np.int64) + size > self.size
         if (outside | (rank >= self.cluster)).any():
-            # An address that belongs to no block is an offset that is far too large.
+            # An address that belongs to no block becomes an offset that is far too large.
             self._outside(group, np.where(rank >= self.cluster, offset, inner), size, verb)
         row = np.where(rank < 0, row, row // self.cluster * self.cluster + rank)
         gone = np.flatnonzero(self.alive[np.broadcast_to(row, (group.n,))] == 0)

@@ -68,14 +68,14 @@ class TensorMap(NamedTuple):
 
         return _FORMAT.pack(
             _MAGIC, self.kind, rank, self.interleave, self.swizzle, self.fill, 0, self.address,
-            # An extent of 2^32 is stored as what it is less one.
+            # An extent of 2^32 is stored as one less.
             *padded(tuple(extent - 1 for extent in self.extents), 5),
             *padded(self.strides[1:], 4), *padded(self.box, 5), *padded(self.steps, 5),
         ).ljust(MAP_BYTES, b"\0")  # fmt: skip
 
     @classmethod
     def unpack(cls, data: bytes) -> TensorMap | None:
-        """Read a map; None if these bytes are not one."""
+        """Read a map; None if these bytes are not a map."""
         magic, kind, rank, interleave, swizzle, fill, _, address, *rest = _FORMAT.unpack_from(data)
         if magic != _MAGIC:
             return None

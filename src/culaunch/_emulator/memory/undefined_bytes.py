@@ -48,7 +48,7 @@ class UndefinedBytes:
         return bool(self.map.by_size[1].any())
 
     def read(self, group: Threads, piece: Piece, size: int) -> Read | None:
-        """Return what a read meets that is undefined, None if nothing is."""
+        """Return the undefined bytes of a read; None if all are defined."""
         unit = min(size, 8)
         words = self.map.by_size[unit]
         # First by whole words, since nearly every read is defined; byte by byte only then.
@@ -68,14 +68,14 @@ class UndefinedBytes:
         return Read(lanes, each, origin, text, at % self.scratch.stride)
 
     def define(self, piece: Piece, size: int) -> None:
-        """Take note that a write has defined its bytes."""
+        """Record that a write has defined its bytes."""
         unit = min(size, 8)
         words = self.map.by_size[unit]
         for k in range(0, size, unit):
             words[(piece.at + k) // unit] = 0
 
     def store(self, at: Lanes, bits: Lanes, origin: Lanes) -> None:
-        """Take note of stored words with undefined bits; a byte is undefined if a bit of it is.
+        """Record stored words with undefined bits; a byte is undefined if a bit of it is.
 
         Parameters
         ----------

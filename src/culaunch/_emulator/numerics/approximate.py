@@ -48,7 +48,7 @@ from culaunch._emulator.numerics.rounding import narrow, two_product
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# As the hardware has it: a constant of single precision.
+# Like the hardware: a constant of single precision.
 _PER_TURN = np.float64(np.float32(1 / (2 * np.pi)))
 _LOW_WORD = np.uint64(0xFFFFFFFF)
 _NAN_HIGH = np.uint64(0x7FFFFFFF00000000)

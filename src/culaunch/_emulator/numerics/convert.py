@@ -102,7 +102,7 @@ def _between_integers(to: str, source: str, a: Bits, sat: bool) -> Bits:
     value = a.view(_INTEGERS[source])
     if sat:
         have, want = np.iinfo(value.dtype), np.iinfo(target)
-        # Limits that both types have, so they fit in the one that is clamped.
+        # Limits within both types, so they fit the clamped one.
         value = np.clip(value, max(have.min, want.min), min(have.max, want.max))
     return value.astype(target).view(f"u{target.itemsize}")
 
@@ -116,7 +116,7 @@ def _to_integer(to: str, source: str, a: Bits, rounding: str, ftz: bool) -> Bits
     a = a.view(FORMATS[source].carrier)
     if ftz and source == "f32":
         a = flush(FORMATS["f32"], a)
-    # First to a whole number, exactly; then into the integer type, where it fits or is clamped.
+    # First to a whole number, exactly; then into the integer type, if it fits or is clamped.
     whole = _INTEGRAL[rounding](_native(source, a))
     limits = np.iinfo(target)
     # Both bounds are exact in every format: zero or powers of two.
@@ -220,7 +220,7 @@ def _finish(to: str, result: Bits, sat: bool, clamp: bool, satfinite: bool) -> B
         result = _relu(fmt, result)
     if satfinite:
         unit = fmt.carrier.type
-        # The largest finite number is a constant below infinity, whatever the sign.
+        # The largest finite number is a constant below infinity, for either sign.
         infinite = (result & unit(fmt.magnitude)) == unit(fmt.infinity)
         result = np.where(infinite, result - unit(fmt.infinity - fmt.largest), result)
     return result

@@ -37,7 +37,7 @@ def add(a: Bits, b: Bits, rounding: str) -> Bits:
 
 
 def sub(a: Bits, b: Bits, rounding: str) -> Bits:
-    """Subtract, rounding once; the sign of a NaN stays as it is."""
+    """Subtract, rounding once. The sign of a NaN is unchanged."""
     x, y = a.view(np.float64), b.view(np.float64)
     total = x - y
     if rounding == "rn":

@@ -54,7 +54,7 @@ def mul(a: float, b: float, mode: str) -> int:
 def fma(a: float, b: float, c: float, mode: str) -> int:
     """Return the bits of ``a * b + c``."""
     (x, e), (y, f), (z, g) = _parts(a), _parts(b), _parts(c)
-    # Both addends as multiples of the smaller unit: then the sum is one of integers.
+    # With both addends as multiples of the smaller unit, the sum is an integer sum.
     exponent = min(e + f, g)
     total = ((x * y) << (e + f - exponent)) + (z << (g - exponent))
     if total:

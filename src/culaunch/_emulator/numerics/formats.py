@@ -1,4 +1,4 @@
-"""What a register's bits mean: the floating-point formats, flushing and canonical NaNs."""
+"""The meaning of a register's bits: the floating-point formats, flushing and canonical NaNs."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def widen_octets(source: str, a: Bits) -> Bits:
     NaN becomes the canonical f16 NaN.
     """
     octets = np.ascontiguousarray(a).view(np.uint8)
-    # All 128 magnitudes are in a table; the sign goes its own way.
+    # All 128 magnitudes are in a table; the sign is handled separately.
     values = _table(source)[octets & 0x7F]
     bits: Bits = values.astype(np.float16).view(np.uint16)
     bits |= (octets & np.uint8(0x80)).astype(np.uint16) << np.uint16(8)

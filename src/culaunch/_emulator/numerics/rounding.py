@@ -103,14 +103,14 @@ def step(bits: Bits, below: Mask, above: Mask, negative: Mask, rounding: str) ->
 def narrow(kind: str, value: Floats, rounding: str = "rn") -> Bits:
     """Round float64 values (exact, or rounded to odd) once to a smaller format.
 
-    NaNs come out as some NaN of that format: callers make them canonical.
+    A NaN becomes some NaN of that format; callers make it canonical.
 
     Parameters
     ----------
     kind : {"f32", "f16", "bf16", "tf32"}
         The format.
     value : numpy.ndarray of float64
-        What to round.
+        The values to round.
     rounding : {"rn", "rz", "rm", "rp", "rna"}
         ``rna`` rounds ties away from zero; only bf16 and tf32 have it.
     """

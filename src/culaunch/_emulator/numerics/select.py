@@ -37,7 +37,7 @@ def minimum(
         Register bits as wide as `kind`; they broadcast.
     nan : bool, optional
         ``.NaN``: the result is NaN where either operand is. Otherwise it is the other operand,
-        and NaN only where both are.
+        and NaN only if both are.
     xorsign_abs : bool, optional
         ``.xorsign.abs``: compare magnitudes; the sign is the exclusive or of both signs.
     ftz : bool, optional
@@ -99,7 +99,7 @@ def _extremum(
     a, b = a.view(fmt.carrier), b.view(fmt.carrier)
     if ftz:
         a, b = flush(fmt, a), flush(fmt, b)
-    # Taken before the magnitudes, which have none.
+    # Read the signs before taking the magnitudes, which have none.
     signs = (a ^ b) & fmt.carrier.type(fmt.sign)
     if xorsign_abs:
         magnitude = fmt.carrier.type(fmt.magnitude)

@@ -57,7 +57,7 @@ def div(a: Bits, b: Bits, rounding: str) -> Bits:
     bits = _canonical_single(quotient)
     if rounding == "rn":
         return bits
-    exact = quotient.astype(np.float64) * divisor  # 48 bits: what the dividend would have been
+    exact = quotient.astype(np.float64) * divisor  # 48 bits: the dividend without its division
     negative = np.signbit(dividend) ^ np.signbit(divisor)
     swap = np.signbit(divisor)
     less, greater = dividend < exact, dividend > exact
@@ -95,8 +95,8 @@ def _widen(bits: Bits) -> Floats:
 
 
 def _fma_f32(a: Floats, b: Floats, c: Floats) -> Bits:
-    # The product is exact, so only the sum rounds before the result does. Rounding twice
-    # goes wrong only where the float64 sum lies half-way between two float32 values.
+    # The product is exact, so only the sum rounds before the result does. Rounding twice gives a
+    # wrong result only if the float64 sum lies half-way between two float32 values.
     total = np.multiply(a, b, dtype=np.float64) + c
     single = total.astype(np.float32)
     suspect = (total.view(np.uint64) & _LOW) == _TIE

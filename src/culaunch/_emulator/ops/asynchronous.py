@@ -34,7 +34,7 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
     if mods[0] != "async":
         raise Unsupported
     if "commit_group" in mods or "wait_group" in mods or "wait_all" in mods:
-        # Copies happen at once, which is one of the orders that the hardware may choose.
+        # Copies happen at once, which is one of the hardware's possible orders.
         return _commit_or_wait(instruction)
     if "mbarrier" in mods:
         arrive = None
@@ -42,8 +42,8 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
             arrive = arrive_at(decoder, operands[0], space_of(instruction) or "", None, drop=False)
         return _arrive_after_copies(arrive)
     target, source = decoder.address(operands[0]), decoder.address(operands[1])
-    # The size is a constant in PTX, since it is part of the machine code; what may vary is how much
-    # of it is read, with zeros for the rest.
+    # The size is a constant in PTX, since it is part of the machine code; only the number of bytes
+    # that are read may vary, with zeros for the rest.
     whole = operands[2]
     if not isinstance(whole, Immediate):
         raise Unsupported
@@ -55,7 +55,7 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
         extra = operands[3]
         if isinstance(extra, Register) and extra.type == "pred":
             ignore = decoder.read(extra, "pred")
-            # With a predicate (ignore-src) the source is not read at all where it is true.
+            # With a predicate (ignore-src), lanes where it is true do not read the source.
             read_size = lambda g: np.where(ignore(g), 0, size)  # noqa: E731
         # A 64-bit operand is a cache policy, which decides nothing here.
         elif not (isinstance(extra, Register) and extra.type in ("b64", "u64")):
@@ -66,7 +66,7 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
     def run(group: Group) -> None:
         to, origin = target(group), source(group)
         wanted = None if read_size is None else read_size(group)
-        # The usual copy is whole, and goes by words like any load; `_read_some` is for the edges of
+        # A usual copy is complete, and moves words like any load. `_read_some` handles the edges of
         # a tile.
         if wanted is None or (wanted == size).all():
             words = load(group, fetch(group, origin, size, "read"), 4, size // 4)
@@ -98,9 +98,9 @@ def _commit_or_wait(instruction: Instruction) -> Op:
 
 
 def _arrive_after_copies(arrive: Op | None) -> Op:
-    """Arrive at an mbarrier when the copies of the thread are there, which is now.
+    """Arrive at an mbarrier when the thread's copies have ended, which is now.
 
-    Without `arrive` the arrival was first added to what is pending: together, nothing.
+    Without `arrive`, the arrival is first added to the pending count, so both cancel.
     """
 
     def run(group: Group) -> None:

@@ -86,7 +86,7 @@ def run_atomic(
 
 
 def atomic_update(name: str, kind: str, *, ftz: bool = False) -> Update:
-    """Return what an operation of atom or red does to a word of a type."""
+    """Return the effect of an operation of atom or red on a word of a type."""
     dtype = lane_dtype(kind)
     out = unsigned(kind)
     if is_float(kind) and name in ("add", "min", "max"):
@@ -94,7 +94,7 @@ def atomic_update(name: str, kind: str, *, ftz: bool = False) -> Update:
         in_order = None
         if name == "add" and dtype.kind == "f" and not ftz:
             # A running sum in the type itself rounds after every step, just as one lane after the
-            # other does. Flushing in between has no such form, and goes step by step.
+            # other does. With flushing in between this does not work, so it runs step by step.
             in_order = (np.add, dtype)
         if ftz:
             return Update(lambda old, b: function(kind, old, b, ftz=True))
@@ -172,8 +172,7 @@ def _vector_op(
     def run(group: Group) -> None:
         pieces = locate(group, address(group), size * len(values), "atomic access")
         for i, value in enumerate(values):
-            # The elements lie one after another, and each is atomic by itself; the vector as a
-            # whole is not.
+            # The elements are adjacent. Each is atomic by itself, but the vector as a whole is not.
             shifted = [p._replace(at=p.at + i * size) for p in pieces]
             old = run_atomic(group, shifted, [value(group)], size, operation, operation)
             if puts:

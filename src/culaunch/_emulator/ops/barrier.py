@@ -28,7 +28,7 @@ _ZERO = np.zeros(1, np.uint32)
 
 
 class _BarrierEnd(End):
-    """Come to a barrier; the thread goes on at `following` when everyone has."""
+    """Arrive at a barrier; the thread continues at `following` when all have arrived."""
 
     def __init__(self, instruction: Instruction, following: int) -> None:
         self.instruction = instruction
@@ -43,7 +43,7 @@ class _BarrierEnd(End):
         self.results: tuple[int, ...] = ()
 
     def run(self, group: Group, runner: Runner) -> int | None:
-        """Hand the group to the barrier, in parts if its lanes name different ones."""
+        """Pass the group to the barrier, in parts if its lanes name different barriers."""
         number = _ZERO if self.number is None else self.number(group)
         count = _ZERO if self.count is None else self.count(group)
         if number.shape[0] == 1 and count.shape[0] == 1:
@@ -112,7 +112,7 @@ def _block_barrier(decoder: Decoder, instruction: Instruction, targets: Targets)
     if "cluster" in mods:
         return _ClusterEnd(instruction, following)
     operands: list[Operand] = list(instruction.operands)
-    # Its guard is not among them: `Conditional` is asked for that.
+    # The guard is not included, because `Conditional` provides it.
     end.uses = read_slots(instruction.operands["red" in mods :])
     if "red" in mods:
         end.reduction = next(word for word in mods if word in ("popc", "and", "or"))
@@ -140,5 +140,5 @@ def _block_barrier(decoder: Decoder, instruction: Instruction, targets: Targets)
     alone=True,
 )
 def _warp_barrier(decoder: Decoder, instruction: Instruction) -> Op:
-    # The scheduler lets the lanes wait for each other before it runs this.
+    # The scheduler makes the lanes wait for each other before this runs.
     return lambda _: None

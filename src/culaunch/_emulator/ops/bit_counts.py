@@ -40,7 +40,7 @@ def _bfind(decoder: Decoder, instruction: Instruction) -> Op:
             # For a negative number, the result is the highest bit that differs from the sign, which
             # is the highest bit that is set in its complement.
             a = np.where(a < 0, ~a, a).view(f"u{a.dtype.itemsize}")
-        # Without a set bit this wraps around to 0xffffffff, which is PTX's answer, too.
+        # Without a set bit this wraps around to 0xffffffff, which is also PTX's result.
         position = np.uint32(width - 1) - _leading_zeros(a)
         if "shiftamt" in instruction.mods:
             return np.where(a == 0, position, np.uint32(width - 1) - position)
@@ -57,7 +57,7 @@ def _fns(decoder: Decoder, instruction: Instruction) -> Op:
 
     def find(m: Lanes, b: Lanes, n: Lanes) -> Lanes:
         m, b, n = np.broadcast_arrays(m, b, n)
-        # Rare, and a search: one lane after the other, in Python.
+        # A rare search, so process the lanes one by one in Python.
         values = zip(m.tolist(), b.tolist(), n.view(np.int32).tolist(), strict=True)
         return np.array([_nth_set_bit(*v) for v in values], np.uint32)
 

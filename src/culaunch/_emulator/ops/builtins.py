@@ -54,7 +54,7 @@ class BuiltinCall(End):
         if result is not None and self.results:
             slot = self.results[0]
             zero = group.code.zeros[slot]
-            # The result is a .param variable, a row of bytes; this fills the first ones.
+            # The result is a .param variable, a row of bytes. This fills its first bytes.
             if zero.ndim == 2:
                 words = np.zeros((result.shape[0], zero.shape[1]), np.uint8)
                 size = result.dtype.itemsize
@@ -126,7 +126,7 @@ BUILTINS: dict[str, Builtin] = {
 @decodes("trap", "brkpt", results=0, effects=True, waits=False, undefined=Flow.IGNORES)
 def _trap(decoder: Decoder, instruction: Instruction) -> Op:
     if instruction.name == "brkpt":
-        # Without a debugger a breakpoint does nothing.
+        # Without a debugger, a breakpoint is a no-op.
         return lambda _: None
 
     def run(group: Group) -> None:

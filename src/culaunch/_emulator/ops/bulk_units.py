@@ -30,7 +30,7 @@ __all__ = [
     "write_units",
 ]
 
-UNIT = 16  # bytes: what addresses and sizes of bulk copies are multiples of
+UNIT = 16  # bytes: addresses and sizes of bulk copies are multiples of this
 REDUCTIONS = frozenset(("add", "min", "max", "inc", "dec", "and", "or", "xor"))
 # Which lanes copy to the shared memory of a block of the cluster; no rank is the block that the
 # address names.
@@ -38,7 +38,7 @@ Ranks: TypeAlias = "Callable[[Group], Iterator[tuple[int | None, Lanes]]]"
 
 
 def target_ranks(decoder: Decoder, instruction: Instruction, rest: list[Operand]) -> Ranks:
-    """Return what says to which blocks of the cluster each lane copies."""
+    """Return a function for the target blocks in the cluster of each lane's copy."""
     if "multicast::cluster" not in instruction.mods:
         return lambda group: iter([(None, np.ones(group.n, bool))])
     read = decoder.read(rest[0], "u16")

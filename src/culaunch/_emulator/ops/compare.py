@@ -25,7 +25,7 @@ _COMBINE: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "or": np.logical_or,
     "xor": np.logical_xor,
 }
-# lo, ls, hi and hs are said of unsigned numbers, and mean the same.
+# lo, ls, hi and hs are the unsigned names, with the same meaning.
 _PLAIN: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     **COMPARISONS,
     **{word: COMPARISONS[meaning] for word, meaning in UNSIGNED.items()},
@@ -53,7 +53,7 @@ def _setp(decoder: Decoder, instruction: Instruction) -> Op:
     first = target.first if isinstance(target, Pair) else target
     put = decoder.write(first, "pred")
     also = decoder.write(target.second, "pred") if isinstance(target, Pair) else None
-    # Nearly every setp, and so without the branches of the general form.
+    # Nearly every setp has this form, so skip the branches of the general form.
     if combine is None and also is None:
         return lambda g: put(g, test(g))
     other = decoder.read(instruction.operands[3], "pred") if combine else None

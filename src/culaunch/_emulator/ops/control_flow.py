@@ -1,4 +1,4 @@
-"""bra, brx, call, ret and exit: where a thread goes on."""
+"""bra, brx, call, ret and exit: where a thread continues."""
 
 # All decoders have one signature.
 # ruff: noqa: ARG001
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._base.values import counted
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import ends_block
 from culaunch._emulator.decode.liveness import read_slots
@@ -63,7 +64,7 @@ def _call(decoder: Decoder, instruction: Instruction, targets: Targets) -> End:
     first = operands[0]
     if isinstance(first, Vector):
         del operands[0]
-        # `_` among the results is nobody's slot.
+        # `_` among the results has no slot.
         results = tuple(op.slot for op in first.items if isinstance(op, Register))
     target = operands[0]
     given = operands[1].items if len(operands) > 1 and isinstance(operands[1], Vector) else ()
@@ -74,7 +75,7 @@ def _call(decoder: Decoder, instruction: Instruction, targets: Targets) -> End:
     symbols = decoder.symbols
     if isinstance(target, Symbol):
         builtin = BUILTINS.get(target.name)
-        # A module may define a function of that name itself.
+        # A module may define its own function with this name.
         if builtin is not None and not symbols.has_body(target.name):
             builtin_call = BuiltinCall(builtin, arguments, results, following)
             builtin_call.uses = read_slots(given)
@@ -87,10 +88,10 @@ def _call(decoder: Decoder, instruction: Instruction, targets: Targets) -> End:
         wanted = len(symbols.function(name).params)
         if len(arguments) != wanted:
             raise Unsupported(
-                f"{name!r} has {wanted} parameters, but the call passes {len(arguments)}"
+                f"{name!r} has {counted(wanted, 'parameter')}, but the call passes {len(arguments)}"
             )
         return Call(lambda: symbols.code(name), arguments, results, following)
-    # The callee's own declaration says what it takes, whatever the prototype of the call says.
+    # The callee's declaration determines its parameters, regardless of the call's prototype.
     call = IndirectCall(
         decoder.read(target, "u64"), symbols.function_at, arguments, results, following
     )

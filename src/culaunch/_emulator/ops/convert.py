@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 
 def _cvt_flow(instruction: Instruction) -> BitFlow:
-    """Return that bits are moved between integers: the upper ones go or are copies of the sign."""
+    """Describe how bits move between integers.
+
+    The upper ones are dropped, or copies of the sign.
+    """
     types = [word for word in instruction.mods if is_type(word)]
     plain = len(types) == 2 == len(instruction.mods) and all(map(is_integer, types))
     return MOVES if plain else Flow.COMPUTES

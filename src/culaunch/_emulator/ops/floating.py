@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def _arithmetic(decoder: Decoder, instruction: Instruction) -> Op:
     if "cc" in instruction.mods and instruction.name in ("add", "sub"):
         return carry_out(decoder, instruction)
-    # One name has both meanings in PTX, told apart by the type.
+    # PTX uses one name for both operations, and the type distinguishes them.
     if is_float(decoder.type(instruction)):
         return _float(decoder, instruction)
     return integer_arithmetic(decoder, instruction)
@@ -84,7 +84,7 @@ def _divide_approximately(decoder: Decoder, instruction: Instruction) -> Op:
 
 
 def _function(name: str, mods: tuple[str, ...]) -> Callable[..., Lanes]:
-    # Of floats mad is fma by another name, which rounds once, too.
+    # For floats, mad is another name of fma, which also rounds once.
     if name == "mad":
         name = "fma"
     if "approx" in mods:

@@ -144,8 +144,8 @@ def _divide(a: Lanes, b: Lanes) -> Lanes:
         # Division by zero has all bits set on the hardware.
         return np.where(b == 0, ~a.dtype.type(0), a // np.maximum(b, a.dtype.type(1)))
     bits = f"u{a.dtype.itemsize}"
-    # By magnitudes: C, and PTX, cut towards zero, where NumPy rounds down. The magnitude of the
-    # smallest number is right as an unsigned one.
+    # Divide magnitudes: C and PTX truncate toward zero, but NumPy rounds down. The smallest
+    # number's magnitude is right as an unsigned number.
     quotient = _divide(np.abs(a).view(bits), np.abs(b).view(bits))
     negative = (a ^ b) < 0
     signed = np.where(negative, np.negative(quotient), quotient).view(a.dtype)
@@ -165,7 +165,7 @@ def _add_saturated(a: Lanes, b: Lanes) -> Lanes:
 
 def _sub_saturated(a: Lanes, b: Lanes) -> Lanes:
     total = a - b
-    # Only operands of different signs can overflow, and do where the sign changes.
+    # Only operands with different signs can overflow, and they do if the sign changes.
     overflow = ((a ^ b) & (a ^ total)) < 0
     return np.where(overflow, _limit(a), total)
 

@@ -51,8 +51,8 @@ def _lop3(decoder: Decoder, instruction: Instruction) -> Op:
         raise Unsupported
     put = decoder.write(operands[0], "b32")
     a, b, c = (decoder.read(operand, "b32") for operand in operands[1:4])
-    # The table has the result for each of the eight combinations of a, b and c. Of more than four
-    # ones, the zeros are fewer terms.
+    # The table has the result for each of the eight combinations of a, b and c. With more than four
+    # ones, the zeros give fewer terms.
     invert = table.bits.bit_count() > 4
     bits = ~table.bits & 0xFF if invert else table.bits
     known = _KNOWN_TABLES.get(table.bits & 0xFF)

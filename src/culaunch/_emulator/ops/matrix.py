@@ -45,7 +45,7 @@ _COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 
 
 def shape_of(mods: tuple[str, ...]) -> str:
-    """Return the modifier that says the shape, such as ``"m16n8k16"``."""
+    """Return the modifier for the shape, such as ``"m16n8k16"``."""
     return next(word for word in mods if word[0] == "m" and word[1].isdigit())
 
 
@@ -77,8 +77,8 @@ def _ldmatrix(decoder: Decoder, instruction: Instruction) -> Op:
                 at = from_rows(group, place)
                 put(group, load(group, locate(group, at, 4, "read"), 4, 1)[0])
                 continue
-            # Transposed, the two elements of a register come from two rows: each is a load of its
-            # own.
+            # When transposed, a register's two elements come from two rows, so each needs its own
+            # load.
             low, high = (
                 load(group, locate(group, from_rows(group, part), 2, "read"), 2, 1)[0]
                 for part in place
@@ -224,7 +224,7 @@ def require(registers: Sequence[object], count: int) -> None:
 def _row_addresses(group: Group, address: Lanes, count: int, trans: bool) -> Lanes:
     """Return the address of each lane's elements; rows must be aligned to their 16 bytes."""
     rows = to_rows(group, address)
-    # Only the first 8 lanes for each matrix give addresses; what the others have is not looked at.
+    # Only the first 8 lanes for each matrix supply addresses. The values of the others are ignored.
     wrong = rows[:, : 8 * count] & rows.dtype.type(15)
     if wrong.any():
         warp, row = np.argwhere(wrong)[0]

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["arrive_at", "complete_bytes"]
 
-# The word's layout is ours: arrivals pending, arrivals expected, bytes expected less those that
-# came (which may come first: two's complement), phase.
+# The word's layout is ours: arrivals pending, arrivals expected, bytes expected minus bytes arrived
+# (bytes may arrive first: two's complement), phase.
 _COUNT = np.uint64((1 << 20) - 1)
 _EXPECTED_SHIFT = np.uint64(20)
 _BYTES_SHIFT = np.uint64(40)
@@ -53,7 +53,7 @@ def _mbarrier(decoder: Decoder, instruction: Instruction) -> Op:
     name, space = mods[0], space_of(instruction)
     if name == "init":
         return _init(decoder, operands, space)
-    # The word may be used for something else now; to the emulator it is memory as any other.
+    # The word may now have another use. The emulator treats it like any memory.
     if name == "inval":
         return lambda _: None
     if name in ("expect_tx", "complete_tx"):
@@ -100,7 +100,7 @@ def arrive_at(
     count: Operand | None = None,
     expected: Operand | None = None,
 ) -> Op:
-    """Decode an arrival; with `expected`, so many bytes are waited for, too."""
+    """Decode an arrival. With `expected`, it also waits for this many bytes."""
     put = None if target is None else decoder.write(target, "b64")
     number = decoder.read(count or Immediate(1), "u32")
     more = None if expected is None else decoder.read(expected, "u32")
@@ -118,7 +118,7 @@ def arrive_at(
 
 
 def complete_bytes(group: Group, address: Lanes, space: str, size: Lanes) -> None:
-    """Take note at each lane's mbarrier that `size` bytes have come."""
+    """Record at each lane's mbarrier that `size` bytes have arrived."""
     _update(group, address, space, _NONE, _BYTES + _ONE - size, _ARRIVE)
 
 
@@ -135,7 +135,7 @@ def _count_bytes(decoder: Decoder, operands: list[Operand], space: str, *, compl
 
 
 def _after(old: Lanes, arrivals: Lanes, size: Lanes, *, drop: bool) -> Lanes:
-    """Return the word after some arrivals, with `size` more bytes expected."""
+    """Return the word after some arrivals, when `size` more bytes are expected."""
     # When the last pending arrival and the last byte have come, the phase flips and the count
     # starts again. Threads that dropped out are not expected in later phases.
     expected = old >> _EXPECTED_SHIFT & _COUNT
@@ -157,8 +157,7 @@ def _dropped(old: Lanes, arrivals: Lanes, size: Lanes) -> Lanes:
     return _after(old, arrivals, size, drop=True)
 
 
-# Arrivals of many lanes at one barrier are an atomic update like others: each finds what the one
-# before it left.
+# Several lanes' arrivals at one barrier are an atomic update: each sees the previous result.
 _ARRIVE, _DROP = Update(_arrived), Update(_dropped)
 
 
@@ -169,7 +168,7 @@ def _update(
     old = run_atomic(group, pieces, [arrivals, size], 8, operation, operation)
     shadow = group.chunk.shared.shadow
     if shadow is not None:
-        # A phase that completes orders what its threads did, as a barrier of the block does.
+        # A completed phase orders the accesses of its threads, like a barrier of the block.
         turned = (operation.function(old, arrivals, size) ^ old) >> _PHASE_SHIFT & _ONE != 0
         done = np.zeros(group.chunk.blocks, bool)
         for piece in pieces:

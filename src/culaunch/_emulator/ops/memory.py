@@ -64,12 +64,12 @@ def check_hints(instruction: Instruction, more: frozenset[str] = frozenset()) ->
 
 
 def _waits_for_another(instruction: Instruction) -> bool:
-    """Tell whether a load may see what another thread writes meanwhile."""
+    """Tell whether a load may see a concurrent write of another thread."""
     return not _WAITING.isdisjoint(instruction.mods)
 
 
 def _access_flow(instruction: Instruction) -> BitFlow:
-    """Return what an access does; one to a parameter of a function is a move of registers."""
+    """Return the effect of an access; for a parameter of a function, it moves registers."""
     is_store = instruction.name == "st"
     if _param_slot(instruction.operands[0 if is_store else 1]) is not None:
         return MOVES
@@ -140,7 +140,7 @@ def _strength(instruction: Instruction) -> str:
 
 
 def _param_slot(place: Operand) -> int | None:
-    """Return the slot of the parameter that an address names, None for real memory."""
+    """Return the slot of the parameter at an address; None for real memory."""
     base = place.base if isinstance(place, Address) else None
     return base.slot if isinstance(base, Register) and base.type == "param" else None
 
@@ -230,7 +230,7 @@ def _st_b128(decoder: Decoder, instruction: Instruction, sources: tuple[Operand,
 )
 @decodes("nanosleep", results=0, effects=False, waits=True, undefined=Flow.IGNORES)
 def _nothing(decoder: Decoder, instruction: Instruction) -> Op:
-    # Accesses happen at once and in order: there is nothing to wait for or to hint at.
+    # Accesses happen at once and in order, so there is nothing to wait for.
     return lambda _: None
 
 

@@ -57,7 +57,7 @@ def _convert(match: re.Match[str], arguments: _Arguments) -> str:
         return "%"
     width, precision = match["width"] or "", match["precision"]
     if width == "*":
-        # As C has it: a negative width means left-justified.
+        # As in C, a negative width means left-justified.
         number = arguments.signed(4)
         flags, width = (flags + "-", str(-number)) if number < 0 else (flags, str(number))
     if precision == "*":

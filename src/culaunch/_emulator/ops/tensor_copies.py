@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._base.values import counted
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.fault import ILLEGAL_INSTRUCTION, Fault
 from culaunch._emulator.machine.spaces import LOCATORS
@@ -117,7 +118,10 @@ class _Box:
     ) -> None:
         self.group, self.lane, self.tensor = group, lane, tensor
         if len(start) != len(tensor.extents):
-            self._refuse(f"{len(start)} coordinates for a tensor map of {len(tensor.extents)} axes")
+            self._refuse(
+                f"{counted(len(start), 'coordinate')} for a tensor map of "
+                f"{counted(len(tensor.extents), 'axis')}"
+            )
         if int(shared[0]) % 128:
             self._refuse(f"the shared address {int(shared[0]):#x} is not a multiple of 128")
         # The innermost axis is the first of the map and the last of an array.
@@ -132,7 +136,7 @@ class _Box:
         self.shared = swizzled(shared + units, tensor.swizzle)
 
     def load(self) -> Lanes:
-        """Read the box; what is outside of the tensor is zero, or NaN."""
+        """Read the box; elements outside of the tensor are zero, or NaN."""
         item = self.tensor.item_size
         out = np.full(self.valid.shape, _NANS[item] if self.tensor.fill else 0, f"u{item}")
         if self.address.shape[0]:
@@ -148,7 +152,7 @@ class _Box:
         write_units(part, "shared", to_rank(self.shared, rank), [words[:, 0], words[:, 1]], None)
 
     def store(self, reduction: str | None) -> None:
-        """Copy from shared memory to what of the box is in the tensor."""
+        """Copy from shared memory to the part of the box that is inside the tensor."""
         item = self.tensor.item_size
         part = self._part(self.shared.shape[0])
         words = np.stack(read_units(part, "shared", self.shared, 8), axis=1)

@@ -25,7 +25,7 @@ _FUNCTIONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "vmin": np.minimum,
     "vmax": np.maximum,
     "vabsdiff": lambda a, b: np.abs(a - b),
-    # Rounded as the code that PTX ISA gives for "vavrg4".
+    # Rounded like the code for "vavrg4" in the PTX ISA.
     "vavrg": lambda a, b: (a + b + (a + b >= 0)) >> 1,
 }
 

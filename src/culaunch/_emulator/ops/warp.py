@@ -29,7 +29,7 @@ _LANE = np.arange(32, dtype=np.int64)[None, :]
 
 
 def _named_lanes(instruction: Instruction) -> Operand | None:
-    """Return the mask operand of the forms for which lanes wait for each other."""
+    """Return the mask operand of forms whose lanes wait for each other."""
     return instruction.operands[-1] if "sync" in instruction.mods else None
 
 
@@ -54,10 +54,10 @@ def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
         rows = to_rows(group, value(group))
         b = _operand_rows(group, distance(group)) & 31
         c = _operand_rows(group, clamp(group))
-        # Operand c has the limit in its lowest bits and the mask of segments above (PTX ISA,
-        # "shfl"): with it a warp of 32 is treated as several smaller ones.
+        # Operand c has the limit in its lowest bits, and the mask of segments above (PTX ISA,
+        # "shfl"). It splits a warp of 32 into several smaller ones.
         segment, limit = c >> 8 & 31, c & 31
-        # The last (or first) lane of each lane's segment, as the hardware has it.
+        # The last (or first) lane of each lane's segment, like the hardware.
         bound = (_LANE & segment) | (limit & ~segment)
         if mode == "up":
             source = _LANE - b
@@ -74,7 +74,7 @@ def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
         # A lane whose partner is out of range keeps its own value.
         source = np.where(valid, source, _LANE)
         masks = named(group)
-        # Every lane is here and named: nobody can read from one that is not.
+        # Every lane is present and named, so no lane reads from a missing one.
         if not (group.whole_warps and masks.shape[0] == 1 and masks[0] == ALL_LANES.bits):
             _note_strangers(group, source, masks, opcode)
         # The same permutation in every warp: one gather of columns.
@@ -174,8 +174,8 @@ def _match(decoder: Decoder, instruction: Instruction) -> Op:
     def run(group: Group) -> None:
         rows = to_rows(group, value(group))
         masks = np.broadcast_to(mask(group), (group.n,)) & members(group)
-        # Every lane against every other of its warp: 1024 comparisons, packed into a mask for each
-        # lane.
+        # Compare every lane with every lane of its warp: 1024 comparisons, packed into a mask for
+        # each lane.
         equal = rows[:, :, None] == rows[:, None, :]
         bits = np.packbits(equal, axis=2, bitorder="little").view(np.uint32)[:, :, 0]
         same = from_rows(group, bits) & masks
@@ -208,7 +208,7 @@ def _redux(decoder: Decoder, instruction: Instruction) -> Op:
     value, mask = decoder.read(operands[1], kind), decoder.read(operands[2], "b32")
     dtype = np.dtype("i4" if kind == "s32" else "u4")
     info = np.iinfo(dtype)
-    # The neutral element stands for the lanes outside of the mask; it is 0 for add, or, xor.
+    # Lanes outside of the mask get the neutral element; it is 0 for add, or, xor.
     neutral = {"min": info.max, "max": info.min, "and": -1 if kind == "s32" else info.max}
     ufunc = {
         "add": np.add,
@@ -241,7 +241,7 @@ def _operand_rows(group: Group, value: Lanes) -> Lanes:
 
 
 def _note_strangers(group: Group, source: Lanes, named: Lanes, opcode: str) -> None:
-    """Take note of lanes whose value comes from one that is not here, or that the mask lacks."""
+    """Record lanes whose value comes from a lane that is not here, or not in the mask."""
     chunk = group.chunk
     if not chunk.options.check_uninitialized:
         return
@@ -252,7 +252,9 @@ def _note_strangers(group: Group, source: Lanes, named: Lanes, opcode: str) -> N
     index = np.flatnonzero(from_rows(group, lacking))
     if index.shape[0]:
         sources = from_rows(group, np.broadcast_to(source, shape))[index]
-        text = f"the value of {opcode} from lane {{}} of the warp, which is gone or not in the mask"
+        text = (
+            f"the value of {opcode} from lane {{}} of the warp, which has exited or is not masked"
+        )
         each = np.full((index.shape[0], 4), 255, np.uint8)
         origin = np.full(index.shape, -1, np.int64)
         chunk.undefined_reads.append(Read(group.lanes[index], each, origin, text, sources))

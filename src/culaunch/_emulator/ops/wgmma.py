@@ -58,7 +58,7 @@ def _updates(instruction: Instruction) -> bool:
 )
 def _wgmma(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, list(instruction.operands)
-    # Products are there at once, which is one of the orders that the hardware may choose.
+    # Products are available at once, which is one of the hardware's possible orders.
     if mods[0] in ("fence", "commit_group", "wait_group"):
         return lambda _: None
     if mods[0] != "mma_async" or "sp" in mods:
@@ -122,7 +122,7 @@ def _options(operands: list[Operand], kind: str) -> tuple[tuple[int, int], tuple
 def _factor(
     decoder: Decoder, operand: Operand, kind: str, depth: int, transposed: bool
 ) -> Callable[[Group, Lanes], Elements]:
-    """Return what reads the given rows of A, or columns of B, as bits: (warps, rows, depth)."""
+    """Return a function that reads rows of A, or columns of B, as bits: (warps, rows, depth)."""
     if isinstance(operand, Vector):
         readers = [decoder.read(one, "b32") for one in operand.items]
         require(readers, 4)

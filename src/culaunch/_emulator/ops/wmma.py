@@ -149,7 +149,7 @@ def _multiply(decoder: Decoder, instruction: Instruction) -> Op:
 
 
 def _pitch(shape: str, operand: str, layout: str) -> int:
-    """Return the stride of a matrix whose rows (columns) follow one another."""
+    """Return the stride of a matrix with contiguous rows (columns)."""
     m, rest = shape[1:].split("n")
     n, k = rest.split("k")
     rows, columns = {"a": (m, k), "b": (k, n)}.get(operand, (m, n))

@@ -46,12 +46,12 @@ class _Body:
         text = cursor.peek()
         if text == "{":
             cursor.take()
-            # Compilers put each call into braces, with .param variables of its own that have the
-            # same names every time.
+            # Compilers put each call into braces, with its own .param variables, which always have
+            # the same names.
             self.scope = Scope(self.scope, self.function)
         elif text == "}":
             if self.scope.outer is None:
-                cursor.fail("a '}' that closes nothing")
+                cursor.fail("a '}' without a matching '{'")
             cursor.take()
             self.scope = self.scope.outer
         elif text == ";":
@@ -83,8 +83,8 @@ class _Body:
             self.registers()
         elif word in (".local", ".shared", ".global", ".const"):
             for variable in parse_variables(cursor, word[1:]):
-                # Variables in braces are hoisted to the function: CUDA compilers give each a name
-                # of its own.
+                # Variables in braces are hoisted to the function, because CUDA compilers name each
+                # one uniquely.
                 self.function.variables[variable.name] = variable
         elif word == ".param":
             for variable in parse_variables(cursor, "param"):
@@ -153,7 +153,7 @@ class _Body:
         )
 
     def resolve(self, index: int, scope: Scope) -> None:
-        """Turn the names that a branch goes to into labels."""
+        """Turn the target names of a branch into labels."""
         instruction = self.function.instructions[index]
         last = instruction.operands[-1] if instruction.operands else None
         if not isinstance(last, Symbol):
@@ -171,14 +171,14 @@ class _Body:
 
 
 def parse_body(function: Function, tokens: Tokens) -> None:
-    """Fill in the body of `function`, if it has one."""
+    """Parse the body of `function`, if it has one."""
     if function.tokens is None:
         return
     _Body(function, tokens, *function.tokens).parse()
     offset = 0
     for variable in function.variables.values():
-        # A frame's local variables one after another, each at its alignment; where the frame itself
-        # begins in a thread's memory is known when it is entered.
+        # A frame's local variables are placed one after another, with their alignments. The frame's
+        # own place in a thread's memory is known at the call.
         if variable.space == "local":
             offset = -(-offset // variable.align) * variable.align
             variable.offset = offset

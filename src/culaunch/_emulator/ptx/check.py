@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._base.values import counted
 from culaunch._emulator.ptx.special_names import is_special
 from culaunch._emulator.ptx.syntax import (
     Address,
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_bodies"]
 
-# How many operands an instruction has, those in braces counted as one. Instructions whose number
-# depends on their modifiers are left to their decoders.
+# The number of operands of an instruction, counting those in braces as one. If the number depends
+# on modifiers, the decoder checks it.
 _COUNTS = {
     name: range(least, most + 1)
     for least, most, names in (
@@ -84,11 +85,11 @@ def _problem(instruction: Instruction, known: set[str]) -> str | None:
         # A vector access moves as many elements as registers; a wrong number would move the wrong
         # bytes.
         if items != next((int(w[1:]) for w in instruction.mods if w in ("v2", "v4", "v8")), 1):
-            return f"{instruction.opcode} of {items} registers"
+            return f"{instruction.opcode} of {counted(items, 'register')}"
     for operand in operands:
         name = _unknown(operand, known)
         if name is not None:
-            return f"{name!r} is defined nowhere"
+            return f"{name!r} is not defined"
     return None
 
 

@@ -11,14 +11,14 @@ from culaunch._emulator.types import is_type, size_of
 
 __all__ = ["parse_parameters", "parse_variables"]
 
-# Far above what ptxas takes. The limits keep a hostile text from asking for more memory than there
-# is before anything has checked it.
+# Far above ptxas's limits. They keep a hostile text from requesting too much memory before any
+# check.
 _MAX_ALIGN = 1 << 20
 # A leading zero would make it octal.
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]{0,20})\Z").match
 _MAX_BYTES = 1 << 40
 
-# Words about what a pointer parameter points to, and where: hints for the optimiser.
+# Words about the target of a pointer parameter: hints for the optimizer.
 _IGNORED = {".ptr", ".global", ".const", ".shared", ".local", ".generic", ".relaxed"}
 
 
@@ -79,7 +79,8 @@ def parse_variable(cursor: Cursor, space: str) -> Variable:
             cursor.skip_past(")")
         elif is_type(word[1:]):
             kind = word[1:]
-        # A texture, sampler or surface is a handle of 64 bits; what uses one is not emulated.
+        # A texture, sampler or surface is a handle of 64 bits; instructions that use one are not
+        # emulated.
         elif word == ".texref" or word.endswith("ref"):
             kind = "b64"
         elif word not in _IGNORED:
@@ -103,7 +104,7 @@ def _parse_name(cursor: Cursor, space: str, kind: str, align: int, element: int)
             continue
         count *= cursor.integer()
         if not 0 <= count <= _MAX_BYTES:
-            cursor.fail("an array of a negative, or far too large, size")
+            cursor.fail("the size of an array is negative or far too large")
         cursor.expect("]")
     values: list[int | Symbol] = []
     generic: set[int] = set()
@@ -178,8 +179,8 @@ def _parse_value(cursor: Cursor, kind: str, generic: set[int], index: int) -> in
         negative ^= cursor.take() == "-"
     text = cursor.take()
     if not text[0].isdigit():
-        # ``generic(name)`` is the variable's generic address: for .global and .const ones, which
-        # alone have initialisers, that is the address itself.
+        # ``generic(name)`` is the variable's generic address: for .global and .const ones, the only
+        # ones with initializers, that is the address itself.
         if text == "generic":
             generic.add(index)
             cursor.expect("(")

@@ -31,7 +31,7 @@ def parse_operand(cursor: Cursor, scope: Scope) -> Operand:
     if text in "{(":
         return Vector(_items(cursor, scope, "}" if text == "{" else ")"))
     if text == "!":
-        # Depth is counted wherever an operand is in an operand: Python's own stack has an end, too.
+        # Count the depth at each nested operand, because Python's stack is limited, too.
         cursor.enter()
         operand = parse_operand(cursor, scope)
         cursor.leave()
@@ -56,7 +56,7 @@ def _number(cursor: Cursor, text: str) -> Immediate:
         cursor.at -= 1
         cursor.fail(f"expected a number, found {text!r}")
     bits, float_size = parse_number(text)
-    # From the number outwards. A float's sign is its highest bit, whatever the rest is.
+    # From the number outward. A float's sign is always its highest bit.
     for mark in reversed(sign):
         if mark == "~":
             bits = ~bits
@@ -71,7 +71,7 @@ def _name(cursor: Cursor, scope: Scope, text: str) -> Operand:
     if not (text[0] in "%$_" or text[0].isalpha()):
         cursor.at -= 1
         cursor.fail(f"expected an operand, found {text!r}")
-    # Registers first: a compiler may name one as it likes, `WARP_SZ` or as a variable, too.
+    # Registers first: a compiler may give one any name, even `WARP_SZ` or a variable's.
     register = scope.register(text)
     if register is not None:
         return register

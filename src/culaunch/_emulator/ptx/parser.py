@@ -20,7 +20,7 @@ def parse_module(text: str) -> tuple[Module, Tokens]:
     Raises
     ------
     ImageError
-        If the text is not PTX, or names what it does not define; the message has the line.
+        If the text is not PTX, or uses an undefined name; the message has the line.
     """
     tokens = Tokens(text)
     cursor = Cursor(tokens)
@@ -29,8 +29,8 @@ def parse_module(text: str) -> tuple[Module, Tokens]:
         _parse_top(cursor, module)
     if not module.target:
         cursor.fail("no .target directive: not a PTX module")
-    # Bodies come last, since one may use what stands behind it in the text, and functions are
-    # declared, defined and aliased in any order.
+    # Bodies come last, because a body may use later definitions, and functions are declared,
+    # defined and aliased in any order.
     for function in module.functions.values():
         parse_body(function, tokens)
     check_bodies(module, tokens)
@@ -51,7 +51,7 @@ def _parse_top(cursor: Cursor, module: Module) -> None:
     elif word == ".version":
         major, _, minor = cursor.take().partition(".")
         if not (major.isdecimal() and minor.isdecimal()):
-            cursor.fail("a version is two numbers and a dot")
+            cursor.fail("a version must be two numbers and a dot")
         module.version = (int(major), int(minor))
     elif word == ".target":
         module.target = cursor.take()
@@ -84,8 +84,8 @@ def _parse_top(cursor: Cursor, module: Module) -> None:
 
 def _declare(variables: dict[str, Variable], variable: Variable) -> None:
     known = variables.get(variable.name)
-    # A definition takes the place of a declaration; of two definitions with .weak or .common the
-    # first one stays, as a linker has it.
+    # A definition replaces a declaration. Of two definitions with .weak or .common the first one
+    # stays, as in a linker.
     if known is None or known.external:
         variables[variable.name] = variable
 

@@ -52,7 +52,7 @@ class Scope:
         return self.registers[name]
 
     def label(self, name: str) -> int | None:
-        """Return the instruction that the label `name` stands before."""
+        """Return the instruction after the label `name`."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.labels:

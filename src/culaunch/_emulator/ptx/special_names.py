@@ -46,5 +46,5 @@ _NAMES = frozenset(
 
 
 def is_special(name: str) -> bool:
-    """Tell whether PTX has a special register `name`, such as ``"tid.x"``."""
+    """Return whether PTX has a special register `name`, such as ``"tid.x"``."""
     return name in _NAMES

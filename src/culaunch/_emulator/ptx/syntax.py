@@ -65,7 +65,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Sink:
-    """The operand ``_``: a result nobody wants."""
+    """The operand ``_``: an unused result."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Tokens:
         if text.startswith("/*") and (len(text) < 4 or not text.endswith("*/")):
             line = match.string.count("\n", 0, match.start()) + 1
             raise ImageError(
-                f"a comment that is never closed, in: {self.line_text(line)}",
+                f"a comment is not closed, in: {self.line_text(line)}",
                 source=f"PTX line {line}",
             )
         # A comment separates tokens, and its lines are counted.
@@ -139,13 +139,13 @@ class Cursor:
                 if not depth:
                     self.at = at + 1
                     return start, at
-        return self.fail("a '{' is never closed")
+        return self.fail("a '{' is not closed")
 
     def enter(self) -> None:
         """Go into brackets: too many in each other are an error, not the end of Python's stack."""
         self.depth += 1
         if self.depth > _DEEPEST:
-            self.fail(f"brackets more than {_DEEPEST} deep")
+            self.fail(f"brackets are nested more than {_DEEPEST} deep")
 
     def leave(self) -> None:
         """Go out of brackets."""

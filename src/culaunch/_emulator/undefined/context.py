@@ -19,14 +19,14 @@ __all__ = ["Context"]
 
 
 class Context:
-    """Undefined values of a chunk, and what a rule may do with them.
+    """Undefined values of a chunk, and the operations of rules on them.
 
     Attributes
     ----------
     origins : Origins
         Where undefined values come from.
     after : list of callable
-        What a rule leaves to do until the instruction has run.
+        The work that a rule postpones until the instruction has run.
     """
 
     def __init__(self, chunk: Chunk) -> None:
@@ -43,7 +43,7 @@ class Context:
             if found is None:
                 found = (taint.lanes, taint.origin)
             else:
-                # A report names one origin: the origin of the first register that has one.
+                # A report names one origin, from the first register that has one.
                 origin = np.where(found[0], found[1], taint.origin)
                 found = (found[0] | taint.lanes, origin)
         return found

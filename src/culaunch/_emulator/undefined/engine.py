@@ -1,4 +1,4 @@
-"""Run instructions of groups that have undefined registers, and mark what comes out."""
+"""Run instructions of groups that have undefined registers, and mark their results."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Undefined:
         """
         plan = self._plan(group.code, instruction)
         tainted = group.undefined.keys()
-        # Three cases, from the most frequent on: the instruction has nothing to do with undefined
-        # registers, it only overwrites some, or it reads one.
+        # Three cases, the most frequent first: the instruction does not touch undefined registers,
+        # it only overwrites some, or it reads one.
         if tainted.isdisjoint(plan.slots):
             op(group)
         elif plan.guard is None and tainted.isdisjoint(plan.reads):
-            # Defined values replace what was undefined in the results.
+            # Defined values replace undefined ones in the results.
             op(group)
             self._put(group, dict.fromkeys(plan.writes))
         else:
@@ -74,8 +74,8 @@ class Undefined:
         reads = list(self.reads)
         self.reads.clear()
         plan = self._plan(group.code, instruction)
-        # A value that raced is undefined as a whole; it is unknown which bytes another thread
-        # wrote.
+        # A value that raced is completely undefined, because the bytes of the other write are
+        # unknown.
         precise = None
         if plan.load_again is not None and not all(read.racing for read in reads):
             precise = plan.load_again(group)
@@ -102,7 +102,7 @@ class Undefined:
         self._put(group, taints)
 
     def check_end(self, group: Group, block: Block) -> None:
-        """Report what decides how `block` ends and is undefined; forget what the end writes."""
+        """Report undefined values that decide the end of `block`; forget values that it writes."""
         # A block that ends only because the next one is jumped to has no instruction for its end.
         if len(block.ops) == len(block.instructions):
             return
@@ -115,17 +115,17 @@ class Undefined:
             self._put(group, dict.fromkeys(block.end.results))
 
     def used_by_end(self, instruction: Instruction) -> None:
-        """Report what a function of the runtime has read."""
+        """Report an undefined value that a function of the runtime has read."""
         # A function that is built in, such as printf, reads its arguments from memory; one value is
         # enough to report.
         read = self.reads[0]
         own = self.origins.note(instruction, read)
         origin = int(read.origin[0]) if read.origin[0] >= 0 else int(own[0])
-        use = f"what {' '.join(instruction.opcode.split('.'))} is given"
+        use = f"an argument of {' '.join(instruction.opcode.split('.'))}"
         raise self.origins.fault(use, origin, int(read.lanes[0]))
 
     def forget(self, group: Group, slots: Collection[int]) -> None:
-        """Drop registers that nobody reads any more."""
+        """Drop registers that no later instruction reads."""
         if not group.undefined.keys().isdisjoint(slots):
             self._put(group, dict.fromkeys(slots))
 
@@ -145,8 +145,8 @@ class Undefined:
     def _spread(self, group: Group, op: Op, plan: Plan) -> None:
         opcode = plan.instruction.opcode
         # Where the guard is false, nothing that the instruction reads is used. Where the guard is
-        # undefined itself, the lanes are in doubt: both what the instruction would write and what
-        # stays may be there afterwards.
+        # undefined itself, the lanes are in doubt: afterwards either the new or the old value may
+        # be there.
         active = None if plan.guard is None else np.broadcast_to(plan.guard(group), (group.n,))
         doubt = self.context.lanes(group, plan.guard_slots)
         if doubt is not None and definition(plan.instruction).effects:
@@ -169,7 +169,7 @@ class Undefined:
         changes: dict[int, Taint | None] = {}
         for slot, difference in zip(plan.writes, differ, strict=True):
             new = results.get(slot)
-            # Under a guard a result is the old or the new one, lane by lane.
+            # Under a guard, each lane's result is the old or the new value.
             if active is not None:
                 old = group.undefined.get(slot)
                 new = _choose(group, slot, active, new, old, doubt, difference)
@@ -208,7 +208,7 @@ def _choose(
     bits = np.where(wide, new.bits, old.bits)
     origin = np.where(active & new.lanes, new.origin, old.origin)
     if doubt is not None and differ is not None:
-        # If both outcomes are the same and defined, it does not matter which one it is.
+        # If both outcomes are equal and defined, it does not matter which one occurs.
         either = (np.broadcast_to(differ, shape) | new.bits | old.bits) != 0
         lanes = doubt[0] & either.reshape(group.n, -1).any(axis=1)
         bits[lanes] = ~np.zeros(1, zero.dtype)

@@ -52,7 +52,7 @@ def _store(context: Context, group: Group, plan: Plan, active: Lanes | None) -> 
 
 def _atomic(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     operands = plan.instruction.operands
-    # atom has its result before the address, red has none.
+    # atom has a result before the address, red does not.
     first = next(i for i, operand in enumerate(operands) if isinstance(operand, Address))
     kind = plan.decoder.type(plan.instruction)
     values = [plan.decoder.vector(operand) for operand in operands[first + 1 :]]
@@ -63,8 +63,8 @@ def _atomic(context: Context, group: Group, plan: Plan, active: Lanes | None) ->
         bits = _bits(context, group, plan, values[0][i], kind)
         for more in values[1:]:
             if len(more) > i:
-                # Compare-and-swap writes one operand if another matches: what is in memory depends
-                # on both.
+                # Compare-and-swap writes one operand if another matches, so the result in memory
+                # depends on both.
                 bits = bits | _bits(context, group, plan, more[i], kind)
         words.append(bits)
     _write(context, group, plan, active, operands[first], words)
@@ -96,10 +96,11 @@ def _matrix_store(context: Context, group: Group, plan: Plan, active: Lanes | No
         for slot in sources:
             taint = group.undefined.get(slot)
             whole &= False if taint is None else _every_byte(taint.bits)
-        context.use(group, (whole, found[1]), f"what {plan.instruction.opcode} writes", active)
+        use = f"the value written by {plan.instruction.opcode}"
+        context.use(group, (whole, found[1]), use, active)
         return {}
 
-    # The same store, of the bits and to the map of them, marks what becomes undefined where.
+    # The same store, applied to the undefined bits and their map, marks the written places.
     copy = context.with_bits(group, sources)
     context.after.append(lambda: plan.run_on_map(copy))
     return {}
@@ -155,7 +156,7 @@ def _write(
     found = context.lanes(group, plan.reads)
     if not index.shape[0] or found is None:
         return
-    # Lanes whose guard is false may have addresses that are nowhere: they are not looked up.
+    # Lanes with a false guard may have invalid addresses, so do not look them up.
     part = group if active is None else group.narrow(index, tuple(plan.reads))
     address = plan.decoder.address(place)(part)
     pieces = LOCATORS[space_of(plan.instruction)](part, address, size * len(words), "write")
@@ -169,11 +170,12 @@ def _write(
             continue
         whole = np.zeros(group.n, bool)
         some = np.logical_or.reduce([word != 0 for word in chosen])
-        # There is no padding in what another thread has just written.
+        # Data that another thread has just written has no padding.
         whole[lanes] = np.logical_and.reduce([_every_byte(word) for word in chosen]) | (
             some & context.origins.racing(found[1][lanes])
         )
-        context.use(group, (whole, found[1]), f"what {plan.instruction.opcode} writes", None)
+        use = f"the value written by {plan.instruction.opcode}"
+        context.use(group, (whole, found[1]), use, None)
 
 
 def _marker(
@@ -187,13 +189,13 @@ def _marker(
 
 
 def _undefined_bytes(group: Group, piece: Piece) -> UndefinedBytes | None:
-    """Return the map of the memory that a piece is in, None for global memory."""
+    """Return the map of a piece's memory; None for global memory."""
     chunk = group.chunk
     for scratch in (chunk.shared, chunk.local):
         if piece.data is not scratch.data:
             continue
-        # Local memory gets a map when something undefined first goes there; until then all of it
-        # counts as defined, since compilers spill registers that are never set.
+        # Local memory gets a map when an undefined value is first stored there. Until then it
+        # counts as defined, because compilers spill registers that are never set.
         if scratch.shadow is None:
             scratch.shadow = Shadow(chunk, scratch)
         if scratch.shadow.undefined is None:

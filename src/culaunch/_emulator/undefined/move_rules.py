@@ -84,7 +84,7 @@ def move_rule(plan: Plan, how: Moves) -> Rule | None:
 
 
 def select_rule(plan: Plan) -> Rule | None:
-    """Take the chosen operand's bits; where the choice is undefined and matters, all are."""
+    """Take the chosen operand's bits; if the choice is undefined and matters, all are."""
     move = move_rule(plan, Moves(controls=(3,)))
     if move is None:
         return None
@@ -98,8 +98,8 @@ def select_rule(plan: Plan) -> Rule | None:
         (slot,), (out,) = choice, plan.writes
         values, bits = [], np.zeros((group.n, *plan.code.zeros[out].shape[1:]), bool)
         bits = bits.astype(plan.code.zeros[out].dtype)
-        # Both choices in turn, with the undefined predicate set to one and the other: bits that are
-        # undefined in either, or differ between them, are undefined.
+        # Run both choices, with the undefined predicate set to either value. Bits that are
+        # undefined in either run, or differ between the runs, are undefined.
         for chosen in (False, True):
             copy = context.with_bits(group, ())
             copy.regs[slot] = np.array([chosen])

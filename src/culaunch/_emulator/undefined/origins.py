@@ -21,10 +21,10 @@ __all__ = ["Origins"]
 
 
 class Origins:
-    """The instructions of a chunk that gave undefined values.
+    """The instructions of a chunk that produced undefined values.
 
-    A number stands for an instruction and a lane that executed it: the origin of a value is known
-    in whatever register of whatever lane it ends up.
+    A number identifies an instruction and a lane that executed it, so the origin of a value is
+    known in any register of any lane.
     """
 
     def __init__(self, chunk: Chunk) -> None:
@@ -58,15 +58,15 @@ class Origins:
         block, thread = self.chunk.place(reader)
         position = self.chunk.launch.position(known.instruction)
         detail = int(known.detail[reader])
-        # A race is the fault of the access that raced, and told for its lane and place; what then
-        # used the value is a note.
+        # A race is reported for the lane and the place of the racing access. The later use of the
+        # value is a note.
         if known.racing is not None:
             return Fault(
                 LAUNCH_FAILED,
                 known.racing(known.text, detail, reader),
                 lane=reader,
                 position=position,
-                notes=[f"{use} depends on what it read"],
+                notes=[f"{use} depends on the value of this read"],
             )
         what = known.text.format(detail)
         return Fault(

@@ -61,7 +61,7 @@ class Plan:
             instruction.name, instruction.mods, instruction.operands, instruction.line
         )
         self.plain = plain
-        # A second operation beside the scheduler's: rules run it on copies of the group, under no
+        # A second operation besides the scheduler's. Rules run it on copies of the group, without a
         # guard.
         self.run = decode(self.decoder, plain)
         reads, writes = reads_and_writes(plain, code.carry)
@@ -85,7 +85,7 @@ class Plan:
     def received(
         self, read: Read, index: Lanes, precise: list[Lanes] | None
     ) -> Iterator[tuple[int, Lanes]]:
-        """Yield the slots that what was read goes to, with the undefined bits in each lane."""
+        """Yield the slots that get the read values, with the undefined bits in each lane."""
         if precise is not None:
             for slot, bits in zip(self.writes, precise, strict=True):
                 yield slot, bits[index]
@@ -102,8 +102,8 @@ class Plan:
 
     def run_on_map(self, group: Group) -> None:
         """Run the instruction once more, on the map of undefined bytes of shared memory."""
-        # The map has the layout of the memory, so it can stand in for it. Nobody watches the
-        # accesses meanwhile: they are not the program's.
+        # The map has the layout of the memory, so it can stand in for it. These accesses are not
+        # checked, because they are not the program's.
         shared = group.chunk.shared
         data, shadow = shared.data, shared.shadow
         shared.data, shared.shadow = shadow.undefined.map, None
@@ -132,7 +132,7 @@ class Plan:
             yield target.slot, words.astype(have)
 
     def _load_again(self, group: Group) -> list[Lanes]:
-        """Run the load on the map of undefined bytes: what comes out are the undefined bits."""
+        """Run the load on the map of undefined bytes: the result has the undefined bits."""
         copy = group.with_registers(list(group.regs))
         self.run_on_map(copy)
         shapes = [(group.n, *self.code.zeros[slot].shape[1:]) for slot in self.writes]

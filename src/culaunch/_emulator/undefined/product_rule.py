@@ -52,7 +52,8 @@ def multiply(group: Group, plan: Plan, origin: Lanes) -> Taints:
     result, *types = _types(plan)
     factors = [read_slots((operand,)) for operand in plan.plain.operands[1:4]]
     depends: dict[int, Lanes] = {}
-    # One factor at a time: zero times anything is zero, and two at once could hide each other.
+    # One factor at a time: zero times anything is zero, and two factors at once could hide each
+    # other.
     for i, slots in enumerate(factors):
         if group.undefined.keys().isdisjoint(slots):
             continue
@@ -95,7 +96,7 @@ def _ones(bits: Lanes, kind: str) -> Lanes:
 
 
 def _filled(bits: Lanes, kind: str) -> Lanes:
-    """Return elements of ones where there is a bit."""
+    """Return elements that are one where any bit is set."""
     elements = np.ascontiguousarray(bits).view(f"u{_ONES[kind][0] // 8}")
     zero = elements.dtype.type(0)
     return np.asarray(np.where(elements != 0, ~zero, zero).view(bits.dtype))

@@ -50,7 +50,7 @@ def _find_rule(plan: Plan) -> Rule:
 
 
 def _compute(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
-    """Mark all bits of the results where an operand has an undefined one."""
+    """Mark all bits of the results in lanes where an operand has an undefined bit."""
     found = context.lanes(group, plan.reads)
     return {} if found is None else whole(group, plan.writes, *found)
 
@@ -75,7 +75,7 @@ def _ignore(context: Context, group: Group, plan: Plan, active: Lanes | None) ->
 
 
 def _bitwise(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
-    """Try all values of the undefined bits: what changes is undefined."""
+    """Try all values of the undefined bits: result bits that change are undefined."""
     found = context.lanes(group, plan.reads)
     if found is None:
         return {}
@@ -110,14 +110,14 @@ def _vote(context: Context, group: Group, plan: Plan, active: Lanes | None) -> T
 def _compare(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     operands, mods = plan.plain.operands, plan.plain.mods
     found = context.lanes(group, read_slots(operands[1:3]))
-    # Two values that differ in a defined bit are unequal, whatever their other bits are.
+    # Two values that differ in a defined bit are unequal, regardless of their other bits.
     if found is not None and mods[0] in ("eq", "ne") and _is_plain_integer(mods):
         found = (found[0] & ~_differ(context, group, plan), found[1])
     if len(operands) > 3:
         other = context.lanes(group, read_slots(operands[3:4]))
         value = plan.decoder.read(operands[3], "pred")(group)
-        # setp may combine the comparison with a predicate (PTX ISA, "setp"): `and` with false is
-        # false, and `or` with true is true, whatever was compared.
+        # setp may combine the comparison with a predicate (PTX ISA, "setp"). `and` with false is
+        # false, and `or` with true is true, for any comparison.
         if found is not None and "xor" not in mods:
             # A defined operand of `and` or `or` may decide the result.
             open_ = value if "and" in mods else ~value
@@ -136,7 +136,7 @@ def _compare(context: Context, group: Group, plan: Plan, active: Lanes | None) -
 
 
 def _differ(context: Context, group: Group, plan: Plan) -> Lanes:
-    """Tell where the defined bits of the first two operands differ: there, they differ for sure."""
+    """Tell where defined bits of the first two operands differ, so the values certainly differ."""
     kind = plan.decoder.type(plan.instruction)
     operands = plan.plain.operands[1:3]
     shown = context.with_bits(group, plan.reads)
@@ -146,7 +146,7 @@ def _differ(context: Context, group: Group, plan: Plan) -> Lanes:
         values.append(read(group))
         if isinstance(operand, Register):
             unknown.append(read(shown))
-    # Where the values differ, in bits that are defined in both.
+    # The bits that differ and are defined in both values.
     defined = values[0] ^ values[1]
     for bits in unknown:
         defined = defined & ~bits

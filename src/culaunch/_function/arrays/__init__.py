@@ -1,1 +1,1 @@
-"""Arrays of a body that stand for arguments: views, pointers, structures."""
+"""The stand-ins for a body's arguments: arrays, views, pointers, structures."""

@@ -1,11 +1,11 @@
-"""Stand-ins of arrays: shape, type and place of an array, without its data."""
+"""Stand-ins for arrays: shape, type and place of an array, without its data."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.places import here
-from culaunch._base.values import spell
+from culaunch._base.values import counted, spell
 from culaunch._function.arrays import views
 from culaunch._function.body.refusals import Refusals
 from culaunch._launch.formats.dtype import DType, find_dtype
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 class Root:
-    """The memory that a stand-in is of: an argument, an allocation, or a real array.
+    """The memory of a stand-in: an argument, an allocation, or a real array.
 
     Attributes
     ----------
     kind : str
         ``"argument"``, ``"allocated"`` or ``"constant"``.
     name : str
-        What errors call it.
+        Its name in errors.
     index : int
         Its number among the arrays of the program; of a constant, -1.
     parameter : int
-        Of an argument: which it is; -1 elsewhere.
+        The number of an argument; -1 for other kinds.
     element : int
-        Of an array in a list: its place there; -1 elsewhere.
+        The index of an array in a list; -1 for others.
     real : object
-        The array, where there is one.
+        The array, if there is one.
     is_read_only : bool
     """
 
@@ -60,7 +60,7 @@ class Root:
 
 
 class Layout:
-    """The numbers of an array: sizes, and steps in elements. They may be read when asked for."""
+    """The layout of an array: sizes, and strides in elements. They may be read lazily."""
 
     __slots__ = ("dense", "shape", "strides")
 
@@ -83,7 +83,7 @@ class StandIn(Refusals):
     can ``reshape``, ``permute``, ``transpose``, ``swapaxes``, ``T`` and ``mT``.
     """
 
-    _is_stand_in = True  # by which bodies know it
+    _is_stand_in = True  # bodies recognize stand-ins by it
     __slots__ = ("_body", "_dtype", "_is_whole", "_layout", "_offset", "_root")
 
     # NumPy's operators then return NotImplemented.
@@ -170,8 +170,8 @@ class StandIn(Refusals):
         """The view with the last two dimensions swapped."""
         if self.ndim < 2:
             raise ValueError(
-                f"at {here().text()}: mT needs at least 2 dimensions, and {self._root.name} has "
-                f"{self.ndim}"
+                f"at {here().text()}: {self._root.name} must have at least 2 dimensions for mT "
+                f"(got {self.ndim})"
             )
         return self.swapaxes(-2, -1)
 
@@ -179,8 +179,8 @@ class StandIn(Refusals):
         """Tell whether its elements lie one after the other, in C order."""
         self._body.require_open()
         layout = self._layout
-        # One instruction for the whole question, where there is one: a guard on each stride would
-        # be several paths.
+        # Use one instruction for the whole question if there is one. A guard on each stride would
+        # make several paths.
         if layout.dense is not None:
             return layout.dense()
         return views.is_dense(layout.shape, layout.strides)
@@ -193,7 +193,8 @@ class StandIn(Refusals):
         if type(bytes) is not int or bytes < 1:
             raise TypeError(f"bytes must be an int from 1 on (got {spell(bytes)})")
         address = self._body.address(self._root)
-        # No address is known before it is allocated, but what every allocator gives at least.
+        # The address is not known before the allocation. Only the alignment that every allocator
+        # guarantees is.
         if address is None:
             if max(16, self.itemsize) % bytes:
                 return False
@@ -202,7 +203,7 @@ class StandIn(Refusals):
         return (place % bytes) == 0
 
     def data_ptr(self) -> Any:
-        """Return the address of its first element: for a kernel's parameter or a structure."""
+        """Return the address of its first element, for a kernel's parameter or a structure."""
         self._refuse_tritons_python()
         return self._body.pointer(self)
 
@@ -227,8 +228,9 @@ class StandIn(Refusals):
         if len(shape) == 1 and (dtype := find_dtype(shape[0])) is not None:
             if dtype.itemsize != self.itemsize:
                 raise ValueError(
-                    f"at {here().text()}: view() takes a dtype of {self.itemsize} bytes "
-                    f"(got {dtype!r})"
+                    f"at {here().text()}: dtype of view() must have "
+                    f"{counted(self.itemsize, 'byte')}, as the "
+                    f"array's elements have (got {dtype!r})"
                 )
             return StandIn(self._body, self._root, dtype, self._layout, self._offset)
         return self.reshape(*shape)
@@ -255,7 +257,7 @@ class StandIn(Refusals):
         return self.permute(*order)
 
     def transpose(self, *axes: Any) -> StandIn:
-        """Put the dimensions in another order: all of them reversed, where none is given.
+        """Put the dimensions in another order: all of them reversed, if none is given.
 
         Two dimensions are swapped, as torch does; a tuple, or another number of them, is the whole
         order, as NumPy has it. ``transpose(0, 1)`` of a matrix is refused: torch swaps there, and
@@ -269,8 +271,8 @@ class StandIn(Refusals):
         if [views.axis_of(name, axis, rank) for axis in axes] == [0, 1] and rank == 2:
             given = ", ".join(map(str, axes))
             raise ValueError(
-                f"at {here().text()}: transpose({given}) of a matrix swaps its dimensions in torch "
-                f"and leaves them in NumPy: write {name}.mT or swapaxes(0, 1) to swap them"
+                f"at {here().text()}: transpose({given}) of a matrix swaps its dimensions in "
+                f"PyTorch but not in NumPy: write {name}.mT or swapaxes(0, 1) to swap them"
             )
         return self.swapaxes(*axes)
 
@@ -295,7 +297,7 @@ class StandIn(Refusals):
         return f"<{self._root.name}, an array of {self._dtype!r}>"
 
     def _tensor_map(self, box: Any, steps: Any, numbers: tuple[int, ...], **keywords: Any) -> Any:
-        """Describe it for bulk copies: what ``TensorMap.tiled`` does of a stand-in."""
+        """Describe it for bulk copies, as ``TensorMap.tiled`` does for a stand-in."""
         return self._body.tensor_map(self, box, steps, numbers, keywords)
 
     def _shown(self) -> str:

@@ -1,4 +1,4 @@
-"""Addresses of arrays, for kernels' parameters and structures: they are known when a call runs."""
+"""Addresses of arrays, for kernels' parameters and structures. They are known only in a call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Pointer:
 
     def __init__(self, array: StandIn, offset: Any = 0) -> None:
         self.array = array
-        self.offset = offset  # in bytes, from where the array begins
+        self.offset = offset  # in bytes, from the beginning of the array
 
     def __add__(self, other: Any) -> Any:
         return Pointer(self.array, self.offset + other)
@@ -30,14 +30,14 @@ class Pointer:
         return Pointer(self.array, self.offset - other)
 
     def _place(self, other: Pointer | None = None) -> Any:
-        """Return how many bytes behind the beginning of its memory it is."""
+        """Return its offset in bytes from the beginning of its memory."""
         root = self.array._root
         if other is not None and other.array._root is not root:
             raise self.array._body.refuse(
                 TypeError(
                     f"at {here().text()}: the addresses of {other.array._root.name} and "
-                    f"{root.name} are compared, which are known when a call runs: compare "
-                    "addresses of one array"
+                    f"{root.name} cannot be compared in a body, because they are known only when "
+                    "a call runs: compare addresses of one array"
                 )
             )
         return self.array._offset * self.array.itemsize + self.offset
@@ -71,8 +71,8 @@ class Pointer:
             # Arrays that a function allocates are aligned to 16 bytes and to their elements' size.
             if type(other) is not int or other < 1 or max(16, self.array.itemsize) % other:
                 raise TypeError(
-                    f"at {here().text()}: {root.name} is allocated after this is computed: ask "
-                    "x.is_aligned(bytes)"
+                    f"at {here().text()}: the address of {root.name} is not known in a body, "
+                    "because each call allocates the array: use x.is_aligned(bytes)"
                 )
             address = 0
         return (address + self.array._offset * self.array.itemsize + self.offset) % other

@@ -1,4 +1,4 @@
-"""Structures passed by value whose fields are expressions."""
+"""Structures passed by value, whose fields are expressions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import functools
 from typing import Any, NamedTuple
 
 from culaunch._base.places import here
-from culaunch._base.values import spell
+from culaunch._base.values import counted, spell
 from culaunch._function.arrays.array import StandIn
 from culaunch._function.arrays.pointers import Pointer
 from culaunch._function.symbolic.symbols import is_symbolic
@@ -57,7 +57,7 @@ def shadow(structure: type[ctypes.Structure]) -> type[ctypes.Structure]:
             _copy_patches(value, getattr(self, name))
 
     def get(self: Any, name: str) -> Any:
-        if name in inner:  # a view of it, which takes expressions, too
+        if name in inner:  # a view of the inner structure, which also takes expressions
             views = _own(self, "_views")
             if name not in views:
                 views[name] = shadow(fields[name]).from_buffer(
@@ -69,14 +69,18 @@ def shadow(structure: type[ctypes.Structure]) -> type[ctypes.Structure]:
         return structure.__getattribute__(self, name)
 
     def make(self: Any, *args: Any, **keywords: Any) -> None:
-        # Without the values: ctypes would refuse those that are expressions.
+        # Construct it without the values, because ctypes would refuse expressions.
         structure.__init__(self)
         for name, value in (*zip(fields, args, strict=False), *keywords.items()):
             if name not in fields:
                 raise TypeError(f"{structure.__name__} has no field {name!r}")
             setattr(self, name, value)
         if len(args) > len(fields):
-            raise TypeError(f"{structure.__name__} has {len(fields)} fields (got {len(args)})")
+            raise TypeError(
+                f"{structure.__name__} takes at most {counted(len(fields), 'value')}, one per "
+                "field (got "
+                f"{len(args)})"
+            )
 
     own_init = structure.__init__ is not ctypes.Structure.__init__
     namespace = {
@@ -84,7 +88,7 @@ def shadow(structure: type[ctypes.Structure]) -> type[ctypes.Structure]:
         "__getattribute__": get,
         "__module__": structure.__module__,
     }
-    # A structure with an __init__ of its own keeps it; its assignments come to `put`.
+    # A structure with its own __init__ keeps it. The assignments there call `put`.
     if not own_init:
         namespace["__init__"] = make
     made: type[ctypes.Structure] = type(structure.__name__, (structure,), namespace)
@@ -92,7 +96,7 @@ def shadow(structure: type[ctypes.Structure]) -> type[ctypes.Structure]:
 
 
 def patches_of(value: object, offset: int = 0) -> tuple[Patch, ...]:
-    """Return the fields of a structure that are expressions, those of inner structures too."""
+    """Return the fields that are expressions, in a structure and in its inner structures."""
     if not isinstance(value, ctypes.Structure):
         return ()
     found = [one._replace(offset=one.offset + offset) for one in _patches(value).values()]
@@ -102,7 +106,7 @@ def patches_of(value: object, offset: int = 0) -> tuple[Patch, ...]:
 
 
 def _own(structure: Any, name: str) -> dict[str, Any]:
-    """Return one of the dicts that a structure of ours keeps beside its memory."""
+    """Return one of the dicts that our structures keep beside their memory."""
     kept: dict[str, Any] = ctypes.Structure.__getattribute__(structure, "__dict__")
     return kept.setdefault(name, {})  # type: ignore[no-any-return]
 
@@ -133,7 +137,7 @@ def _patch(structure: type, name: str, kind: Any, field: Any, value: Any) -> Pat
     elif is_address:
         if code in ("Q", "L") and ctypes.sizeof(kind) == 8:
             return Patch("p", field.offset, field.size, value, name)
-        raise TypeError(f"{where} is not a pointer (got {spell(value)})")
+        raise TypeError(f"{where} must be a pointer to hold an address (got {spell(value)})")
     if isinstance(code, str):
         if code in _INTEGERS:
             return Patch("i" if _INTEGERS[code] else "u", field.offset, field.size, value, name)
@@ -143,4 +147,4 @@ def _patch(structure: type, name: str, kind: Any, field: Any, value: Any) -> Pat
             return Patch("b", field.offset, field.size, value, name)
         if code == "P":
             return Patch("u", field.offset, field.size, value, name)
-    raise TypeError(f"{where} takes no number or array")
+    raise TypeError(f"{where} must be a number or a pointer to hold a value of a call")

@@ -1,4 +1,4 @@
-"""Tensor maps over arrays of a body: encoded when a call runs."""
+"""Tensor maps over a body's arrays, encoded in each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arithmetic of views: shapes, strides and offsets, of numbers of any kind."""
+"""The arithmetic of views: shapes, strides and offsets, which may be symbolic."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def product(sizes: Shape) -> Any:
 
 
 def is_dense(shape: Shape, strides: Shape) -> bool:
-    """Tell whether strides are those of C order, where they matter."""
+    """Tell whether the strides of all dimensions that matter are in C order."""
     expected: Any = 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if size == 0:
             return True
-        # A dimension of one element is never stepped over: its stride may be anything.
+        # The stride of a dimension with one element is never used, so it may be anything.
         if size != 1 and stride != expected:
             # An array without elements is contiguous whatever its strides are.
             return any(bool(other == 0) for other in shape)
@@ -56,7 +56,8 @@ def indexed(
     taken = sum(one is not None and one is not Ellipsis for one in keys)
     if taken > len(shape) or keys.count(Ellipsis) > 1:
         raise IndexError(
-            f"at {here().text()}: {name} has {len(shape)} dimensions (got {taken} indices)"
+            f"at {here().text()}: {name} takes at most {len(shape)} indices, one per dimension "
+            f"(got {taken})"
         )
     if not any(one is Ellipsis for one in keys):
         keys.append(Ellipsis)
@@ -83,9 +84,9 @@ def indexed(
             index = _number(one)
             message = _out_of_range(name, axis, index, size)
             check(
-                # A constant index that is not negative needs one comparison; others need both, on
+                # A constant index that is not negative needs one comparison. Others need both, in
                 # one path.
-                (index < size) if _is_plain(index, 0) else _within(index, size),
+                (index < size) if _is_plain(index, 0) else _index_in_range(index, size),
                 message,
                 IndexError,
             )
@@ -98,12 +99,12 @@ def _is_plain(index: Any, least: int) -> bool:
     return type(index) is int and index >= least
 
 
-def _within(index: Any, size: Any) -> Any:
+def _index_in_range(index: Any, size: Any) -> Any:
     return (index < size) & (index >= -size)
 
 
 def _out_of_range(name: str, axis: int, index: Any, size: Any) -> Callable[[], str]:
-    return lambda: f"index {index} is out of range for axis {axis} of {name}, of size {size}"
+    return lambda: f"index {index} is out of range for axis {axis} of {name}, which has size {size}"
 
 
 def _slice(one: slice, size: Any) -> tuple[Any, Any, Any]:
@@ -122,7 +123,7 @@ def _slice(one: slice, size: Any) -> tuple[Any, Any, Any]:
 
 
 def _bound(index: Any, size: Any) -> Any:
-    """Bring a bound of a slice into the array, as Python does."""
+    """Clamp a bound of a slice to the array, as Python does."""
     if index >= 0:
         return index if type(index) is int and index == 0 else extreme("MIN", index, size)
     return extreme("MAX", index + size, 0)
@@ -131,8 +132,8 @@ def _bound(index: Any, size: Any) -> Any:
 def _number(value: Any) -> Any:
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         raise TypeError(
-            f"at {here().text()}: an array is indexed by ints, slices, None and ... "
-            f"(got {spell(value)})"
+            f"at {here().text()}: an index must be an int, a slice, None or ... (got "
+            f"{spell(value)})"
         )
     return (
         value if type(value) is not int and not hasattr(value, "dtype") else operator.index(value)
@@ -142,8 +143,8 @@ def _number(value: Any) -> Any:
 def _size(value: Any) -> Any:
     if isinstance(value, bool) or not (hasattr(type(value), "__index__") or hasattr(value, "node")):
         raise TypeError(
-            f"at {here().text()}: a shape must be an int or a tuple of ints "
-            f"(got {spell(value)} in it)"
+            f"at {here().text()}: a shape must be an int or a tuple of ints (got {spell(value)} "
+            "in the tuple)"
         )
     return value
 
@@ -154,11 +155,17 @@ def reshaped(name: str, given: Shape, shape: Shape, check: Check) -> Shape:
     sizes = tuple(map(_size, sizes))
     open_axes = [axis for axis, size in enumerate(sizes) if type(size) is int and size == -1]
     if len(open_axes) > 1:
-        raise ValueError(f"at {here().text()}: one size of a shape may be -1 (got {sizes})")
+        raise ValueError(f"at {here().text()}: only one size of a shape may be -1 (got {sizes})")
     total = product(shape)
     if open_axes:
         others = product(tuple(size for size in sizes if not (type(size) is int and size == -1)))
-        check(others > 0, lambda: f"{name}: -1 stands for no size beside {others}", ValueError)
+        check(
+            others > 0,
+            lambda: (
+                f"{name}: -1 cannot stand for a size, because the product of the others is {others}"
+            ),
+            ValueError,
+        )
         check(
             total % others == 0,
             lambda: f"{name} has {total} elements, which is not a multiple of {others}",
@@ -176,20 +183,23 @@ def reshaped(name: str, given: Shape, shape: Shape, check: Check) -> Shape:
 
 
 def axis_of(name: str, axis: Any, rank: int) -> int:
-    """Return the number of a dimension, from 0 on; those at the end may be counted from -1 down."""
+    """Return the number of a dimension from 0 on; negative numbers count from the end."""
     found = operator.index(axis)
     if not -rank <= found < rank:
-        raise IndexError(f"at {here().text()}: {name} has {rank} dimensions (got axis {found})")
+        raise IndexError(
+            f"at {here().text()}: the axis must be from {-rank} to {rank - 1} for {name} (got "
+            f"{found})"
+        )
     return found + rank if found < 0 else found
 
 
 def permutation(name: str, axes: tuple[Any, ...], rank: int) -> tuple[int, ...]:
-    """Return the order of dimensions that permute() is given."""
+    """Return the order of dimensions from the arguments of permute()."""
     given = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
     order = tuple(operator.index(axis) + (rank if axis < 0 else 0) for axis in given)
     if sorted(order) != list(range(rank)):
         raise ValueError(
-            f"at {here().text()}: {name} has {rank} dimensions, and permute() takes each "
-            f"dimension once (got {given})"
+            f"at {here().text()}: permute() must name each of the {rank} dimensions of {name} "
+            f"once (got {given})"
         )
     return order

@@ -1,1 +1,1 @@
-"""The body that runs in this thread: its state, its mistakes, its handlers of errors."""
+"""The body that runs in this thread: its state, its errors, its exception handlers."""

@@ -1,13 +1,16 @@
-"""Bodies that run: the one of this thread, and what all three ways of running one have."""
+"""Running bodies: the current one of a thread, and the common interface of the three modes."""
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.places import here
 from culaunch._base.values import spell
+from culaunch._core import around_collection as collection_callback
+from culaunch._core import follow_calls
 from culaunch._function.body.driver_handlers import caught_driver_error
 from culaunch._function.programs.record import escaped
 from culaunch._function.symbolic.configuration import Configuration, from_keywords
@@ -40,18 +43,21 @@ class Body:
         self.refusal: Exception | None = None
 
     def refuse(self, error: Exception) -> Exception:
-        """Note what no program can do, and return it: the call raises it, whatever catches it."""
+        """Record an operation that no program can do, and return its error.
+
+        The call raises it, even if the body catches it.
+        """
         if self.refusal is None:
             self.refusal = error
         return error
 
     def require_possible(self) -> None:
-        """Raise what no program can do, also where the body has caught it."""
+        """Raise the recorded error, even if the body has caught it."""
         if self.refusal is not None:
             raise self.refusal
 
     def require_open(self) -> None:
-        """Refuse a stand-in that is used after the body ran."""
+        """Refuse a stand-in that is used after its body has run."""
         if not self.is_open:
             escaped()
 
@@ -71,7 +77,7 @@ class Body:
         raise NotImplementedError
 
     def what(self, value: object) -> str | None:
-        """Say what a value is: ``"array"``, ``"int"``, ``"float"``, ``"bool"``, or None."""
+        """Return ``"array"``, ``"int"``, ``"float"``, ``"bool"``, or None for other values."""
         if hasattr(type(value), "_is_stand_in"):
             return "array"
         for kind in (bool, int, float):
@@ -81,11 +87,11 @@ class Body:
         return None if foreign is None else foreign.__name__
 
     def real(self, value: Any) -> Any:
-        """Return the array that a value stands for, where there is one, else the value."""
+        """Return the array that a stand-in represents; any other value is returned unchanged."""
         return value
 
     def empty(self, shape: Sequence[Any], dtype: str, *, zeros: bool = False) -> Any:
-        """Allocate an array, of an element type by its name."""
+        """Allocate an array with an element type given by name."""
         return self.allocate(tuple(shape), BY_NAME[dtype], int(zeros))
 
     def launch(
@@ -97,7 +103,7 @@ class Body:
     def enqueue(
         self, kernel: Any, configuration: Configuration, predicate: Any, args: tuple[Any, ...]
     ) -> None:
-        """Launch a kernel where a condition holds, or None."""
+        """Launch a kernel if a condition holds; None means always."""
         self._require_uncaught("a launch")
         self._enqueue(kernel, configuration, predicate, args)
 
@@ -119,13 +125,13 @@ class Body:
         raise NotImplementedError
 
     def _require_uncaught(self, what: str) -> None:
-        """Refuse a handler for errors that only the driver raises, when the body has ended."""
+        """Refuse a handler for errors that only the driver raises, after the body has ended."""
         caught = caught_driver_error()
         if caught is not None:
             raise self.refuse(
                 TypeError(
-                    f"at {here().text()}: the body catches {caught.__name__} of {what}, which "
-                    f"happens after the body: catch it around the call of {self.name}"
+                    f"at {here().text()}: the body catches {caught.__name__} from {what}, which "
+                    f"runs after the body: catch it around the call of {self.name}"
                 )
             )
 
@@ -133,7 +139,7 @@ class Body:
         self, array: Any, shape: Sequence[Any], strides: Sequence[Any], box: Sequence[int],
         numbers: tuple[int, ...],
     ) -> Any:  # fmt: skip
-        """Describe a view from where an array begins for bulk copies."""
+        """Describe a view, from the beginning of its array, for bulk copies."""
         view = array._view(tuple(shape), tuple(strides), array._offset)
         return view._tensor_map(tuple(box), None, numbers)
 
@@ -142,14 +148,18 @@ class Body:
         raise NotImplementedError
 
     def depends_on(self, container: Any, name: str | None, value: object) -> None:
-        """Note that what is recorded depends on an entry of a dict, or on a cell."""
+        """Note that the recording depends on an entry of a dict, or on a cell."""
 
     def apart(self) -> contextlib.AbstractContextManager[None]:
-        """Leave the body for a while."""
+        """Leave the body for a while: launches of this thread in the block are not part of it."""
         return running(None)
 
+    def within(self) -> contextlib.AbstractContextManager[None]:
+        """Call the user's code from a room that is not followed."""
+        return running(self)
+
     def inline(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Run the body of another function as a part of this one."""
+        """Run the body of another function as part of this body."""
         raise NotImplementedError
 
 
@@ -157,27 +167,49 @@ _local = threading.local()
 
 
 def current() -> Body | None:
-    """Return the body that runs in this thread, if one does."""
+    """Return the body that runs in this thread, or None."""
     return getattr(_local, "body", None)
 
 
 @contextlib.contextmanager
 def running(body: Body | None) -> Generator[None, None, None]:
-    """Let a body be the one of this thread; None: leave it for a while."""
-    # Bodies nest: a function that is called in a body has its own for the time.
+    """Make a body current in this thread. None leaves the current one for a while."""
+    # Bodies nest: a function called in a body makes its own body current for the call.
     before = current()
     _local.body = body
+    # While no body runs, calls of Python functions cost nothing extra.
+    was_followed = follow_calls(body is not None)
     try:
         yield
     finally:
+        follow_calls(was_followed)
         _local.body = before
 
 
+def around_collection(phase: str) -> None:
+    """Leave the body of this thread while the garbage collector runs finalizers.
+
+    Finalizers may run at any time, and their launches do not belong to the body.
+    """
+    if phase == "start":
+        body = current()
+        if body is not None:
+            _local.aside = body, follow_calls(False)
+            _local.body = None
+    elif getattr(_local, "aside", None) is not None:
+        _local.body, was_followed = _local.aside
+        _local.aside = None
+        follow_calls(was_followed)
+
+
+gc.callbacks.append(collection_callback)
+
+
 def reads_data(what: str, how: str, instead: str) -> TypeError:
-    """Make the error of a body that asks for what is in an array."""
+    """Make the error of a body that reads the data of an array."""
     return TypeError(
-        f"at {here().text()}: {what} {how}, which depends on its data. A body is recorded once for "
-        f"each kind of arguments, and sees only shapes and numbers; {instead}"
+        f"at {here().text()}: {what} {how}, which depends on its data. A body is recorded once "
+        f"for each kind of arguments and sees only shapes and numbers: {instead}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Errors that leave a body: its own, and those of others that refuse a stand-in."""
+"""Errors that leave a body: its own, and errors of other code that rejects a stand-in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def is_of_body(error: BaseException) -> bool:
-    """Tell what the body raises of a call from what it does that no program can."""
+    """Tell errors of a call from operations that no program can record."""
     if getattr(error, "is_of_check", False):
         return True
     last = _frames(error)[-1:]
@@ -27,7 +27,7 @@ def with_numbers(error: BaseException) -> None:
 
 
 def locate(error: Exception, body: FunctionType) -> None:
-    """Say where the body stood when others refused what stands for a number or an array."""
+    """Add the line of the body where other code rejected a stand-in."""
     frames = _frames(error)
     places = [one for one in frames if not is_ours(one.tb_frame)]
     if type(error) is not TypeError or not places or is_ours(frames[-1].tb_frame):
@@ -38,14 +38,14 @@ def locate(error: Exception, body: FunctionType) -> None:
     own = [one for one in places if _package(one.tb_frame) == _root(body)] or places
     place = Place(own[-1].tb_frame.f_code.co_filename, own[-1].tb_lineno)
     located = (
-        f"at {place.text()}: {text} (the body of {body.__name__} is recorded, where stand-ins take "
-        "the place of numbers and arrays: operator.index(n) is the int of this call)"
+        f"at {place.text()}: {text} (the body of {body.__name__} is recorded with stand-ins for "
+        "numbers and arrays: operator.index(n) gives the int of this call)"
     )
     error.args = (located,)
 
 
 def _raises(place: TracebackType) -> bool:
-    """Tell whether it is a ``raise`` of the code itself."""
+    """Tell whether the code itself has raised it, with ``raise``."""
     code = place.tb_frame.f_code
     steps = [one for one in dis.get_instructions(code) if one.offset <= place.tb_lasti]
     return bool(steps) and steps[-1].opname == "RAISE_VARARGS"

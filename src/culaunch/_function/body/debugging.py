@@ -21,6 +21,11 @@ def function_debugging() -> Generator[None, None, None]:
 
     You can step through them in a debugger, ``print`` shows numbers, and launches happen in place.
 
+    Yields
+    ------
+    None
+        The bodies run as Python in the block.
+
     Examples
     --------
     >>> with cl.function_debugging():

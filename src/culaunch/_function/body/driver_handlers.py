@@ -1,4 +1,4 @@
-"""Handlers of a body for errors of the driver, which come when the body has ended."""
+"""A body's handlers for driver errors, which occur only after the body has ended."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def caught_driver_error() -> type | None:
     """Return an exception that the body catches here and only the driver raises, if there is one.
 
-    A handler for more than that, such as ``except Exception``, has a meaning in a body. So has a
-    context manager, unless it is :func:`contextlib.suppress`.
+    A wider handler, such as ``except Exception``, is useful in a body. A context manager is, too,
+    unless it is :func:`contextlib.suppress`.
     """
     for frame in frames_of_body():
         for names in _handled(frame.f_code, frame.f_lasti):
@@ -31,7 +31,7 @@ def caught_driver_error() -> type | None:
 
 
 class Suppress(contextlib.suppress):
-    """``contextlib.suppress`` in a body, which says what it suppresses."""
+    """``contextlib.suppress`` in a body, with the exceptions that it suppresses."""
 
     def __init__(self, *exceptions: type[BaseException]) -> None:
         super().__init__(*exceptions)
@@ -56,14 +56,14 @@ def _suppressed() -> list[tuple[type, ...]]:
 
 
 def _is_of_driver(kind: Any) -> bool:
-    # PyTorch's own error for memory is a RuntimeError.
+    # PyTorch's out-of-memory error is a RuntimeError.
     return isinstance(kind, type) and (
         issubclass(kind, (DriverError, MemoryError)) or kind.__name__ == "OutOfMemoryError"
     )
 
 
 def _looked_up(frame: FrameType, names: tuple[str, ...]) -> Any:
-    """Return the value of a name and its attributes in a frame; None: unknown."""
+    """Return the value of a name and its attributes in a frame; None if it is unknown."""
     value: Any = None
     for space in (frame.f_locals, frame.f_globals, frame.f_builtins):
         if names[0] in space:
@@ -76,7 +76,7 @@ def _looked_up(frame: FrameType, names: tuple[str, ...]) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _handled(code: CodeType, offset: int) -> tuple[tuple[str, ...], ...]:
-    """Return the exceptions of the handlers around an instruction, each as a name, attributes."""
+    """Return the exceptions that handlers around an instruction name, as names with attributes."""
     steps = [one for one in dis.get_instructions(code) if one.opname not in _SILENT]
     places = {one.offset: at for at, one in enumerate(steps)}
     found: list[tuple[str, ...]] = []
@@ -88,7 +88,7 @@ def _handled(code: CodeType, offset: int) -> tuple[tuple[str, ...], ...]:
         seen.add(target)
         at = places[target]
         step, following = steps[at], steps[at + 1 : at + 2]
-        # Here a handler ends: the code behind it is not about this exception.
+        # A handler ends here. The code after it is not about this exception.
         if step.opname == "POP_EXCEPT" and following[0].opname != "RERAISE":
             continue
         if step.opname in _MATCHES:
@@ -105,18 +105,18 @@ def _handled(code: CodeType, offset: int) -> tuple[tuple[str, ...], ...]:
 
 
 def _handler(code: CodeType, offset: int) -> int | None:
-    """Return where an exception goes that is raised at an offset; None: out of the code."""
+    """Return the target of an exception raised at an offset; None if it leaves the code."""
     table = getattr(code, "co_exceptiontable", None)
     if table is not None:
         return target_of(table, offset)
-    # Before Python 3.11, an instruction before the block has the handler's place, which is behind.
+    # Before Python 3.11, an instruction before the block holds the offset of its handler.
     blocks = (one for one in dis.get_instructions(code) if one.opname == "SETUP_FINALLY")
     around = [one.argval for one in blocks if one.offset < offset < one.argval]
     return min(around, default=None)
 
 
 def _loaded(steps: list[dis.Instruction]) -> Iterator[tuple[str, ...]]:
-    """Yield the names of what steps have loaded last: one, or as many as a tuple has."""
+    """Yield the names that the last steps have loaded: one, or all names of a tuple."""
     count = 1
     if steps and steps[-1].opname == "BUILD_TUPLE":
         count, steps = steps[-1].arg or 0, steps[:-1]

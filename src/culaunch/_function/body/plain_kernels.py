@@ -1,4 +1,4 @@
-"""Plain Triton kernels in a body: Triton's own launch, which no program can hold."""
+"""Plain Triton kernels in a body: Triton launches these itself, which no program can record."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _TRITON = ("triton.runtime.jit", "triton.runtime.autotuner")
 
 
 class PlainKernelError(TypeError):
-    """A body launches a kernel that is not native: no other arguments help."""
+    """A body launches a kernel that is not native. Other arguments would not help."""
 
 
 def require_no_plain_kernel(error: Exception) -> None:
-    """Name the kernel and the way where an error comes from Triton's own launch in a body.
+    """Name the kernel and the way if an error comes from Triton's own launch in a body.
 
-    Triton fails with whatever it meets first: it has no device, or a stand-in is not a tensor.
+    Triton's own error varies: it has no device, or a stand-in is not a tensor.
     """
     caller: TracebackType | None = None
     at = error.__traceback__
@@ -30,10 +30,10 @@ def require_no_plain_kernel(error: Exception) -> None:
             place = Place(caller.tb_frame.f_code.co_filename, caller.tb_lineno)
             raise PlainKernelError(
                 f"at {place.text()}: {kernel} is a plain Triton kernel, which Triton launches in "
-                "Python: a function records only native launches. Before the function, write "
-                f"{kernel} = culaunch.triton.native({kernel})"
+                "Python, but a function can record only native launches. Before the function, "
+                f"write {kernel} = culaunch.triton.native({kernel})"
             ) from error
-        # Native kernels call Triton too, to compile.
+        # Native kernels also call Triton, to compile.
         if is_ours(at.tb_frame) and caller is not None:
             return
         caller = None if is_ours(at.tb_frame) else at

@@ -1,4 +1,4 @@
-"""The operations that an array in a body refuses, with the replacement for each."""
+"""The operations that an array in a body refuses, each with its replacement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Refusals:
-    """Methods that refuse: arithmetic with arrays, and whatever needs what is in one."""
+    """Methods that raise: arithmetic with arrays, and operations that need their data."""
 
     __slots__ = ()
 
@@ -26,28 +26,28 @@ class Refusals:
         def shape(self) -> tuple[Any, ...]: ...
 
     def _reads_data(self, how: str, instead: str) -> Exception:
-        """Make the error of a body that asks for what is in the array."""
-        error = reads_data(self._said(), how, instead)
+        """Make the error for a body that reads the data of the array."""
+        error = reads_data(self._label(), how, instead)
         self._body.refuse(error)
         return error
 
     def _refused(self, text: str) -> Exception:
-        error = TypeError(f"at {here().text()}: {self._said()} {text}")
+        error = TypeError(f"at {here().text()}: {self._label()} {text}")
         self._body.refuse(error)
         return error
 
-    def _said(self) -> str:
+    def _label(self) -> str:
         root = self._root
         return f"argument {root.name}" if root.kind == "argument" else root.name
 
     def _refuse_tritons_python(self) -> None:
         """Refuse Triton's own launch, which asks any object for its address."""
-        # The error is not shown: `require_no_plain_kernel` names the kernel and what to write.
+        # This error is not shown: `require_no_plain_kernel` names the kernel and the replacement.
         frame = sys._getframe(2)
         for _ in range(2):
             if frame.f_globals.get("__name__") == "triton.runtime.jit":
                 raise TypeError(
-                    f"{self._said()} has no address: it is passed to a kernel that Triton launches"
+                    f"{self._label()} has no address: it is passed to a kernel that Triton launches"
                 )
             if frame.f_back is None:
                 return
@@ -55,22 +55,22 @@ class Refusals:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError(f"{self._root.name} has no dimensions, and no length")
+            raise TypeError(f"{self._root.name} has no length, because it has no dimensions")
         return int(self.shape[0])
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(
-            f"at {here().text()}: {self._said()} takes no attribute {name!r}: a body must not "
-            "change its arguments"
+            f"at {here().text()}: attribute {name!r} of {self._label()} cannot be set: a body must "
+            "not change its arguments"
         )
 
     def __setitem__(self, key: object, value: object) -> NoReturn:
-        raise self._refused("is written to: launch a kernel that does so")
+        raise self._refused("cannot be assigned to: launch a kernel that writes to it")
 
     def __getattr__(self, name: str) -> Any:
         if name in _DATA:
             raise self._reads_data(
-                f"is asked for {name}()", "pass numbers as arguments of the function"
+                f"is read with {name}()", "pass numbers as arguments of the function"
             )
         raise AttributeError(
             f"at {here().text()}: an array in a function's body has no attribute {name!r}: "
@@ -97,11 +97,11 @@ class Refusals:
 
     def __iter__(self) -> NoReturn:
         raise self._refused(
-            "is iterated over: index it, as in `for i in range(x.shape[0]): row = x[i]`"
+            "cannot be iterated over: index it, as in `for i in range(x.shape[0]): row = x[i]`"
         )
 
     def __contains__(self, _: object) -> NoReturn:
-        raise self._reads_data("is searched", "launch a kernel that does so")
+        raise self._reads_data("is searched", "launch a kernel that searches it")
 
     def __eq__(self, other: object) -> bool:
         if other is not None and self is not other:
@@ -111,19 +111,19 @@ class Refusals:
     def __hash__(self) -> int:
         if not self._body.is_open:  # every use of it is refused elsewhere
             return object.__hash__(self)
-        raise self._refused("is used as a key: use its name or its position")
+        raise self._refused("cannot be a key: use its name or its position")
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            f"{self._said()} stands for an array in a function's body, and cannot be pickled"
+            f"{self._label()} cannot be pickled: it stands for an array in a function's body"
         )
 
 
 def _refuse_operator(array: Refusals, sign: str) -> NoReturn:
     raise array._body.refuse(
         TypeError(
-            f"at {here().text()}: {sign} of {array._said()}: a body cannot compute with arrays; "
-            "launch a kernel or call a fused elementwise function"
+            f"at {here().text()}: {sign} is not available for {array._label()}, because a body "
+            "cannot compute with arrays: launch a kernel or call a fused elementwise function"
         )
     )
 
@@ -161,8 +161,8 @@ _INSTEAD = {
     "is_cuda": "use x.device",
     "data": "use x.data_ptr()",
     "contiguous": "check x.is_contiguous(), or launch a kernel that copies",
-    "to": "convert before the call, or launch a kernel that does so",
-    "astype": "convert before the call, or launch a kernel that does so",
+    "to": "convert before the call, or launch a kernel that converts",
+    "astype": "convert before the call, or launch a kernel that converts",
     "clone": "allocate with cl.empty_like(x) and launch a kernel that copies",
     "copy": "allocate with cl.empty_like(x) and launch a kernel that copies",
     "fill_": "allocate with cl.zeros_like(x), or launch a kernel that fills",

@@ -33,17 +33,16 @@ class AbstractArray:
     Attributes
     ----------
     shape : tuple
-        Of ints, or whatever stands for them.
+        Ints, or stand-ins for them.
     dtype : DType
     strides : tuple or None
         In elements; None: contiguous.
     argument : tuple[int, ...] or None
-        Of a result that is an argument as it came: the parameter, and the places in its lists.
+        For a result that is an unchanged argument: the parameter, and the places in its lists.
     base : tuple[int, ...] or None
-        Of a result that is a view of an argument: likewise.
+        For a result that is a view of an argument: the same.
     dense : callable or None
-        Of an argument: tells whether it is contiguous, where a framework knows better than by its
-        strides.
+        For an argument: tells whether it is contiguous, if a framework knows more than the strides.
     """
 
     def __init__(
@@ -74,8 +73,8 @@ class AbstractBody(Body):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        # Device 0, whatever the tensors' is: its attributes are hints for shapes, and the graph
-        # runs where its tensors are.
+        # Device 0, whatever the tensors' device is. Its attributes are hints for shapes, and the
+        # graph runs on the device of its tensors.
         self.device = BodyDevice(lambda: 0, _attribute)
         self.uses: dict[int, set[str]] = {}
 
@@ -95,40 +94,40 @@ class AbstractBody(Body):
         super().check(condition, message, exception)
 
     def _allocate(self, shape: tuple[Any, ...], dtype: DType, _: int) -> StandIn:
-        """Return the stand-in of what would be allocated."""
+        """Return a stand-in for an allocation."""
         layout = Layout(shape, views.dense_strides(shape), lambda: True)
         root = Root("allocated", f"the array of line {here().line}")
         return StandIn(self, root, dtype, layout, is_whole=True)
 
     def address(self, root: Root) -> int | None:
-        """Return an address that is a multiple of everything."""
+        """Return an address that is a multiple of every alignment."""
         # Shapes do not depend on alignment; the path of aligned arrays is the usual one.
         return None if root.kind == "allocated" else 0
 
     def pointer(self, array: StandIn) -> Any:
-        """Return what stands for an address."""
+        """Return the stand-in for an address."""
         return Pointer(array)
 
     def _enqueue(self, kernel: Any, _: object, __: object, args: tuple[Any, ...]) -> None:
-        """Check the known facts about a launch, without the launch."""
+        """Check a launch as far as possible, without launching."""
         place = here()
         for index, value in enumerate(args):
             # A framework's symbol has no value to check.
             if not hasattr(value, "node"):
-                Argument(kernel, index, value, place).given()
+                Argument(kernel, index, value, place).rule()
 
     def _call(self, *_: Any) -> None:
-        """Leave a call out."""
+        """Skip a call."""
 
     def tensor_map(
         self, array: StandIn, box: Any, steps: Any, numbers: tuple[int, ...], _: object
     ) -> TensorMapStandIn:
-        """Describe an array for bulk copies that do not happen."""
+        """Describe an array for bulk copies, which are skipped."""
         sizes, strides = checked_box(array, box, steps)
         return TensorMapStandIn(array, sizes, strides, numbers)
 
     def inline(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Run the body of another function as a part of this one."""
+        """Run the body of another function as part of this body."""
         return inlined(
             self, function.declaration, plainly(function.declaration.body), args, keywords
         )
@@ -165,7 +164,7 @@ def run_abstract(declaration: Declaration, values: tuple[Any, ...]) -> Any:
         body.require_possible()
         raise
     finally:
-        # Stand-ins that the body has kept are refused from now on.
+        # Stand-ins that the body has kept are invalid from now on.
         body.is_open = False
 
 
@@ -206,7 +205,7 @@ def _result(value: Any) -> Any:
         return {key: _result(item) for key, item in value.items()}
     if value is None or isinstance(value, (bool, int, float, str, DType)) or hasattr(value, "node"):
         return value
-    raise TypeError(f"a function returns arrays and numbers (got {spell(value)})")
+    raise TypeError(f"a function must return arrays and numbers (got {spell(value)})")
 
 
 def _attribute(number: int, _: str) -> int:

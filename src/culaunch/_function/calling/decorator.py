@@ -1,4 +1,4 @@
-"""``culaunch.function``: what makes a function of a Python function."""
+"""``culaunch.function``: the decorator that makes a function from a Python function."""
 
 from __future__ import annotations
 

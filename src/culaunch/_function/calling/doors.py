@@ -1,34 +1,46 @@
-"""Doors to frameworks that are attributes of a function: they stand above, and come when asked."""
+"""Entry points of frameworks that are attributes of a function. They are imported on demand."""
 
 from __future__ import annotations
 
-import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+from culaunch._base.rooms_above import open_room
+
+if TYPE_CHECKING:
+    from culaunch._function.tracing.kinds import Kind
+    from culaunch._function.tracing.runs import Run
+
+
+class Door(Protocol):
+    """A framework that has a function as one of its operators."""
+
+    def learn(self, run: Run, kind: Kind, /) -> None:
+        """Check a traced path. Raise if the operator does not allow it."""
+
+    def differentiate(self) -> None:
+        """Record the backward function of the function."""
 
 
 def jax_door(function: Any) -> Any:
     """Return a function as an operation of JAX."""
-    # By name, and as late as this: `_jax` and `_torch` stand above this room, and import
-    # frameworks.
-    return importlib.import_module("culaunch._jax").jax_op(function)
+    return open_room("jax").jax_op(function)
 
 
 def framework_door(
     function: Any, arguments: tuple[Any, ...], error: TypeError | None
 ) -> Any:  # fmt: skip
-    """Call a function as its framework knows it, where an array has no memory, or raise the error.
+    """Call a function through its framework if an array has no memory, or raise the error.
 
-    So a function can be called where JAX or torch traces. Without an error, torch wants to see each
-    operation: NotImplemented is returned where the function is no operator.
+    Functions can therefore be called while JAX or torch traces. If there is no error, a torch mode
+    intercepts operations. NotImplemented is returned if the function is not an operator.
     """
     if error is not None:
         if _is_traced_by_jax(arguments):
-            return importlib.import_module("culaunch._jax").call_traced(function, arguments)
+            return open_room("jax").call_traced(function, arguments)
         if "torch" not in sys.modules:
             raise error
-    door = importlib.import_module("culaunch._torch.unregistered")
-    return door.call_refused(function, arguments, error)
+    return open_room("torch").call_refused(function, arguments, error)
 
 
 def _is_traced_by_jax(arguments: tuple[Any, ...]) -> bool:

@@ -6,6 +6,8 @@ import os
 import struct
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.values import counted
+from culaunch._function.declarations.declaration import POSITIONAL_ONLY
 from culaunch._function.programs import opcodes as oc
 from culaunch._function.programs.effects import (
     Allocate,
@@ -24,7 +26,7 @@ from culaunch._launch.launches.launch_options import OPTIONS
 
 if TYPE_CHECKING:
     from culaunch._base.places import Place
-    from culaunch._function.declarations.declaration import Declaration, Declared
+    from culaunch._function.declarations.declaration import Declaration
     from culaunch._function.programs.program import Node, Tree
     from culaunch._function.programs.record import Instruction
 
@@ -34,7 +36,7 @@ _INFIX = frozenset("+ - * / // % ** << >> & | ^ == != < <= > >= and or".split())
 def explained(
     declaration: Declaration, kind: Kind, tree: Tree, *, unseen: str = "not seen yet: trace again"
 ) -> str:
-    """Write a tree: what a call computes, checks and decides, and what it does then."""
+    """Describe a tree: the values, checks and decisions of a call, then its effects."""
     arguments = ", ".join(
         f"{name}: {described(entry)}" for name, entry in zip(declaration.names, kind, strict=True)
     )
@@ -47,7 +49,7 @@ def explained(
 
 
 def conditions(declaration: Declaration, tree: Tree) -> list[tuple[int, Place, str]]:
-    """Return the guards of a tree: the number of the block in its program, where, and what."""
+    """Return a tree's guards: the block's number in its program, the place, and the condition."""
     writer = _Writer(tree, [], declaration.names)
     writer.longest = 200
     nodes = list(tree.nodes())
@@ -62,16 +64,16 @@ def conditions(declaration: Declaration, tree: Tree) -> list[tuple[int, Place, s
 
 
 def signature_text(
-    declaration: Declared,
+    declaration: Declaration,
     mutates: tuple[str, ...],
     may_mutate: tuple[str, ...],
     declared: tuple[str, ...] | None,
 ) -> str:
-    """Write the signature of a function, and which arguments it writes."""
+    """Write a function's signature, and mark the arguments that it writes."""
     parts = []
     kinds = [kind for _, kind in declaration.parameters]
     for index, name in enumerate(declaration.names):
-        if kinds[index] == 2 and (index == 0 or kinds[index - 1] != 2):
+        if declaration.keyword_only[:1] == (name,):
             parts.append("*")
         want = declaration.wanted.get(index)
         text = name if want is None else f"{name}: {want.text()}"
@@ -79,7 +81,7 @@ def signature_text(
             sign = "=" if want is None else " = "
             text += f"{sign}{declaration.defaults[name]!r}"
         parts.append(text)
-        if kinds[index] == 0 and (index + 1 == len(kinds) or kinds[index + 1] != 0):
+        if kinds[index] == POSITIONAL_ONLY and kinds[index + 1 : index + 2] != [POSITIONAL_ONLY]:
             parts.append("/")
     lines = [f"{declaration.name}({', '.join(parts)})"]
     if mutates:
@@ -91,7 +93,7 @@ def signature_text(
 
 class _Writer:
     longest = 40  # characters of an expression without a name
-    unseen = ""  # the text for a branch that is not recorded
+    unseen = ""  # the text for a branch that was not recorded
 
     def __init__(self, tree: Tree, lines: list[str], names: tuple[str, ...]) -> None:
         self.names = names
@@ -128,11 +130,11 @@ class _Writer:
         if result is not None:
             if result not in self.needed and op.can_be_left_out:
                 return
-            # An argument has its name, as the body calls it.
+            # An argument keeps the name that the body uses.
             if result in self.texts:
                 return
             written = self.expression(step)
-            # A short expression stands where it is used; a long one has a name.
+            # A short expression is inlined; a long one has a name.
             if len(written) <= self.longest or op.name.startswith("CONST"):
                 self.texts[result] = written
                 return
@@ -205,14 +207,15 @@ class _Writer:
                 name = arrays[effect.array] = f"a{effect.array}"
                 shape, strides = self.sizes(effect.shape), self.sizes(effect.strides)
                 self.put(
-                    depth, f"{name} = view({source}, {offset} bytes on, {shape}, strides {strides})"
+                    depth,
+                    f"{name} = view({source}, {offset} bytes on, {shape}, strides {strides})",
                 )
             else:
                 arrays[effect.array] = f"{source} + {offset} bytes"
         elif isinstance(effect, Launch):
             self.put(depth, self.launch(effect, arrays))
         elif isinstance(effect, Call):
-            arguments = ", ".join(self.given(*one, arrays) for one in effect.arguments)
+            arguments = ", ".join(self.argument_text(*one, arrays) for one in effect.arguments)
             outputs = ", ".join(self.array(one, arrays) for one in effect.outputs)
             name = getattr(effect.callable, "__name__", type(effect.callable).__name__)
             self.put(depth, f"{name}({arguments}, out=({outputs}))  # {_short(effect.place)}")
@@ -248,14 +251,14 @@ class _Writer:
             return "None"
         if kind == oc.P_BYTES:
             fields = [self.parameter(one, arrays) for one in operands[1]]
-            return f"<{size} bytes{': ' if fields else ''}{', '.join(fields)}>"
+            return f"<{counted(size, 'byte')}{': ' if fields else ''}{', '.join(fields)}>"
         if kind == oc.P_TENSOR_MAP:
             return f"tensor_map({self.array(operands[1], arrays)})"
         if kind == oc.P_OBJECT:
             return "<an array that the body closes over>"
         return self.value(operands[0])
 
-    def given(self, kind: int, value: Any, arrays: dict[int, str]) -> str:
+    def argument_text(self, kind: int, value: Any, arrays: dict[int, str]) -> str:
         if kind == oc.V_ARRAY:
             return self.array(value, arrays)
         return repr(value.value) if isinstance(value, Constant) else self.value(value)
@@ -296,7 +299,7 @@ def _short(place: Any) -> str:
 
 
 class _Field(str):
-    """An expression in the text of a check, which keeps how the body formats it."""
+    """An expression in a check's text, which keeps the body's format."""
 
     __slots__ = ()
 

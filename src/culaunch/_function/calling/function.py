@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import types
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from culaunch._base.bundling import keep_to_bundle
-from culaunch._base.checks import checked_flag, checked_list
+from culaunch._base.checks import checked_flag
 from culaunch._base.fork_lock import ForkLock
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
@@ -27,29 +27,24 @@ from culaunch._function.programs.failures import raise_failure
 from culaunch._function.programs.program import Tree, UnstableBodyError
 from culaunch._function.programs.record import Notes
 from culaunch._function.tracing.kinds import Kind, arrays_of, key_of
-from culaunch._function.tracing.runs import Run, trace
+from culaunch._function.tracing.runs import trace
+from culaunch._function.tracing.scope import value_of_read
 from culaunch._launch.launches.compiled_regions import in_regions
 
 if TYPE_CHECKING:
     import concurrent.futures
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from typing_extensions import Self
 
     from culaunch._core import FunctionMethods
     from culaunch._farm.progress import Progress
+    from culaunch._function.calling.doors import Door
+    from culaunch._function.tracing.runs import Run
     from culaunch._function.tracing.scope import Read
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class Door(Protocol):
-    """A framework that knows a function as an operator of its own."""
-
-    def learn(self, run: Run, kind: Kind, /) -> None:
-        """Look at a path that was traced; raise where the operator does not allow it."""
-
-    def differentiate(self) -> None:
-        """Take the backward function that the function has been given."""
 
 
 class Function(CoreFunction, Generic[P, R]):
@@ -81,9 +76,10 @@ class Function(CoreFunction, Generic[P, R]):
     _gradient: Backward | None
     _doors: list[Door]
 
-    def __new__(
-        cls, body: Callable[P, R], *, mutates: Sequence[str] | None = None
-    ) -> Function[P, R]:
+    # Whether it has a body. A library's function has only programs.
+    _has_body = True
+
+    def __new__(cls, body: Callable[P, R], *, mutates: Sequence[str] | None = None) -> Self:
         """Make one; :func:`function` is the way to do so."""
         if not isinstance(body, types.FunctionType):
             raise TypeError(
@@ -91,30 +87,36 @@ class Function(CoreFunction, Generic[P, R]):
                 "function itself"
             )
         declaration = Declaration(body)
-        defaults = tuple(
-            declaration.defaults.get(name, CoreFunction.missing) for name in declaration.names
-        )
-        # The extension's type binds arguments and runs programs; a call of a known kind does not
-        # come here at all.
-        self = super().__new__(cls, body.__name__, declaration.parameters, defaults)
-        self.declaration = declaration
-        self._declared = None if mutates is None else _checked_mutates(declaration, mutates)
+        self = cls._of(declaration)
+        self._declared = None if mutates is None else declaration.checked_mutates(mutates)
         self._trees = {}
         self._reads = {}
         self._notes = Notes()
         self._catches_unseen = False
         self._lock = ForkLock()
         self._gradient = None
-        self._doors = []
         functools.update_wrapper(self, body)
         keep_to_bundle(self)
+        return self
+
+    @classmethod
+    def _of(cls, declaration: Declaration) -> Self:
+        """Make one with these parameters."""
+        defaults = tuple(
+            declaration.defaults.get(name, CoreFunction.missing) for name in declaration.names
+        )
+        # The extension's type binds arguments and runs programs. A call of a known kind does not
+        # run this code.
+        self = super().__new__(cls, declaration.name, declaration.parameters, defaults)
+        self.declaration = declaration
+        self._doors = []
         return self
 
     if TYPE_CHECKING:
 
         def __call__(self, *args: P.args, **keywords: P.kwargs) -> R: ...
 
-    # ---- what it says of itself
+    # ---- how it describes itself
 
     @property
     def mutates(self) -> tuple[str, ...]:
@@ -194,8 +196,14 @@ class Function(CoreFunction, Generic[P, R]):
         Raises
         ------
         TypeError, ValueError
-            If a parameter is missing, or the body needs the value of a number.
+            If a parameter is missing, or the body needs the value of a number. Also if the function
+            comes from a library, which has no body.
         """
+        if not self._has_body:
+            raise TypeError(
+                f"{self.__name__} comes from a library and has no body to trace: call specialize() "
+                "of the function before you save it"
+            )
         checked_flag("both_sides", both_sides)
         found = kinds_of(self.declaration, parameters)
         explore_elsewhere(self, found, both_sides, executor, progress)
@@ -284,12 +292,34 @@ class Function(CoreFunction, Generic[P, R]):
         return jax_door(self)
 
     def traced(self) -> list[tuple[Kind, Tree]]:
-        """Return each kind that was traced, and its tree, as far as globals are as they were."""
+        """Return each kind that was traced, and its tree, as far as globals are as they were.
+
+        Returns
+        -------
+        list of tuple
+            Pairs of a kind and its tree.
+        """
         self._require_same_reads()
         with self._lock:
             return [(kind, tree) for kind, tree in self._trees.values() if tree.paths]
 
-    # ---- what the extension calls
+    def _paths(self) -> Iterator[tuple[dict[int, set[str]], tuple[Any, ...] | None, int]]:
+        """List the known paths, for the operators of frameworks.
+
+        Yields
+        ------
+        tuple
+            The uses of the arguments, by parameter: ``read``, ``write`` or ``unknown``. The effects
+            at the end of the path, or None if only uses are known. The number of arguments that are
+            arrays. Paths that end in an error are left out.
+        """
+        for kind, tree in list(self._trees.values()):
+            yield tree.uses, None, 0
+            for node in tree.nodes():
+                if node.leaf is not None and not node.leaf.is_error:
+                    yield {}, node.leaf.effects, arrays_of(kind)
+
+    # ---- called by the extension
 
     @untraced
     def _trace(self, arguments: tuple[Any, ...]) -> None:
@@ -313,19 +343,19 @@ class Function(CoreFunction, Generic[P, R]):
             self._require_same_reads()
             tree = self._tree(kind)
             version = tree.version
-            # Without the lock: a body may call anything, functions of other threads included, and
-            # compile for minutes.
+            # Run without the lock. A body may call anything, including functions of other threads,
+            # and may compile for minutes.
             run = trace(self.declaration, kind, values, self._notes, tree=tree)
-            # Another thread may have added a path meanwhile, which this one would have followed.
+            # Another thread may have added a path meanwhile that this run would have followed.
             with self._lock:
                 if tree.version == version and self._tree(kind) is tree:
                     self._keep(kind, tree, run)
                     return tree
 
     def _exported(self) -> Exported:
-        """Return the programs that there are, for ``export``.
+        """Return the recorded programs, for ``export``.
 
-        Those that were traced with other globals are dropped, as a call does.
+        Programs traced with other globals are dropped, as in a call.
         """
         self._require_same_reads()
         with self._lock:
@@ -344,18 +374,18 @@ class Function(CoreFunction, Generic[P, R]):
 
     def _keep(self, kind: Kind, tree: Tree, run: Run) -> None:
         for door in self._doors:
-            # First: an operator may refuse what the path does, and then nothing is kept of it.
+            # This comes first: if an operator rejects the path, no part of it is kept.
             door.learn(run, kind)
         if self._notes.catches_unseen and not self._catches_unseen:
-            # Until now what may raise was no branch.
+            # Until now, operations that may raise were not branches.
             self._catches_unseen = True
             self._forget()
             tree = self._tree(kind)
         try:
             tree.add(run.record)
         except UnstableBodyError:
-            # Facts learned since the first path may be the difference: such paths are recorded
-            # again as calls come.
+            # Facts learned since the first path may cause the difference. The old paths are
+            # recorded again when calls need them.
             if tree.learned == self._notes.version:
                 raise
             del self._trees[key_of(kind)]
@@ -372,18 +402,17 @@ class Function(CoreFunction, Generic[P, R]):
         self._add(kind, program, tuple(self._reads.values()))
 
     def _require_same_reads(self) -> None:
-        """Drop what was traced with other globals."""
+        """Drop the programs that were traced with other globals."""
         with self._lock:
             for container, name, value in self._reads.values():
-                # By identity: a global that was replaced by an equal one may still behave in
-                # another way.
-                now = _found(container, name)
+                # Compare by identity: a global replaced by an equal one may behave differently.
+                now = value_of_read(container, name)
                 if now is not value:
                     self._forget()
                     return
 
     def _forget(self) -> None:
-        """Drop all that was traced."""
+        """Drop everything that was traced."""
         self._trees.clear()
         self._reads.clear()
         self._clear()
@@ -399,14 +428,14 @@ class Function(CoreFunction, Generic[P, R]):
 
     # ---- as Python's functions
 
-    def __reduce__(self) -> str:
-        # By its name, as functions are.
+    def __reduce__(self) -> Any:
+        # Pickle it by name, like functions.
         return self.__wrapped__.__qualname__
 
-    def __copy__(self) -> Function[P, R]:
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, _: object) -> Function[P, R]:
+    def __deepcopy__(self, _: object) -> Self:
         return self
 
     def __str__(self) -> str:
@@ -415,29 +444,6 @@ class Function(CoreFunction, Generic[P, R]):
     def __repr__(self) -> str:
         first = str(self).partition("\n")[0]
         return f"<culaunch.Function {first}>"
-
-
-def _checked_mutates(declaration: Declaration, mutates: Any) -> tuple[str, ...]:
-    names = tuple(checked_list("mutates", mutates, "names of parameters"))
-    for name in names:
-        if name not in declaration.names:
-            raise ValueError(
-                f"mutates has {spell(name)}, and {declaration.name} has the parameters "
-                f"{', '.join(declaration.names) or 'none'}"
-            )
-    return names
-
-
-def _found(container: Any, name: str | None) -> Any:
-    """Return the value that a read finds now; itself if there is none."""
-    if isinstance(container, dict):
-        return container.get(name, _found)
-    if name is not None:
-        return getattr(container, name)
-    try:
-        return container.cell_contents
-    except ValueError:
-        return _found
 
 
 in_regions(Function, "operator", "function")

@@ -44,24 +44,27 @@ class LiveBody(Body):
         )
 
     def stand_in(self, root: Root, array: Any) -> StandIn:
-        """Return what the body sees of an array."""
+        """Return the body's stand-in for an array."""
         info = array_info(array)
         dtype = from_dlpack(info.code, info.bits)
         if dtype is None:
-            raise TypeError(f"{root.name} has an element type that functions do not support")
+            raise TypeError(
+                f"{root.name} has an element type that functions do not support (DLPack type "
+                f"{info.code}, {info.bits} bits): convert the array"
+            )
         root.real, root.address = array, info.address
         return StandIn(self, root, dtype, Layout(info.shape, info.strides), is_whole=True)
 
     def _allocate(self, shape: tuple[Any, ...], dtype: DType, fill: int) -> StandIn:
-        """Allocate as the framework of the call's first array does."""
+        """Allocate with the framework of the call's first array."""
         sizes = tuple(map(int, shape))
-        # Here and below, what is done for real would else come back to this body to be recorded.
+        # Leave the body here and below. Otherwise it would also record the real work.
         with running(None):
             made = allocate_as(self._like, sizes, dtype.name, self.ordinal, fill)
         return self.stand_in(Root("allocated", f"the array of line {here().line}"), made)
 
     def address(self, root: Root) -> int | None:
-        """Return the address of an argument; of an allocation none is known before."""
+        """Return an argument's address. An allocation has no known address before it is made."""
         return None if root.kind == "allocated" else root.address
 
     def pointer(self, array: StandIn) -> int:
@@ -95,13 +98,13 @@ class LiveBody(Body):
             return TensorMap.tiled(self.real(array), box, **keywords)
 
     def inline(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Run the body of another function as a part of this one."""
+        """Run the body of another function as part of this body."""
         return inlined(
             self, function.declaration, plainly(function.declaration.body), args, keywords
         )
 
     def real(self, value: Any) -> Any:
-        """Return what a stand-in stands for, and anything else as it is."""
+        """Return the array of a stand-in; any other value is returned unchanged."""
         if isinstance(value, Pointer):
             return self.pointer(value.array) + value.offset
         if not isinstance(value, StandIn):
@@ -174,7 +177,7 @@ def real_view(owner: Any, view: StandIn) -> Any:
     shape, strides = tuple(map(int, view.shape)), tuple(map(int, view.strides))
     offset = int(view._offset)
     if root == "torch":
-        # A view of torch has the storage of its base: autograd and the allocator know of it.
+        # A torch view shares the storage of its base, which autograd and the allocator track.
         torch = sys.modules["torch"]
         base = owner
         dtype = getattr(torch, view.dtype.name)

@@ -1,4 +1,4 @@
-"""Tracing kinds of arguments without a call: the kinds, and every path of them."""
+"""Tracing kinds of arguments without a call: the kinds, and every path of each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def explore(
     ValueError
         If there are too many.
     """
-    # Paths that are known to exist and were not run: what their first decisions are.
+    # Paths that are known to exist but did not run yet, as their first decisions.
     waiting: list[tuple[bool, ...]] = [()]
     count = 0
     while waiting:
@@ -56,13 +56,13 @@ def explore(
             at = len(decisions)
             if at == _MOST_DECISIONS:
                 raise ValueError(
-                    f"{declaration.name} decides more than {_MOST_DECISIONS} times on one path: a "
-                    "loop whose end depends on a size cannot be followed without a call; trace "
+                    f"{declaration.name} makes more than {_MOST_DECISIONS} decisions on one path. "
+                    "A loop whose end depends on a size cannot be followed without a call: trace "
                     "with both_sides=False, or call the function"
                 )
-            # As long as the path follows one that was run, its decisions are given. From there on
-            # it takes the likely side, and the other side of each decision becomes a later path.
-            # This runs every path once.
+            # While the path follows an earlier run, its decisions are given. After that, it takes
+            # the likely side, and the other side of each decision becomes a later path. This runs
+            # every path once.
             answer = start[at] if at < len(start) else likely
             if at >= len(start):
                 others.append((*decisions, not answer))
@@ -105,11 +105,13 @@ def explore_elsewhere(
     if executor is None:
         return
     checked_executor(executor)
-    # Workers find the function by its name, as pickle does: what that name means here has to be
-    # this one.
+    # Workers find the function by name, as pickle does, so the name must mean this function here.
     module, name = name_of("the function", function)
     if find(module, name) is not function:
-        raise ValueError(f"{module}.{name} is another function than the one to specialize")
+        raise ValueError(
+            f"{module}.{name} must be the function to specialize, because workers find it by this "
+            "name: rename the function, or leave out executor="
+        )
     tasks = [
         Task(
             _count_paths,
@@ -122,21 +124,22 @@ def explore_elsewhere(
 
 
 def _count_paths(module: str, name: str, kind: Kind, both_sides: bool) -> int:
-    """Trace a kind in a worker, for what it leaves in the caches."""
+    """Trace a kind in a worker, to fill the caches."""
     declaration = find(module, name).declaration
     return sum(1 for _ in explore(declaration, kind, Notes(), both_sides=both_sides))
 
 
 def kinds_of(declaration: Declaration, parameters: dict[str, Any]) -> tuple[Kind, ...]:
-    """Return the kinds that are asked for, one for each element type."""
+    """Return the requested kinds, one for each element type."""
     for name in parameters:
         if name not in declaration.names:
             raise TypeError(
-                f"{declaration.name} has no parameter {spell(name)}: it has "
+                f"{declaration.name} has no parameter {spell(name)}: its parameters are "
                 f"{', '.join(declaration.names) or 'none'}"
             )
     given = [
-        _given(declaration, index, name, parameters) for index, name in enumerate(declaration.names)
+        _requested(declaration, index, name, parameters)
+        for index, name in enumerate(declaration.names)
     ]
     choices = {name: _dtypes(what) for name, what in zip(declaration.names, given, strict=True)}
     free = {
@@ -145,7 +148,8 @@ def kinds_of(declaration: Declaration, parameters: dict[str, Any]) -> tuple[Kind
         if isinstance(what, Array) and what.same is None
     }
     kinds = []
-    # A kind for every combination of the element types that are free; `same` follows another one's.
+    # One kind for every combination of the free element types. `same` copies another parameter's
+    # type.
     for combination in itertools.product(*free.values()):
         chosen = dict(zip(free, combination, strict=True))
         kinds.append(
@@ -157,12 +161,12 @@ def kinds_of(declaration: Declaration, parameters: dict[str, Any]) -> tuple[Kind
     return tuple(kinds)
 
 
-def _given(declaration: Declaration, index: int, name: str, parameters: dict[str, Any]) -> Any:
+def _requested(declaration: Declaration, index: int, name: str, parameters: dict[str, Any]) -> Any:
     if name in parameters:
         return parameters[name]
     if name in declaration.defaults:
         value = declaration.defaults[name]
-        # A default number is a number like others, which may differ from call to call.
+        # A default number is like any other number, which may differ from call to call.
         return type(value) if type(value) in (int, float) else value
     want = declaration.wanted.get(index)
     if want is not None and want.array is not None:
@@ -170,8 +174,8 @@ def _given(declaration: Declaration, index: int, name: str, parameters: dict[str
     if want is not None and len(want.plain) == 1 and want.plain[0] in (int, float):
         return want.plain[0]
     raise TypeError(
-        f"specialize() of {declaration.name} needs to know what {name} is: "
-        f'{name}=cl.Array("float32", "n"), {name}=float, or a value'
+        f'specialize() of {declaration.name} is missing {name}: give {name}=cl.Array("float32", '
+        f'"n"), {name}=float, or a value'
     )
 
 
@@ -190,7 +194,7 @@ def _entry(declaration: Declaration, name: str, what: Any, chosen: dict[str, str
         if dtype is None or rank is None:
             raise TypeError(
                 f"specialize() of {declaration.name} needs the element type and the dimensions of "
-                f'{name}, as cl.Array("float32", "b n") (got {what!r})'
+                f'{name}, such as cl.Array("float32", "b n") (got {what!r})'
             )
         return ("array", BY_NAME[dtype].number, rank, False)
     if what is None or type(what) is bool:

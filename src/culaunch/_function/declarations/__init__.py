@@ -1,1 +1,1 @@
-"""The parameters of a function: annotations, and arguments checked against them."""
+"""The parameters of a function: annotations, and checks of arguments."""

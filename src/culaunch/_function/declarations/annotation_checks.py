@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.values import show
+from culaunch._base.values import counted, show
 from culaunch._function.arrays.array import StandIn
 from culaunch._function.symbolic.arithmetic import as_float
 from culaunch._function.symbolic.symbols import foreign_kind, is_symbolic
@@ -19,23 +19,17 @@ if TYPE_CHECKING:
 def check(
     body: Body, declared: dict[int, Wanted], names: tuple[str, ...], values: list[Any]
 ) -> None:
-    """Check the arguments of a call against their annotations; a float's int is converted.
-
-    Raises
-    ------
-    TypeError, ValueError
-        With the argument's name.
-    """
+    """Check the arguments of a call against their annotations. An int for a float is converted."""
     bound: dict[str, tuple[str, Any]] = {}
     for index, want in declared.items():
         name, value = names[index], values[index]
         start = f"{body.name}: argument {name}"
         if value is None:
             if not want.is_optional:
-                raise TypeError(f"{start} must be {_said(want)} (got None)")
+                raise TypeError(f"{start} must be {_expected(want)} (got None)")
         elif isinstance(value, StandIn):
             if want.array is None:
-                raise TypeError(f"{start} must be {_said(want)} (got an array)")
+                raise TypeError(f"{start} must be {_expected(want)} (got an array)")
             _check_array(body, start, name, want.array, value, names, values, bound)
         # An annotation that names nothing checkable lets any plain value pass.
         elif want.plain or want.array is not None or want.is_optional:
@@ -49,12 +43,12 @@ def _check_array(
     dtype = value.dtype
     if want.dtypes is not None and dtype not in want.dtypes:
         known = " or ".join(one.name for one in want.dtypes)
-        raise TypeError(f"{start} must be an array of {known} (got one of {dtype!r})")
+        raise TypeError(f"{start} must be an array of {known} (got an array of {dtype!r})")
     if want.same is not None:
         other = values[names.index(want.same)] if want.same in names else None
         if isinstance(other, StandIn) and other.dtype != dtype:
             raise TypeError(
-                f"{start} must be an array of {other.dtype!r}, as {want.same} is (got one of "
+                f"{start} must have the element type of {want.same}, {other.dtype!r} (got "
                 f"{dtype!r})"
             )
     if want.dims is None:
@@ -65,15 +59,17 @@ def _check_array(
         at = dims.index("...")
         if len(shape) < len(dims) - 1:
             raise ValueError(
-                f"{start} must have at least {len(dims) - 1} dimensions, {spelled} (got "
+                f"{start} must have at least {counted(len(dims) - 1, 'dimension')}, {spelled} (got "
                 f"{len(shape)})"
             )
-        # The dimensions that the dots stand for are not checked: the ones before and behind remain.
+        # Only the dimensions before and after the dots are checked.
         after = len(dims) - at - 1
         shape = (*shape[:at], *shape[len(shape) - after :])
         dims = (*dims[:at], *dims[at + 1 :])
     elif len(shape) != len(dims):
-        raise ValueError(f"{start} must have {_count(len(dims))}, {spelled} (got {len(shape)})")
+        raise ValueError(
+            f"{start} must have {counted(len(dims), 'dimension')}, {spelled} (got {len(shape)})"
+        )
     for dim, size in zip(dims, shape, strict=True):
         if isinstance(dim, int):
             message = _wrong_size(start, size, spelled, dim)
@@ -89,18 +85,20 @@ def _check_array(
 
 
 def _wrong_size(start: str, size: Any, spelled: str, dim: int) -> Callable[[], str]:
-    return lambda: f"{start} must have {dim} elements along {dim!r} of '{spelled}' (got {size})"
+    return lambda: (
+        f"{start} must have {counted(dim, 'element')} along {dim!r} of '{spelled}' (got {size})"
+    )
 
 
 def _differ(name: str, size: Any, dim: str, owner: str, known: Any) -> Callable[[], str]:
-    return lambda: f"{name} has {size} elements along {dim}, {owner} has {known}"
+    return lambda: f"{name} has {size} elements along {dim}, but {owner} has {known}"
 
 
 def _checked_plain(start: str, want: Wanted, value: Any) -> Any:
-    """Return a plain argument: an int where a float is wanted becomes one."""
+    """Return a plain argument. An int for a float parameter is converted."""
     kinds = want.plain
     foreign = foreign_kind(value)
-    # A framework's symbol has no value, and is accepted by its kind.
+    # A framework's symbol has no value, so its kind decides.
     if foreign in kinds or (foreign is int and float in kinds):
         return value
     if isinstance(value, bool) and not is_symbolic(value):
@@ -118,21 +116,17 @@ def _checked_plain(start: str, want: Wanted, value: Any) -> Any:
                 ) from None
     elif any(isinstance(value, kind) for kind in kinds):
         return value
-    # A stand-in says what it stands for; its repr would show the inside of a trace.
+    # A stand-in describes its value; its repr would show the inside of a trace.
     shown = value._shown() if hasattr(type(value), "_shown") else show(value)
-    raise TypeError(f"{start} must be {_said(want)} (got {shown})")
+    raise TypeError(f"{start} must be {_expected(want)} (got {shown})")
 
 
 _WORDS = {int: "an int", float: "a float", bool: "a bool", str: "a str"}
 
 
-def _said(want: Wanted) -> str:
+def _expected(want: Wanted) -> str:
     words = [] if want.array is None else ["an array"]
     words += [_WORDS[kind] for kind in want.plain]
     if want.is_optional:
         words.append("None")
     return " or ".join(words)
-
-
-def _count(number: int) -> str:
-    return "1 dimension" if number == 1 else f"{number} dimensions"

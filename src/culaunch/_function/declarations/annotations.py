@@ -1,4 +1,4 @@
-"""What a parameter's annotation says, and checking arguments against it."""
+"""Annotations of parameters, as data."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def dtype_of(name: str) -> Same:
     ----------
     name : str
         That argument's.
+
+    Returns
+    -------
+    object
+        A value for the first argument of :class:`Array`.
 
     Examples
     --------
@@ -86,7 +91,7 @@ class Array:
 
     @property
     def rank(self) -> int | None:
-        """The number of dimensions, if the annotation has it."""
+        """The number of dimensions, if the annotation sets it."""
         return None if self.dims is None or "..." in self.dims else len(self.dims)
 
     def __or__(self, other: object) -> Array:
@@ -146,7 +151,7 @@ class Wanted:
 
 
 def wanted(annotation: Any) -> Wanted | None:
-    """Read an annotation; None where it says nothing that can be checked."""
+    """Read an annotation. None if it contains nothing that can be checked."""
     if annotation is Array:
         return Wanted(Array(), (), is_optional=False)
     if isinstance(annotation, Array):
@@ -161,13 +166,12 @@ def wanted(annotation: Any) -> Wanted | None:
         return wanted(annotation.__origin__ if found is None else found)
     if origin in (typing.Union, types.UnionType):
         parts = [wanted(one) for one in typing.get_args(annotation)]
-        # A union with a type that nothing is known of cannot be checked: what does not fit the
-        # others may fit that one.
+        # A union with an unknown type cannot be checked, because any value may be of that type.
         if any(part is None for part in parts):
             return None
         known = [part for part in parts if part is not None]
         arrays = [part.array for part in known if part.array is not None]
-        # Two kinds of arrays: which one an argument was meant to be cannot be told in an error.
+        # With two kinds of arrays, an error could not say which one was meant.
         if len(arrays) > 1:
             return None
         plain = tuple(kind for part in known for kind in part.plain)
@@ -196,8 +200,9 @@ def _dims(dims: Any) -> tuple[int | str, ...]:
             words.append(word)
         else:
             raise ValueError(
-                f"dims has {word!r}: a dimension is a name, a number, _ or ... (got {spell(dims)})"
+                f"each dimension in dims must be a name, a number, _ or ... (got {word!r} in "
+                f"{spell(dims)})"
             )
     if words.count("...") > 1:
-        raise ValueError(f"dims has more than one ... (got {spell(dims)})")
+        raise ValueError(f"dims must have at most one ... (got {spell(dims)})")
     return tuple(words)

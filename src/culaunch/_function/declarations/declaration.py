@@ -5,41 +5,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from culaunch._base.checks import checked_list
 from culaunch._base.values import spell
 from culaunch._function.declarations.annotations import Array, Wanted, dtype_of, wanted
 
 if TYPE_CHECKING:
     import types
+    from collections.abc import Sequence
 
 
-class Declared(Protocol):
-    """The known facts about a function's parameters, with or without a body."""
-
-    @property
-    def name(self) -> str:
-        """The function's name."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The parameters'."""
-
-    @property
-    def parameters(self) -> tuple[tuple[str, int], ...]:
-        """Of each parameter its name, and how it is passed."""
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """The defaults, by name."""
-
-    @property
-    def annotations(self) -> dict[str, Any]:
-        """The annotations, by name."""
-
-    @property
-    def wanted(self) -> dict[int, Wanted]:
-        """The accepted values of each parameter with a checkable annotation."""
+# How a parameter is passed.
+POSITIONAL_ONLY, POSITIONAL_OR_KEYWORD, KEYWORD_ONLY = range(3)
 
 
 class Declaration:
@@ -51,6 +29,9 @@ class Declaration:
     name : str
     names : tuple[str, ...]
         The parameters'.
+    parameters : tuple
+        The name of each, and how it is passed.
+    defaults : dict[str, object]
     """
 
     def __init__(self, body: types.FunctionType) -> None:
@@ -61,22 +42,28 @@ class Declaration:
         if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             stars = "*" if code.co_flags & inspect.CO_VARARGS else "**"
             raise TypeError(
-                f"{self.name} takes {stars}{code.co_varnames[count]}, and a function has a fixed "
-                "list of arguments: name each, or take a tuple or list of arrays"
+                f"{self.name} must not take {stars}{code.co_varnames[count]}, because a function "
+                "has a fixed list of arguments: name each argument, or take a tuple or list of "
+                "arrays"
             )
         if code.co_flags & (
             inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
         ):
             raise TypeError(
-                f"{self.name} is a generator or a coroutine: a function runs to its end"
+                f"{self.name} must not be a generator or a coroutine, because a function runs to "
+                "its end: write it without yield and async"
             )
-        # The arguments come first among a code object's variables, those by keyword alone behind
-        # the others.
+        # A code object's variables begin with its arguments; keyword-only arguments come last among
+        # those.
         self.names = code.co_varnames[:count]
         self.parameters = tuple(
             (
                 name,
-                0 if i < code.co_posonlyargcount else 1 if i < code.co_argcount else 2,
+                POSITIONAL_ONLY
+                if i < code.co_posonlyargcount
+                else POSITIONAL_OR_KEYWORD
+                if i < code.co_argcount
+                else KEYWORD_ONLY,
             )
             for i, name in enumerate(self.names)
         )
@@ -86,8 +73,38 @@ class Declaration:
         self.defaults |= body.__kwdefaults__ or {}
 
     @functools.cached_property
+    def keyword_only(self) -> tuple[str, ...]:
+        """The keyword-only parameters, which come last."""
+        return tuple(name for name, how in self.parameters if how == KEYWORD_ONLY)
+
+    def as_passed(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the positional arguments and the keywords of a call, given all values."""
+        positional = len(self.names) - len(self.keyword_only)
+        return (
+            tuple(values[:positional]),
+            dict(zip(self.keyword_only, values[positional:], strict=True)),
+        )
+
+    def checked_mutates(self, mutates: Any) -> tuple[str, ...]:
+        """Return the declared names of parameters that are written.
+
+        Raises
+        ------
+        ValueError
+            If a name is not a parameter.
+        """
+        names = tuple(checked_list("mutates", mutates, "names of parameters"))
+        for name in names:
+            if name not in self.names:
+                raise ValueError(
+                    f"mutates must name parameters of {self.name}, which are "
+                    f"{', '.join(self.names) or 'none'} (got {spell(name)})"
+                )
+        return names
+
+    @functools.cached_property
     def annotations(self) -> dict[str, Any]:
-        """The annotations, evaluated where they are text; those that cannot be are left out."""
+        """The annotations; strings are evaluated, and omitted if this fails."""
         found = {}
         for name, annotation in _raw(self.body).items():
             value = self._evaluated(name, annotation) if isinstance(annotation, str) else annotation
@@ -97,7 +114,7 @@ class Declaration:
 
     @functools.cached_property
     def wanted(self) -> dict[int, Wanted]:
-        """The accepted values of each parameter with a checkable annotation."""
+        """The accepted values of each parameter whose annotation can be checked."""
         found = {}
         for index, name in enumerate(self.names):
             if name not in self.annotations:
@@ -110,15 +127,15 @@ class Declaration:
             other = None if want.array is None else want.array.same
             if other is not None and other not in self.names:
                 raise ValueError(
-                    f"{self.name}: the annotation of {name} says dtype_of({other!r}), and there "
+                    f"{self.name}: the annotation of {name} says dtype_of({other!r}), but there "
                     f"is no parameter {other!r}"
                 )
             found[index] = want
         return found
 
     def _evaluated(self, name: str, text: str) -> Any:
-        # With ``from __future__ import annotations`` they are text. They may name a variable of an
-        # enclosing function, which `typing` would not find.
+        # With ``from __future__ import annotations`` they are strings. They may name a variable of
+        # an enclosing function, which `typing` would not find.
         scope = dict(self.body.__globals__)
         for free, cell in zip(
             self.body.__code__.co_freevars, self.body.__closure__ or (), strict=True
@@ -128,7 +145,7 @@ class Declaration:
         try:
             return eval(text, scope)  # noqa: S307 - the user's own annotation, as typing does it
         except NameError as error:
-            # Names that are there for type checkers alone say nothing here.
+            # Names that exist only for type checkers mean nothing here.
             if "Array(" in text or "dtype_of(" in text:
                 raise TypeError(
                     f"{self.name}: the annotation of {name}, {text!r}, cannot be read: {error}"
@@ -141,7 +158,7 @@ class Declaration:
 
 
 def _raw(body: types.FunctionType) -> dict[str, Any]:
-    """Return the annotations as they are, without evaluating text."""
+    """Return the annotations without evaluating strings."""
     try:
         return dict(inspect.get_annotations(body))
     except NameError:  # Python 3.14 evaluates them now

@@ -1,4 +1,4 @@
-"""Functions as C++ text: what a library needs of them, without Python."""
+"""Functions as C++ text: everything that a library without Python needs."""
 
 from culaunch._function.export.exported import Exported
 from culaunch._function.export.header import library_header

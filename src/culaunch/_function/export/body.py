@@ -17,7 +17,7 @@ from culaunch._function.programs.encode import needed
 from culaunch._function.programs.record import Register
 
 if TYPE_CHECKING:
-    from culaunch._function.declarations.declaration import Declared
+    from culaunch._function.declarations.declaration import Declaration
     from culaunch._function.export.exported import Exported
     from culaunch._function.export.images import Images
     from culaunch._function.programs.program import Node, Tree
@@ -55,8 +55,8 @@ class BodyWriter:
         self.texts: dict[int, str] = {}
         self._constants: dict[int, int] = {}
         self._needed = needed(tree)
-        # Count the uses before writing anything: an expression with a single use may stand at that
-        # use.
+        # Count the uses before writing anything, because an expression with a single use may be
+        # inlined there.
         self._uses = _uses(tree, self._needed)
         self._shown: Place | None = None
         self.effects = EffectWriter(self, images)
@@ -79,22 +79,22 @@ class BodyWriter:
         self.lines.append("  " * depth + text)
 
     def show(self, depth: int, place: object) -> None:
-        """Write the body's line as a comment, once in a row."""
+        """Write the body's line as a comment, if it differs from the last one."""
         if not isinstance(place, Place) or place == self._shown:
             return
         self._shown = place
-        # In a program from a library the place is a text. No file is opened for it.
+        # In a program from a library the place is a text, and no file is opened for it.
         line = linecache.getline(place.file, place.line) if self.variables.file else ""
         self.put(depth, comment([f"{os.path.basename(place.file)}:{place.line}:", line]))
 
     def at(self, place: object) -> str:
-        """Write a place as a literal."""
+        """Write a place as a string literal."""
         return text_literal(short(place) if isinstance(place, Place) else self.tree.name)
 
     # ---- the plan
 
     def node(self, node: Node, depth: int) -> None:
-        """Write what follows from here."""
+        """Write everything that follows from here."""
         for step in node.steps:
             # The condition is the constant false, so the rest of this path can never run.
             if step.op.name == "CHECK" and self._constants.get(step.operands[0]) == 0:
@@ -122,7 +122,7 @@ class BodyWriter:
             self.put(depth, "}")
             self.node(following, depth)
             return
-        # The branch that ends sooner goes into the block, and the other one is not indented.
+        # The shorter branch goes into the block, and the other one is not indented.
         inner = min((True, False), key=lambda side: (_size(node.branches[side]), not side))
         self.put(depth, f"if ({_bare(condition) if inner else _bare(_not(condition))}) {{")
         with self.names.block():
@@ -132,7 +132,7 @@ class BodyWriter:
         self.node(node.branches[not inner], depth)
 
     def step(self, step: Instruction, depth: int) -> None:
-        """Write an instruction: a variable, a check, or nothing where it stands at its use."""
+        """Write an instruction: a variable, a check, or nothing if it is inlined at its use."""
         op, result, operands, place = step
         if result is None:
             value = self.value(operands[0])
@@ -151,9 +151,8 @@ class BodyWriter:
         if op.name.startswith("ARG"):
             self.texts[result] = self.numbers[operands[0]]
             return
-        written, variable = self._written(step)
-        # An expression that may raise stays in its place: Python would have raised there, not
-        # later.
+        written, variable = self._expression_and_name(step)
+        # An expression that may raise stays in its place, because Python would raise there.
         is_short = len(written) <= _LONGEST and (self._uses[result] <= 1 or variable is None)
         if is_short and not ex.may_raise(step) and self._may_stand_at_its_use(step, result):
             self.texts[result] = written
@@ -166,7 +165,7 @@ class BodyWriter:
     def _may_stand_at_its_use(self, step: Instruction, result: Register) -> bool:
         return step.op.name in ("DIM", "CONTIGUOUS") or self._uses[result] <= 1
 
-    def _written(self, step: Instruction) -> tuple[str, str | None]:
+    def _expression_and_name(self, step: Instruction) -> tuple[str, str | None]:
         """Return an instruction as an expression, and the body's variable for it."""
         op, _, operands, place = step
         if op.name in ("DIM", "STRIDE", "CONTIGUOUS", "ADDRESS"):
@@ -210,7 +209,7 @@ class BodyWriter:
         shown = step.operands[2:]
         text = str(step.text)
         if self.variables.file:
-            # The library is read on other machines: a directory of this one says nothing there.
+            # The library is read on other machines, where a directory of this one means nothing.
             text = text.replace(os.path.dirname(self.variables.file) + os.sep, "")
 
         def value(index: int) -> str:
@@ -229,7 +228,7 @@ class BodyWriter:
 
     # ---- parameters
 
-    def _name_parameters(self, declaration: Declared, kind: Kind) -> None:
+    def _name_parameters(self, declaration: Declaration, kind: Kind) -> None:
         for parameter, (name, entry) in enumerate(zip(declaration.names, kind, strict=True)):
             if entry is int or entry is float:
                 self.numbers[parameter] = self.names.new(name)
@@ -247,7 +246,7 @@ class BodyWriter:
 
 
 def short(place: Place) -> str:
-    """Return a place without its directory: a library is read elsewhere."""
+    """Return a place without its directory, because a library is read elsewhere."""
     return f"{os.path.basename(place.file)}:{place.line}"
 
 
@@ -284,7 +283,7 @@ def _not(condition: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return an expression without brackets around the whole of it."""
+    """Return an expression without its outer brackets."""
     if not text.startswith("("):
         return text
     depth = 0

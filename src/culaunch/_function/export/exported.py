@@ -1,17 +1,17 @@
-"""A function as it is exported."""
+"""A function in exported form."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from culaunch._function.declarations.declaration import Declared
+    from culaunch._function.declarations.declaration import Declaration
     from culaunch._function.programs.program import Tree
     from culaunch._function.tracing.kinds import Kind
 
 
 class Exported(NamedTuple):
-    """A function as it is exported.
+    """A function in exported form.
 
     Attributes
     ----------
@@ -20,13 +20,13 @@ class Exported(NamedTuple):
     programs : tuple
         Kinds of arguments, and the programs for them.
     body : function or None
-        The Python that it is of; None: there is none any more.
+        Its Python function; None if that no longer exists.
     origin : str
-        Where it comes from, in words.
+        A description of its origin.
     doc : str or None
     """
 
-    declaration: Declared
+    declaration: Declaration
     programs: tuple[tuple[Kind, Tree], ...]
     body: Any
     origin: str

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from culaunch._function.export.names import text_literal
 from culaunch._function.export.refusals import refusal
 from culaunch._function.programs import opcodes as oc
+from culaunch._function.programs.semantics import SEMANTICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,38 +18,8 @@ if TYPE_CHECKING:
 
 CPP_TYPES = {"i": "int64_t", "f": "double", "b": "bool"}
 
-# {0}, {1}, ... are the operands, {at} the place in the body. Those with a place may raise.
-_FORMS = {
-    "ADD": "fn::Add({0}, {1}, {at})", "SUB": "fn::Subtract({0}, {1}, {at})",
-    "MUL": "fn::Multiply({0}, {1}, {at})", "FLOORDIV": "fn::FloorDivide({0}, {1}, {at})",
-    "MOD": "fn::Modulo({0}, {1}, {at})", "POW": "fn::Power({0}, {1}, {at})",
-    "NEG": "fn::Negate({0}, {at})", "ABS": "fn::Abs({0}, {at})",
-    "MIN": "fn::Min({0}, {1})", "MAX": "fn::Max({0}, {1})",
-    "SHL": "fn::ShiftLeft({0}, {1}, {at})", "SHR": "fn::ShiftRight({0}, {1}, {at})",
-    "AND": "({0} & {1})", "OR": "({0} | {1})", "XOR": "({0} ^ {1})", "INVERT": "(~{0})",
-    "CEILDIV": "fn::CeilDivide({0}, {1}, {at})", "NEXT_POW2": "fn::NextPowerOf2({0}, {at})",
-    "TRUEDIV": "fn::TrueDivide({0}, {1}, {at})", "BIT_LENGTH": "fn::BitLength({0})",
-    "NOT": "!{0}", "AND_B": "({0} && {1})", "OR_B": "({0} || {1})", "XOR_B": "({0} != {1})",
-    "SELECT_I": "({0} ? {1} : {2})", "SELECT_F": "({0} ? {1} : {2})",
-    "SELECT_B": "({0} ? {1} : {2})",
-    "FADD": "({0} + {1})", "FSUB": "({0} - {1})", "FMUL": "({0} * {1})",
-    "FDIV": "fn::Divide({0}, {1}, {at})", "FFLOORDIV": "fn::FloorDivide({0}, {1}, {at})",
-    "FMOD": "fn::Modulo({0}, {1}, {at})", "FPOW": "fn::Power({0}, {1}, {at})",
-    "FNEG": "(-{0})", "FABS": "std::fabs({0})",
-    "FMIN": "fn::Min({0}, {1})", "FMAX": "fn::Max({0}, {1})",
-    "ISNAN": "std::isnan({0})", "ISINF": "std::isinf({0})", "ISFINITE": "std::isfinite({0})",
-    "I2F": "static_cast<double>({0})", "B2I": "int64_t{{{0}}}",
-    "FLOOR": "fn::ToInt(std::floor({0}), {at})", "CEIL": "fn::ToInt(std::ceil({0}), {at})",
-    "TRUNC": "fn::ToInt(std::trunc({0}), {at})", "ROUND": "fn::ToInt(std::nearbyint({0}), {at})",
-    "DEVICE": "call.ordinal()",
-}  # fmt: skip
-_COMPARISONS = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
-# An int and a float, by what Compare gives: 2 for NaN.
-_MIXED = {
-    "IFEQ": "== 0", "IFNE": "!= 0", "IFLT": "== -1", "IFLE": "<= 0", "IFGT": "== 1",
-}  # fmt: skip
 _SIGNS = ("kUnsigned", "kSigned", "kEither")
-# An infinity is too large a result of these, and a pole of the others.
+# These raise for an infinite result because it is too large. For other functions it is a pole.
 _CAN_OVERFLOW = frozenset(("exp", "exp2", "expm1", "cosh", "sinh"))
 _WORDS = """
     sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh
@@ -72,31 +43,31 @@ def number(step: Instruction) -> str:
 
 
 def int_literal(value: int) -> str:
-    """Write an int of 64 bits; the least has no literal of its own."""
+    """Write a 64-bit int. The minimum has no literal in C++."""
     return "INT64_MIN" if value == -(1 << 63) else str(value)
 
 
 def float_literal(value: float) -> str:
-    """Write a double: the digits that give it back."""
+    """Write a double with the digits that restore it."""
     if math.isnan(value):
         return "double{NAN}"
-    # The shortest digits that are read back as this number.
+    # The shortest digits that read back as this number.
     return repr(value) if math.isfinite(value) else ("HUGE_VAL" if value > 0 else "-HUGE_VAL")
 
 
 def may_raise(step: Instruction) -> bool:
     """Tell whether an instruction has to stay where it is."""
-    form = _FORMS.get(step.op.name, "")
-    return "{at}" in form or step.op.name == "MATH"
+    row = SEMANTICS.get(step.op.name)
+    return step.op.name == "MATH" or (row is not None and "{at}" in row.cpp)
 
 
 def expression(function: str, step: Instruction, values: list[str], at: str) -> str:
-    """Write an instruction of numbers; what reads arrays is written elsewhere.
+    """Write an instruction on numbers. Instructions that read arrays are written elsewhere.
 
     Raises
     ------
     TypeError
-        If Python computes it by itself, and no C library the same.
+        If only Python computes it, and no C library gives the same result.
     """
     name = step.op.name
     if name == "MATH":
@@ -107,16 +78,12 @@ def expression(function: str, step: Instruction, values: list[str], at: str) -> 
         computed = expression(function, inner, values, '""')
         raised = text_literal(oc.EXCEPTIONS[exception].__name__)
         return f"fn::Raises({raised}, [&] {{ return {computed}; }})"
-    if name in _FORMS:
-        # Templates take two operands of one type: literals alone would be ints of 32 bits.
-        if len(values) > 1 and all(value.lstrip("-").isdigit() for value in values):
-            values = [f"int64_t{{{value}}}" for value in values]
-        return _FORMS[name].format(*values, at=at)
-    if name in _MIXED:
-        return f"(fn::Compare({values[0]}, {values[1]}) {_MIXED[name]})"
-    if name == "IFGE":
-        return f"fn::IsAtLeast({values[0]}, {values[1]})"
-    return f"({values[0]} {_COMPARISONS[name.removeprefix('F')]} {values[1]})"
+    if name == "DEVICE":
+        return "call.ordinal()"
+    # Templates take two operands of the same type, and bare literals would be 32-bit ints.
+    if len(values) > 1 and all(value.lstrip("-").isdigit() for value in values):
+        values = [f"int64_t{{{value}}}" for value in values]
+    return SEMANTICS[name].cpp.format(*values, at=at)
 
 
 def check_statement(step: Instruction, value: str, at: str) -> str:
@@ -156,7 +123,7 @@ def _math(function: str, step: Instruction, values: list[str], at: str) -> str:
     if symbol not in _IN_THE_LIBRARY:
         raise refusal(
             function,
-            f"math.{symbol} is computed by Python itself, and by no C library to the same bits",
+            f"math.{symbol} is computed by Python itself, and no C library computes the same bits",
             step.text,
         )
     overflows = "true" if symbol in _CAN_OVERFLOW else "false"

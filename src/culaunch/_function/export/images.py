@@ -1,4 +1,4 @@
-"""The images of a library's kernels: each is embedded once."""
+"""The images of a library's kernels, each embedded once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Images:
-    """Gives a name to each image.
+    """Names each image.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Images:
     def kernel(self, kernel: Kernel) -> str:
         """Return the C++ expression of a kernel."""
         image = kernel.module.image
-        # By its contents: modules that were compiled apart may be of one image.
+        # Look up by contents: separately compiled modules may have the same image.
         name = self._known.get(image.data)
         if name is None:
             name = self._known[image.data] = f"{self._prefix}_{len(self.named)}"

@@ -57,7 +57,7 @@ class Writing(Protocol):
 
 
 class EffectWriter:
-    """Writes what happens at the ends of paths."""
+    """Writes the effects at the ends of paths."""
 
     def __init__(self, body: Writing, images: Images) -> None:
         self.body = body
@@ -73,14 +73,14 @@ class EffectWriter:
         return self.body.tree.name
 
     def leaf(self, leaf: Leaf, depth: int) -> None:
-        """Write a path's effects, in their order."""
+        """Write a path's effects, in order."""
         outputs = output_index(leaf)
         self._made, self._views, self._pointers = {}, {}, {}
         made = [effect for effect in leaf.effects if isinstance(effect, (Allocate, View))]
         self._defined = {effect.array: effect for effect in made}
         launches = [effect for effect in leaf.effects if isinstance(effect, Launch)]
-        # A launch is checked as a whole before the first one is made: a body either launches all or
-        # nothing, as in Python.
+        # Check every launch before making the first one: as in Python, a body launches all or
+        # nothing.
         for later in launches[1:]:
             self._require(later, depth)
         for effect in leaf.effects:
@@ -147,7 +147,7 @@ class EffectWriter:
 
     def _config(self, launch: Launch, depth: int) -> str:
         """Return the expression of a launch's configuration."""
-        # In one expression where it can be: most launches have a grid, a block and perhaps shared
+        # Use one expression if possible: most launches have a grid, a block and perhaps shared
         # memory.
         given = dict(launch.options)
         config = f"{{{self._dims(given['grid'])}, {self._dims(given['block'])}"
@@ -164,7 +164,7 @@ class EffectWriter:
         return name
 
     def _require(self, launch: Launch, depth: int) -> None:
-        """Write the check of a launch that comes after others, before those."""
+        """Write the check of a later launch before the earlier launches."""
         if launch.predicate is not None:
             self.body.put(depth, f"if ({self.body.value(launch.predicate)}) {{")
             depth += 1
@@ -230,9 +230,9 @@ class EffectWriter:
         constant, patches = parameter.operands
         body = self.body
         name = body.names.new("structure")
-        # Trailing zeros are left out: C++ fills an array with them.
+        # Omit trailing zeros, because C++ fills an array with them.
         data = bytearray(constant.value)
-        for patch in patches:  # written below: these bytes belong to the traced call
+        for patch in patches:  # written below: these bytes come from the traced call
             data[patch.offset : patch.offset + patch.size] = bytes(patch.size)
         written = ", ".join(map(str, data.rstrip(b"\0"))) or "0"
         body.put(depth, f"fn::Bytes<{parameter.size}> {name} = {{{{{written}}}}};")
@@ -241,7 +241,7 @@ class EffectWriter:
         return name
 
     def _address(self, array: int) -> str:
-        """Return an address for an array that may not be there yet."""
+        """Return an address for an array that may not exist yet."""
         if array in self.body.arrays:
             return f"ffi::Data({self.body.arrays[array]})"
         effect = self._defined[array]
@@ -283,18 +283,19 @@ class EffectWriter:
         raise refusal(
             self.name,
             "it returns one of its arguments, which the library does not own and the caller "
-            "already has; return only new arrays",
+            "already has: return only new arrays",
         )
 
     def _array_result(self, array: int) -> str:
         view = self._views.get(array)
         if view is None:
             return f"{self._made[array]}.result()"
-        # TVM-FFI returns what owns its memory; an argument is borrowed.
+        # TVM-FFI returns objects that own their memory, and an argument is borrowed.
         if view.source not in self._made:
             raise refusal(
                 self.name,
-                "it returns a view of one of its arguments, which the library does not own",
+                "it returns a view of one of its arguments, which the library does not own: "
+                "return only new arrays",
                 view.place,
             )
         shape, strides = (
@@ -316,12 +317,12 @@ class EffectWriter:
         if isinstance(value, DType):
             return f"fn::Any({dtype_name(value.number)})"
         raise refusal(
-            self.name, f"it returns the constant {value!r:.60}, which is not a value of TVM-FFI"
+            self.name, f"it returns the constant {value!r:.60}, which TVM-FFI cannot represent"
         )
 
 
 def _tensor_maps(parameters: Iterable[Parameter]) -> Iterator[tuple[Any, ...]]:
-    """Yield the operands of tensor maps among parameters, and in structures there."""
+    """Yield the tensor maps' operands among parameters, and in their structures."""
     for kind, _, _, operands in parameters:
         if kind == oc.P_TENSOR_MAP:
             yield operands

@@ -16,7 +16,8 @@ from culaunch._function.programs import opcodes as oc
 from culaunch._function.programs.effects import Allocate, Call, Constant, Launch, Parameter, View
 from culaunch._function.programs.program import Leaf, Node, Tree
 from culaunch._function.programs.record import Instruction, Register, bits_of
-from culaunch._launch.formats.dtype import FIRST_SCALAR, FIRST_WEAK, find_dtype
+from culaunch._function.tracing.kinds import arrays
+from culaunch._launch.formats.dtype import FIRST_SCALAR, WEAK, DType, find_dtype, operand_type
 from culaunch._launch.launches.recording import ELEMENTWISE, KERNELS_OF_CALLS, WHOLE
 
 if TYPE_CHECKING:
@@ -25,16 +26,16 @@ if TYPE_CHECKING:
     from culaunch._launch.launches.recording import CallKernels, LoopKernel
 
 _MOST_BLOCKS = (1 << 31) - 1
-_WEAK = {oc.V_BOOL: 0, oc.V_INT: 1, oc.V_FLOAT: 2}
+_WEAK = {oc.V_BOOL: WEAK[bool], oc.V_INT: WEAK[int], oc.V_FLOAT: WEAK[float]}
 
 
 def lowered(tree: Tree, kind: Kind) -> Tree:
-    """Return a tree without calls of fused functions: the same one where it has none.
+    """Return a tree without calls of fused functions, or the tree itself if it has none.
 
     Raises
     ------
     TypeError
-        If one takes what no program holds.
+        If a call takes a value that no program can hold.
     """
     # Most functions only launch kernels, and are returned unchanged.
     leaves = [node.leaf for node in tree.nodes() if node.leaf is not None]
@@ -43,9 +44,9 @@ def lowered(tree: Tree, kind: Kind) -> Tree:
     made = Tree(tree.name, tree.array_arguments)
     made.registers, made.paths = tree.registers, tree.paths
     made.names, made.array_names, made.uses = dict(tree.names), tree.array_names, tree.uses
-    given = _given_arrays(kind)
+    given = [(dtype, rank) for _, (_, dtype, rank, _) in arrays(kind)]
 
-    # A new tree: the one that calls run goes on calling the fused functions.
+    # Make a new tree, because the tree that calls run still calls the fused functions.
     def copied(node: Node) -> Node:
         new = Node()
         new.steps, new.guard = list(node.steps), node.guard
@@ -68,7 +69,7 @@ class _Array(NamedTuple):
 
 
 class _LeafLowering:
-    """Writes launches to the end of one path, and what they need to its plan."""
+    """Writes launches at the end of one path, and their inputs to its plan."""
 
     def __init__(self, tree: Tree, node: Node, given: list[tuple[int, int]]) -> None:
         self.tree = tree
@@ -98,8 +99,7 @@ class _LeafLowering:
             strides = self._dense(effect.shape)
             self.arrays[effect.array] = _Array(effect.dtype, effect.shape, strides, None)
             return
-        # Only the alignment of a view's address to packs of 16 bytes matters, and remainders add
-        # up.
+        # Only a view's alignment to packs of 16 bytes matters, and remainders add up.
         base = self._array(effect.source)
         remainder = self._emit("MOD", effect.offset, self._int(16))
         if base.remainder is not None:
@@ -164,7 +164,7 @@ class _LeafLowering:
         ]
 
     def _strides(self, array: _Array, rank: int, *, is_output: bool) -> tuple[Register, ...]:
-        """Return strides from the innermost dimension out: 0 where the array is broadcast."""
+        """Return strides from the innermost dimension outward; 0 if the array is broadcast."""
         zero, one = self._int(0), self._int(1)
         found = []
         for size, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
@@ -176,7 +176,7 @@ class _LeafLowering:
         self, arrays: list[_Array], strides: list[tuple[Register, ...]],
         sizes: tuple[Register, ...], size: Register,
     ) -> Register:  # fmt: skip
-        """Return whether all lie in C order, aligned, with elements that 32 bits number."""
+        """Return whether all arrays are in C order, aligned, and fit 32-bit indices."""
         found = self._emit("LT", size, self._int(1 << 31))
         dense = self._dense(tuple(reversed(sizes)))[::-1]
         for array, own in zip(arrays, strides, strict=True):
@@ -215,49 +215,50 @@ class _LeafLowering:
             if array is not None:
                 numbers.append(array.dtype)
             elif kind in _WEAK:
-                numbers.append(FIRST_WEAK + _WEAK[kind])
+                numbers.append(_WEAK[kind].number)
             else:
                 numbers.append(self._number_of(call, value))
         return numbers
 
     def _number_of(self, call: Call, value: Any) -> int:
         value = value.value if isinstance(value, Constant) else value
-        if type(value) in _PYTHONS:
-            return FIRST_WEAK + _PYTHONS.index(type(value))
+        if type(value) in WEAK:
+            return WEAK[type(value)].number
         dtype = find_dtype(getattr(value, "dtype", None))
         if dtype is None or getattr(value, "ndim", None) != 0 or not hasattr(value, "item"):
             raise self._refusal(call, value)
         return FIRST_SCALAR + dtype.number
 
     def _scalar(self, call: Call, index: int, number: int) -> tuple[int, tuple[Any, ...]]:
-        """Return the effect on a number: it is converted as in a call."""
+        """Return the effect of passing a number, converted as in a call."""
+        wanted = operand_type(number)
         kind, value = call.arguments[index]
         if kind not in _WEAK:
             number_given = _number(value)
             if type(number_given) is complex:
-                if number not in _COMPLEX:
+                if wanted.kind != "c":
                     raise self._refusal(call, value)
-                return oc.P_BYTES, (Constant(struct.pack(_COMPLEX[number], number_given.real,
-                                                         number_given.imag)), ())  # fmt: skip
+                halves = struct.pack(_halves(wanted), number_given.real, number_given.imag)
+                return oc.P_BYTES, (Constant(halves), ())
             value, kind = self._constant(call, number_given)
-        if number in _BOOLS:
+        if wanted.kind == "b":
             if kind == oc.V_FLOAT:
                 return oc.P_BOOL, (self._emit("FNE", value, self._float(0.0)),)
             is_bool = kind == oc.V_BOOL
             return oc.P_BOOL, (value if is_bool else self._emit("NE", value, self._int(0)),)
         if kind == oc.V_BOOL:
             value, kind = self._emit("B2I", value), oc.V_INT
-        if number in _INTS:
+        if wanted.kind in "iu":
             if kind == oc.V_FLOAT:
-                raise self._refusal(call, "a float that becomes an int")
-            bytes_, is_signed = _INTS[number]
-            step = Instruction(oc.OPS["RANGE"], None, (value, bytes_, is_signed), self._place)
+                raise self._refusal(call, "a float that would become an int")
+            fits = (value, wanted.itemsize, int(wanted.kind == "i"))
+            step = Instruction(oc.OPS["RANGE"], None, fits, self._place)
             self.node.steps.append(step)
             return oc.P_INT, (value,)
         if kind == oc.V_INT:
             value = self._emit("I2F", value)
-        if number in _COMPLEX:  # a structure of two numbers; the first one counts
-            size = struct.calcsize(_COMPLEX[number])
+        if wanted.kind == "c":  # a structure of two numbers; the first one is used
+            size = wanted.itemsize
             real = Parameter(oc.P_FLOAT, 0, size // 2, (value, 2, 4 * size))
             return oc.P_BYTES, (Constant(bytes(size)), (real,))
         return oc.P_FLOAT, (value,)
@@ -288,7 +289,7 @@ class _LeafLowering:
         return self._emit("CONST_F", bits_of(value))
 
     def _emit(self, name: str, *operands: int) -> Register:
-        # As `Record.emit` does: the same instruction of the same registers is the same register.
+        # Like `Record.emit`, reuse the register of an equal instruction on the same registers.
         key = (name, operands)
         found = self._known.get(key)
         if found is None:
@@ -306,27 +307,14 @@ def _kernels_of(function: Any, numbers: bytes, rank: int) -> CallKernels:
         if make is not None:
             return make(function, numbers, rank)
     name = getattr(function, "__name__", type(function).__name__)
-    raise TypeError(f"{name} is called in a body, and no library holds it: launch a kernel instead")
+    raise TypeError(
+        f"{name} is called in the body, but a library cannot hold it: launch a kernel instead"
+    )
 
 
-def _given_arrays(kind: Kind) -> list[tuple[int, int]]:
-    """Return the element type and rank of each array argument, in the order of a program."""
-    found = []
-    for entry in kind:
-        if type(entry) is tuple and entry[0] == "array":
-            found.append((entry[1], entry[2]))
-        elif type(entry) is tuple and entry[0] != "value":
-            found += [(one[1], one[2]) for one in entry[1]]
-    return found
-
-
-# Element types that a scalar parameter has: bytes, and whether it is signed.
-_BOOLS = frozenset((0, FIRST_WEAK))
-_INTS = {number: (1 << (number - 1) % 4, int(number <= 4)) for number in range(1, 9)}
-_INTS[FIRST_WEAK + 1] = (8, 1)
-# Of complex numbers: how the two halves lie in memory.
-_COMPLEX = {13: "<2f", 14: "<2d", FIRST_WEAK + 3: "<2d"}
-_PYTHONS = (bool, int, float, complex)
+def _halves(dtype: DType) -> str:
+    """Return how a complex number's two halves are stored."""
+    return "<2f" if dtype.itemsize == 8 else "<2d"
 
 
 def _number(value: Any) -> Any:

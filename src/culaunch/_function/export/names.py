@@ -1,4 +1,4 @@
-"""Names in generated C++: those of the body's own variables, where they are known."""
+"""Names in generated C++: the body's variables, if known."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _OPERATORS = {
 
 
 class Names:
-    """C++ identifiers of one function, each given once in a block and those around it."""
+    """C++ identifiers of one function. Each is used once in a block and its enclosing blocks."""
 
     def __init__(self) -> None:
         self._taken = set(_TAKEN.split())
 
     def new(self, wanted: str) -> str:
-        """Return an identifier like a text."""
+        """Return a new identifier like a text."""
         base = re.sub(r"\W+", "_", wanted, flags=re.ASCII).strip("_") or "t"
         if base[0].isdigit():
             base = f"t{base}"
@@ -53,7 +53,7 @@ class Names:
 
     @contextlib.contextmanager
     def block(self) -> Iterator[None]:
-        """Have names meanwhile that are free again afterwards."""
+        """Release the names of a block at its end."""
         before = set(self._taken)
         yield
         self._taken = before
@@ -68,15 +68,15 @@ class Variables:
         self._by_text: dict[str, str] = {}
         if body is None:
             return
-        # Names are a courtesy to the reader: where the source is not there, or is not what is
-        # running, the code is as right without them.
+        # Names only help the reader. If the source is missing, or differs from the running code,
+        # the generated code is still correct.
         for node in ast.walk(_parsed(body)):
             if not isinstance(node, ast.Assign) or len(node.targets) != 1:
                 continue
             target = node.targets[0]
             if isinstance(target, ast.Name):
                 self._by_line[node.lineno] = (target.id, node.value)
-                # The first assignment of a text: later ones may be of another branch.
+                # Use the first assignment of a text, because later ones may be in another branch.
                 self._by_text.setdefault(ast.unparse(node.value), target.id)
             elif isinstance(target, ast.Tuple):
                 text = ast.unparse(node.value)
@@ -125,7 +125,7 @@ def text_literal(text: str) -> str:
             parts.append("\\" + char)
         elif char == "\n":
             parts.append("\\n")
-        # In octal, which ends after three digits; two question marks may begin a trigraph.
+        # Use octal escapes, which end after three digits. Two question marks may begin a trigraph.
         elif not 32 <= byte < 127 or char == "?":
             parts.append(f"\\{byte:03o}")
         else:
@@ -134,7 +134,7 @@ def text_literal(text: str) -> str:
 
 
 def comment(texts: Iterable[str]) -> str:
-    """Return a line of comment: nothing in it ends or continues it."""
+    """Return a line of comment. Nothing in the text can end or continue it."""
     return "// " + " ".join(" ".join(texts).split()).rstrip("\\")
 
 

@@ -1,4 +1,4 @@
-"""Which arrays a caller may give for the results: those that every path allocates and returns."""
+"""Results for which a caller may pass arrays, because every path allocates and returns them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def outputs_of(tree: Tree) -> int | None:
 
 
 def output_index(leaf: Leaf) -> dict[int, int]:
-    """Return the place of each array among the results, if all of them are new arrays."""
+    """Return the index of each array among the results, if all of them are new arrays."""
     if not _outputs(leaf):
         return {}
     return {array: index for index, array in enumerate(_returned_arrays(leaf))}
@@ -31,8 +31,8 @@ def output_index(leaf: Leaf) -> dict[int, int]:
 def _outputs(leaf: Leaf) -> int | None:
     arrays = _returned_arrays(leaf)
     new = {effect.array for effect in leaf.effects if isinstance(effect, Allocate)}
-    # New arrays, each returned once, and none read in another shape. Only then can the caller's
-    # memory replace the allocation.
+    # New arrays that are each returned once, and never viewed in another shape. Only then can the
+    # caller's memory replace the allocation.
     is_plain = arrays and set(arrays) <= new and len(set(arrays)) == len(arrays)
     viewed = {effect.source for effect in leaf.effects if _is_shown(effect)}
     return len(arrays) if is_plain and not viewed & set(arrays) else None

@@ -1,1 +1,1 @@
-"""Programs: what a body records, instruction by instruction, and their bytes."""
+"""Programs: the instructions that a body records, and their bytes."""

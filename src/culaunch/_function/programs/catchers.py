@@ -1,4 +1,4 @@
-"""Whether the code around an operation may catch what it raises."""
+"""Whether the code around an operation can catch its exception."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Body = TypeVar("Body", bound=Callable[..., Any])
 
-# The code that runs a body: what catches outside of it is the caller's.
+# The code that runs a body. Handlers outside it belong to the caller.
 _BOUNDARIES: set[CodeType] = set()
 
 
@@ -27,15 +27,15 @@ def boundary(function: Body) -> Body:
 
 
 def may_be_caught() -> bool:
-    """Tell whether something between here and the start of the body may catch an exception.
+    """Tell whether a frame between here and the start of the body may catch an exception.
 
-    True wherever that cannot be excluded: an operation is then a branch, which is never wrong.
+    True if this cannot be excluded. The operation is then a branch, which is always correct.
     """
     return any(catches(frame.f_code, frame.f_lasti) for frame in frames_of_body())
 
 
 def frames_of_body() -> Iterator[FrameType]:
-    """Yield the frames between here and the start of the body that are not culaunch's."""
+    """Yield the frames between here and the start of the body, except culaunch's."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code not in _BOUNDARIES:
         if not is_ours(frame):
@@ -45,9 +45,9 @@ def frames_of_body() -> Iterator[FrameType]:
 
 @functools.lru_cache(maxsize=4096)
 def catches(code: CodeType, offset: int) -> bool:
-    """Tell whether code may catch what its instruction at an offset raises."""
-    # Python's own C calls these, and treats some errors as an answer: an IndexError of __getitem__
-    # ends a loop.
+    """Tell whether code may catch an exception of its instruction at an offset."""
+    # Python's C code calls these, and interprets some errors: an IndexError from __getitem__ ends a
+    # loop.
     if code.co_name.startswith("__") and code.co_name.endswith("__"):
         return True
     table = getattr(code, "co_exceptiontable", None)
@@ -57,9 +57,9 @@ def catches(code: CodeType, offset: int) -> bool:
 
 
 def _entries(table: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield start, end and target of what an exception table has, as offsets in the code."""
-    # Objects/exception_handling_notes.txt of CPython: four numbers for each entry. Each byte has
-    # six bits, and a bit that says whether another byte follows.
+    """Yield start, end and target of each entry of an exception table, as offsets."""
+    # Objects/exception_handling_notes.txt of CPython: each entry has four numbers. Each byte has
+    # six bits of a number, and one bit that says whether another byte follows.
     numbers: list[int] = []
     value = 0
     for byte in table:
@@ -72,7 +72,7 @@ def _entries(table: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def target_of(table: bytes, offset: int) -> int | None:
-    """Return where an exception goes that is raised at an offset; None: out of the code."""
+    """Return the target of an exception raised at an offset; None if it leaves the code."""
     for start, end, target in _entries(table):
         if start <= offset < end:
             return target
@@ -80,7 +80,7 @@ def target_of(table: bytes, offset: int) -> int | None:
 
 
 def _is_handled(code: CodeType, table: bytes, target: int | None) -> bool:
-    """Tell whether a handler may end otherwise than by raising the same again, as finally does."""
+    """Tell whether a handler may end without raising the same exception again, unlike finally."""
     steps = [one for one in dis.get_instructions(code) if one.opname != "CACHE"]
     places = {one.offset: at for at, one in enumerate(steps)}
     waiting, seen = [target], set()
@@ -91,7 +91,7 @@ def _is_handled(code: CodeType, table: bytes, target: int | None) -> bool:
         seen.add(offset)
         at = places[offset]
         name, following = steps[at].opname, steps[at + 1 : at + 2]
-        # The interpreter's own handlers restore the previous state, and raise again.
+        # The interpreter's own handlers restore the previous state and raise again.
         if name == "POP_EXCEPT" and following[0].opname == "RERAISE":
             name = ""
         if name in _CATCHING:

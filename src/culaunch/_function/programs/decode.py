@@ -1,4 +1,4 @@
-"""The words of a program as a tree: what ``encode`` wrote, read back."""
+"""Decodes the words of a program into a tree, the reverse of ``encode``."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from culaunch._launch.launches.launch_options import OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-# Reading words that the extension has not checked raises one of these.
+# The exceptions of reading words that the extension has not checked.
 DAMAGED = (
     IndexError, KeyError, ValueError, TypeError, StopIteration, RuntimeError, struct.error
 )  # fmt: skip
 
 
 class DecodedTree(Tree):
-    """The tree of a program. Its nodes are the program's blocks, in their order.
+    """The tree of a program. Its nodes are the program's blocks, in order.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class DecodedTree(Tree):
         yield from self.blocks
 
     def leaves(self) -> Iterator[Leaf]:
-        """Yield the ends of the paths that do not always end in an error."""
+        """Yield the ends of paths, except those that always end in an error."""
         for node in self.blocks:
             if node.leaf is not None and not any(map(self._fails, node.steps)):
                 yield node.leaf
@@ -99,8 +99,8 @@ def decode(
         The places of guards, by the numbers of their blocks.
     """
     numbers = struct.unpack(f"<{len(words) // 8}q", words)
-    # Version, registers, arrays given and made, the number of blocks and the size of each, and then
-    # the blocks: docs/dev/functions.md.
+    # Version, registers, given and made arrays, the number of blocks, the size of each, then the
+    # blocks: docs/dev/functions.md.
     at = 5 + numbers[4]
     nodes = [Node() for _ in range(numbers[4])]
     for number, (node, size) in enumerate(zip(nodes, numbers[5:at], strict=True)):
@@ -137,7 +137,7 @@ class _Reader:
             operands = (Register(condition), exception, *map(Register, shown))
             return Instruction(op, None, operands, self._texts[text])
         letters = op.operands
-        # Registers are told from numbers by the letters of the operation.
+        # The letters of the operation distinguish registers from numbers.
         found = [
             Register(word) if letter in "ifb" or (letter == "g" and word >= 0) else word
             for letter, word in zip(letters, words, strict=True)

@@ -23,13 +23,13 @@ class Allocate(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """An object that the program holds; compared by what it is."""
+    """An object that the program holds; compared by identity or value."""
 
     value: Any
 
 
 class View(NamedTuple):
-    """Look at an array from an offset in bytes."""
+    """View an array from an offset in bytes."""
 
     array: int
     source: int
@@ -50,7 +50,7 @@ class Parameter(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """Launch a kernel. `options` are the ones that it gives, with their registers."""
+    """Launch a kernel. `options` are the given options, with their registers."""
 
     kernel: Any
     predicate: Register | None
@@ -70,13 +70,13 @@ class Call(NamedTuple):
 
 
 class Return(NamedTuple):
-    """Give back a value: its kind, and what it consists of."""
+    """Return a value: its kind, and its parts."""
 
     value: tuple[Any, ...]
 
 
 def renumbered(thing: Any, number: Callable[[Register], Register]) -> Any:
-    """Return the same with other numbers of registers."""
+    """Return an equal effect with other register numbers."""
     if type(thing) is Register:
         return number(thing)
     if type(thing) is tuple:

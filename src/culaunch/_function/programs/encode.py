@@ -1,4 +1,7 @@
-"""A tree as the words of a program: how they lie is known here alone (docs/dev/functions.md)."""
+"""Encodes a tree as the words of a program.
+
+Only this module knows their order (docs/dev/functions.md).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Encoded(NamedTuple):
-    """What ``_core.Program`` takes."""
+    """The arguments of ``_core.Program``."""
 
     words: bytes
     constants: tuple[Any, ...]
@@ -35,7 +38,7 @@ class Encoded(NamedTuple):
 
 
 def encode(tree: Tree) -> Encoded:
-    """Encode a tree; what no path needs is left out."""
+    """Encode a tree. Anything that no path needs is omitted."""
     return _Encoder(tree).encoded()
 
 
@@ -50,8 +53,8 @@ class _Encoder:
         self._by_identity: dict[Any, int] = {}
 
     def encoded(self) -> Encoded:
-        # A block of the program for each node. Guards name their sides by the number of the block,
-        # -1 where no call has gone yet: a call that comes there is traced.
+        # Each node becomes a block of the program. Guards name their sides by block number, or -1
+        # for a side that no call has taken. A call that gets there is traced.
         nodes = list(self.tree.nodes())
         index = {id(node): number for number, node in enumerate(nodes)}
         blocks = [self.block(node, index) for node in nodes]
@@ -66,8 +69,8 @@ class _Encoder:
 
     def block(self, node: Node, index: dict[int, int]) -> list[int]:
         words: list[int] = []
-        # The tree has all that the body did; a program has what its guards, checks and effects
-        # need.
+        # The tree has everything that the body did. A program has only the needs of its guards,
+        # checks and effects.
         for step in node.steps:
             if step.result is None or step.result in self.needed or not step.op.can_be_left_out:
                 self.instruction(words, step)
@@ -120,7 +123,7 @@ class _Encoder:
         if isinstance(effect, Launch):
             return oc.LAUNCH, self.launch(effect)
         if isinstance(effect, Call):
-            arguments = [word for one in effect.arguments for word in self.given(*one)]
+            arguments = [word for one in effect.arguments for word in self.encoded_argument(*one)]
             return oc.CALL, [
                 self.constant(Constant(effect.callable)), self.optional(effect.predicate),
                 len(effect.arguments), *arguments, len(effect.outputs),
@@ -161,7 +164,7 @@ class _Encoder:
             words.append(self.array(array))
         return words + [self.register(one) if type(one) is Register else one for one in operands]
 
-    def given(self, kind: int, value: Any) -> tuple[int, int]:
+    def encoded_argument(self, kind: int, value: Any) -> tuple[int, int]:
         if kind == oc.V_ARRAY:
             return kind, self.array(value)
         return kind, self.constant(value) if kind == oc.V_CONSTANT else self.register(value)
@@ -206,8 +209,8 @@ class _Encoder:
         return -1 if text is None else self.texts.setdefault(str(text), len(self.texts))
 
     def constant(self, constant: Constant) -> int:
-        # By identity: equal objects may still behave differently. Bytes cannot, and each launch
-        # creates new ones.
+        # Compare by identity, because equal objects may behave differently. Bytes cannot, and each
+        # launch creates new ones.
         value = constant.value
         key = value if type(value) is bytes else id(value)
         found = self._by_identity.get(key)
@@ -217,12 +220,12 @@ class _Encoder:
         return found
 
 
-# How many registers the options of a kind have, in the order of the words.
+# The number of registers of each kind of option, in the order of the words.
 _REGISTERS = {"required_dims": 3, "dims": 3, "bytes": 1, "int": 1}
 
 
 def operands_of_launches(given: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield the options whose registers are in a launch, and how many those are."""
+    """Yield the launch options that have registers, and the number of their registers."""
     for kind, count in _REGISTERS.items():
         for name, option in OPTIONS.items():
             if option.kind == kind and (name in given or option.flag & oc.FIRST_FLAGS):
@@ -237,7 +240,7 @@ def _put(words: list[int], number: int, operands: list[int]) -> None:
 
 
 def needed(tree: Tree) -> set[int]:
-    """Return the registers that something needs: effects, guards, checks, and what may raise."""
+    """Return the registers that effects, guards, checks, and operations that may raise need."""
     needed: set[int] = set()
 
     def mark(thing: Any) -> None:
@@ -253,8 +256,8 @@ def needed(tree: Tree) -> set[int]:
             needed.add(node.guard.condition)
         if node.leaf is not None:
             mark(node.leaf.effects)
-    # The code behind a guard comes later in the list: backwards, a use is seen before its
-    # definition.
+    # The code after a guard comes later in the list. In reverse order, uses come before
+    # definitions.
     for node in reversed(nodes):
         for step in reversed(node.steps):
             if step.result is None or step.result in needed or not step.op.can_be_left_out:

@@ -1,11 +1,13 @@
-"""The messages for failures in a program. The extension calls this if a plan cannot continue."""
+"""The messages of failures in a program. The extension calls this if a plan cannot continue."""
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from culaunch._base.places import written
+from culaunch._base.places import with_line
+from culaunch._base.values import counted
 from culaunch._function.programs import opcodes as oc
+from culaunch._function.programs.semantics import SEMANTICS
 
 
 def raise_failure(
@@ -35,18 +37,19 @@ def raise_failure(
     name = oc.BY_NUMBER[number].name
     if name == "CHECK":
         raise oc.EXCEPTIONS[detail]((text or "{}").format(*values))
-    where = f"{function}: " if text is None else f"at {written(text) if has_source else text}: "
+    where = f"{function}: " if text is None else f"at {with_line(text) if has_source else text}: "
     value = values[0]
     if name == "RANGE":
         size, is_signed = detail & 0xFF, detail >> 8
         low = "0" if is_signed == 0 else f"-2^{8 * size - 1}"
         high = f"2^{8 * size - 1} - 1" if is_signed == 1 else f"2^{8 * size} - 1"
         raise OverflowError(
-            f"{where}a parameter of {size} bytes takes numbers from {low} to {high} (got {value})"
+            f"{where}a parameter of {counted(size, 'byte')} must be from {low} to {high} (got "
+            f"{value})"
         )
     if name == "FLOAT_RANGE":
         raise OverflowError(
-            f"{where}a float of {detail >> 8} bits does not hold a number that large (got {value})"
+            f"{where}a float of {detail >> 8} bits cannot hold a number this large (got {value})"
         )
     if name == "DIMENSION":
         raise ValueError(
@@ -58,12 +61,11 @@ def raise_failure(
 
 
 def _arithmetic(name: str, symbol: str, where: str, values: tuple[Any, ...]) -> Exception:
-    """Return what Python raises for the operation, or an OverflowError past 64 bits."""
+    """Return Python's exception for the operation, or an OverflowError past 64 bits."""
     written_out = " and ".join(map(str, values))
     what = f"{where}{symbol} of {written_out}"
-    # The native code only reports that it cannot continue. The operands tell which exception Python
-    # would have raised.
-    if name in _DIVIDING and values[1] == 0:
+    # The native code only reports that it cannot continue. The operands determine the exception.
+    if name in SEMANTICS and SEMANTICS[name].error == "division" and values[1] == 0:
         return ZeroDivisionError(f"{what}: division by zero")
     if name in ("SHL", "SHR") and values[1] < 0:
         return ValueError(f"{what}: negative shift count")
@@ -84,11 +86,8 @@ def _arithmetic(name: str, symbol: str, where: str, values: tuple[Any, ...]) -> 
 
 def _math_error(symbol: str, what: str, values: tuple[Any, ...]) -> Exception:
     try:
-        # Once more by Python, which knows its own words for it.
+        # Repeat it in Python, which has the right message.
         oc.math_call(symbol)(*values)
     except (ValueError, OverflowError) as error:
         return type(error)(f"{what}: {error}")
     return ValueError(f"{what}: math domain error")
-
-
-_DIVIDING = frozenset("FLOORDIV MOD CEILDIV TRUEDIV FDIV FFLOORDIV FMOD".split())  # noqa: SIM905

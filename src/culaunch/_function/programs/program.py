@@ -1,10 +1,11 @@
-"""The tree that the runs of a body make: paths, from the first guard to the effects."""
+"""The tree of a body's runs: paths, from the first guard to the effects."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._function.programs.effects import renumbered
+from culaunch._function.programs.effects import Return, renumbered
+from culaunch._function.programs.opcodes import V_NONE
 from culaunch._function.programs.record import Guard, Instruction, Record, Register
 
 if TYPE_CHECKING:
@@ -14,18 +15,26 @@ MOST_PATHS = 64
 
 
 class UnstableBodyError(TypeError):
-    """A body did something else than before where its arguments decided the same."""
+    """The body did something else than before, although its arguments were equivalent."""
 
 
 class Leaf:
-    """The end of a path: what happens there."""
+    """The end of a path, with its effects."""
 
     def __init__(self, effects: tuple[Any, ...]) -> None:
         self.effects = effects
 
+    @property
+    def is_error(self) -> bool:
+        """Whether the path ends in an error, or does nothing.
+
+        It then says nothing about results.
+        """
+        return self.effects == (Return((V_NONE,)),)
+
 
 class Node:
-    """A straight run of instructions, and a guard or a leaf after it."""
+    """A straight sequence of instructions, followed by a guard or a leaf."""
 
     def __init__(self) -> None:
         self.steps: list[Instruction] = []
@@ -35,7 +44,7 @@ class Node:
 
 
 class Tree:
-    """The program of one kind of arguments, as it is known so far.
+    """The program of one kind of arguments, as recorded so far.
 
     Attributes
     ----------
@@ -45,7 +54,7 @@ class Tree:
     paths : int
         How many leaves there are.
     names : dict
-        Register -> what it holds, in words.
+        Register -> its contents, in words.
     array_arguments : int
         How many of the arguments are arrays.
     version : int
@@ -72,17 +81,17 @@ class Tree:
         Raises
         ------
         UnstableBodyError
-            If the run did something else where its decisions were those of another one.
+            If the run differs from an earlier one with the same decisions.
         ValueError
             If there are too many paths.
         """
-        # A run numbers its registers in the order in which it meets them; in the tree a register
-        # has one number for all paths. This leads from the one to the other.
+        # A run numbers its registers in the order of their first use. In the tree, a register has
+        # one number for all paths. This maps the run's numbers to the tree's.
         numbers: dict[int, Register] = {}
         node, at = self.root, 0
         steps = record.steps
-        # As long as the run decides what earlier ones decided, it has to record what they did, and
-        # is only compared with them. Behind the first decision that is new, all is added.
+        # While the run makes the decisions of earlier runs, it must record the same instructions,
+        # so it is only compared with them. After the first new decision, everything is added.
         is_new = self.paths == 0
         while True:
             known = iter(node.steps)
@@ -92,8 +101,8 @@ class Tree:
                     node.steps.append(self._defined(step, steps[at], numbers, record))  # type: ignore[arg-type]
                 else:
                     other = next(known, None)
-                    # The same instruction, of the same registers. Its text may be another: a body
-                    # may come to it by another line.
+                    # The same instruction with the same registers. Its text may differ, because a
+                    # body may get there from another line.
                     if other is None or other[0] is not step[0] or other[2:3] != step[2:3]:
                         raise self._unstable(step)
                     if other.result is not None:
@@ -113,7 +122,7 @@ class Tree:
                 raise self._unstable(guard)
             following = node.branches.get(guard.outcome)
             if following is None:
-                # There is one new path for each run, which begins at its first new decision.
+                # Each run adds at most one path, which begins at its first new decision.
                 if not is_new:
                     self._require_room()
                 following = node.branches[guard.outcome] = Node()
@@ -123,14 +132,14 @@ class Tree:
             raise self._unstable(None)
         effects = tuple(renumbered(one, lambda r: numbers[r]) for one in record.effects)
         self.version += 1
-        # A known path is recorded again if a global was replaced by an equal one. The newer effects
-        # count.
+        # A known path is recorded again if an equal global replaced another. The newer effects are
+        # used.
         if node.leaf is None:
             self.paths += 1
         node.leaf = Leaf(effects)
 
     def nodes(self) -> Iterator[Node]:
-        """Yield the nodes, those after a guard after it."""
+        """Yield the nodes; each guard comes before its branches."""
         waiting = [self.root]
         while waiting:
             node = waiting.pop()
@@ -157,8 +166,8 @@ class Tree:
         place = getattr(step, "text", None) or getattr(step, "place", None)
         where = f"at {place}: " if place is not None else ""
         return UnstableBodyError(
-            f"{where}{self.name} did something else than before where its arguments decided "
-            "the same: its body depends on more than its arguments and the names that it reads"
+            f"{where}{self.name} ran differently although its arguments led to the same "
+            "decisions: its body depends on more than its arguments and the names that it reads"
         )
 
     def _require_room(self) -> None:
@@ -170,12 +179,15 @@ class Tree:
                 pinned = node.guard.pinned
                 text = "" if pinned is None else repr(pinned)
                 places.setdefault(node.guard.place, []).append(text)
-        # The place that made the most paths is the one to change.
+        # The place that makes the most paths is the one to change.
         place = max(places, key=lambda one: len(places[one]))
         seen = ", ".join(text for text in places[place] if text)[:200]
         raise ValueError(
             f"at {place.text()}: {self.name} has {self.paths} paths for one kind of arguments, "
-            f"and at most {MOST_PATHS} may be: this branch has {len(places[place])} of them"
+            f"and at most {MOST_PATHS} are allowed: this branch makes {len(places[place])} of them"
             + (f" (for {seen})" if seen else "")
-            + ". A number that becomes a loop's count, a key or text makes a path for each value"
+            + (
+                ". A number that becomes a loop's count, a key or part of a str makes a path for "
+                "each value"
+            )
         )

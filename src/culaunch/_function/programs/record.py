@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from culaunch._base.places import Place, here, user_frame
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Register(int):
-    """The number of a register, told from other ints: it is another one in the whole program."""
+    """The number of a register in the whole program, distinct from other ints."""
 
     __slots__ = ()
 
@@ -31,7 +32,7 @@ class Instruction(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """A decision: what was true, where the body asked, and the value that it asked for, if one."""
+    """A decision: its outcome, its place in the body, and the requested value, if any."""
 
     condition: Register
     outcome: bool
@@ -40,19 +41,19 @@ class Guard(NamedTuple):
 
 
 class Branching(Protocol):
-    """A place among the paths that are known: the guard there, and what follows it."""
+    """A place in the known paths: its guard, and the branches after it."""
 
     @property
     def guard(self) -> Guard | None:
-        """The guard, if the path goes on."""
+        """The guard, if the path continues."""
 
     @property
     def branches(self) -> Mapping[bool, Branching]:
-        """What follows, on its sides that are known."""
+        """The known branches."""
 
 
 class Notes:
-    """Notes on a body that its runs have made; each new one makes a new version.
+    """Facts about a body from its runs. Each new fact makes a new version.
 
     Attributes
     ----------
@@ -70,7 +71,7 @@ class Notes:
 
     @property
     def version(self) -> int:
-        """How much is known."""
+        """The number of known facts."""
         return len(self.sites) + self.catches_unseen
 
 
@@ -88,9 +89,9 @@ class Record:
     pinned : dict
         The registers whose value is known on this path.
     refusal : Exception or None
-        What no program can do: the call raises it, whatever the body catches.
+        An operation that no program can do. The call raises it, even if the body catches it.
     raised : Exception or None
-        What an operation raised last where nothing around it could be seen to catch it.
+        The last exception of an operation that apparently nothing catches.
     """
 
     def __init__(
@@ -107,18 +108,19 @@ class Record:
         self.pinned: dict[int, int | float | bool] = {}
         self.names: dict[int, str] = {}
         self.is_open = True
+        self._thread = threading.get_ident()
         self.notes = Notes() if notes is None else notes
         self.must_repeat = False
         self.refusal: Exception | None = None
         self.raised: Exception | None = None
-        # Texts that were made of numbers, with the place in the body: `template` looks for them in
+        # Texts made of numbers, with their place in the body. `template` looks for them in
         # messages.
         self._formatted: list[tuple[CodeType, int, str]] = []
-        # Without a call the values are made up, and an oracle says which way a path goes.
+        # Without a call, the values are made up, and an oracle decides the way of a path.
         self.has_hints = has_hints
         self._oracle = decide
         self._tokens = 0
-        # Where the path is among those that are known; None: it is a new one.
+        # The place among the known paths; None on a new path.
         self._at = known
         self._known: dict[Hashable, Register] = {}
         self._decided: dict[int, bool] = {}
@@ -130,7 +132,7 @@ class Record:
         hint: int | float | bool,
         place: Place | None = None,
     ) -> Register:
-        """Record an instruction with a result; the same one again is the same register."""
+        """Record an instruction with a result. An equal instruction reuses its register."""
         self.require_open()
         # Instructions of a plan have no effect except their result, so the same one of the same
         # registers need not appear twice. This holds for reads of shapes, too: shapes cannot change
@@ -148,10 +150,10 @@ class Record:
         return found
 
     def check(self, name: str, operands: tuple[int, ...], text: Place | str) -> None:
-        """Record an instruction that has no result: one that may raise."""
+        """Record an instruction without a result, which may raise."""
         self.require_open()
-        # Of two equal checks the first one raises, wherever the second one stands, so its place
-        # does not matter. Its message does, because the error has it.
+        # Of two equal checks, the first one always raises, so the place of the second does not
+        # matter. Its message does, because it is part of the error.
         key = (name, operands, text if isinstance(text, str) else None)
         if key not in self._known:
             self._known[key] = Register(-1)
@@ -160,7 +162,7 @@ class Record:
     def constant(self, value: int | float | bool) -> Register:
         """Return the register of a number."""
         if type(value) is float:
-            # By its bits: 0.0 equals -0.0, and a NaN nothing.
+            # Compare by bits: 0.0 equals -0.0, and a NaN equals nothing.
             key: Hashable = ("CONST_F", value.hex())
             found = self._known.get(key)
             if found is None:
@@ -170,29 +172,29 @@ class Record:
         return self.emit(name, (int(value),), value)
 
     def decide(self, condition: Register, pinned: Hashable = None) -> bool:
-        """Return whether a condition holds, as a guard that a call with the other answer fails."""
+        """Return whether a condition holds, with a guard that fails for other calls."""
         known = self._decided.get(condition)
         if known is None:
             self.require_open()
-            # A call knows the answer; where a kind is traced without one, the values are made up,
-            # and the answer above is only what is likely.
+            # A call knows the answer. If a kind is traced without a call, values are made up, and
+            # the answer is only the likely one.
             known = bool(self.hints[condition])
             if self._oracle is not None:
                 known = self._oracle(condition, known)
-            # On this path the answer is a fact from here on: nobody asks again.
+            # From here on, the answer is a fact on this path, and is not guarded again.
             self._decided[condition] = known
             self.pinned[condition] = known
             place = here()
             self.steps.append(Guard(condition, known, place, pinned))
             if self._at is not None:
-                # Facts learned since then, such as which texts are messages, may have changed the
-                # decisions. This is no known path then.
+                # Facts learned since then, such as the texts that are messages, may have changed
+                # the decisions. Then this path is not known.
                 is_known = self._at.guard is not None and self._at.guard.place == place
                 self._at = self._at.branches.get(known) if is_known else None
         return known
 
     def pin(self, register: Register, name: str, value: int | float | bool) -> None:
-        """Guard that a register has the value of this call."""
+        """Guard that a register has this call's value."""
         if register in self.pinned:
             return
         if not self.has_hints:
@@ -200,16 +202,16 @@ class Record:
                 TypeError(
                     f"at {here().text()}: the body needs the value of "
                     f"{self.names.get(register, 'a number')} itself, which makes a path for each "
-                    "value, and no call is traced: call the function, or give specialize() the "
+                    "value, but no call is traced: call the function, or give specialize() the "
                     "number"
                 )
             )
-        # The body has compared it with this value before: there is no guard for it now.
+        # The body has compared it with this value before, so no guard is needed now.
         if self._is_decided(register, name, value):
             self.pinned[register] = value
             return
-        # A known path asks for other values first. The guards must have the order of the tree. If
-        # the path asks `n == 3` first, ask that first, although this call has n = 5. The call's own
+        # A known path guards other values first, and the guards must have the tree's order. If the
+        # path asks `n == 3` first, guard that first, although this call has n = 5. This call's own
         # question comes second.
         while self._at is not None and self._at.guard is not None:
             asked = self._at.guard.pinned
@@ -223,11 +225,11 @@ class Record:
         self.pinned[register] = value
 
     def _is_decided(self, register: Register, name: str, value: float) -> bool:
-        """Tell whether it is known on this path that a register has a value."""
+        """Tell whether a register is known to have a value on this path."""
         if value != value:
             condition = self._known.get(("ISNAN", (register,)))
         elif name == "FEQ":
-            # A comparison does not tell the sign of a zero.
+            # A comparison does not determine the sign of a zero.
             number = self._known.get(("CONST_F", value.hex())) if value != 0.0 else None
             condition = self._known.get((name, (register, number)))
         else:
@@ -235,7 +237,7 @@ class Record:
         return condition is not None and self._decided.get(condition, False)
 
     def _equals(self, register: Register, name: str, value: float) -> Register:
-        """Return whether a register has a value: the same bits, of a float."""
+        """Return whether a register has a value. Floats are compared by bits."""
         hint = self.hints[register]
         is_same = _is_same(value, hint)
         if name != "FEQ":
@@ -245,7 +247,7 @@ class Record:
         equal = self.emit("FEQ", (register, self.constant(value)), hint == value)
         if value != 0.0:
             return equal
-        # The two zeros are equal and divide differently: the sign is compared as well.
+        # The two zeros are equal but divide differently, so the sign is compared as well.
         copysign = MATH_NUMBER["copysign"]
         one = self.constant(1.0)
         sign = self.emit("MATH", (copysign, one, register), _sign(float(hint)))
@@ -254,31 +256,34 @@ class Record:
         return self.emit("AND_B", (equal, same), is_same)
 
     def known(self, name: str, operands: tuple[int, ...]) -> Register | None:
-        """Return the register of an instruction that is recorded already, if it is."""
+        """Return the register of an instruction, if it is already recorded."""
         return self._known.get((name, operands))
 
     # ---- what may raise
 
     def refuse(self, error: Exception) -> Exception:
-        """Note what no program can do, and return it: a body that catches it is refused, too."""
+        """Record an operation that no program can do.
+
+        A body that catches the error is refused, too.
+        """
         if self.refusal is None:
             self.refusal = error
         return error
 
     def may_be_caught(self) -> bool:
-        """Tell whether the body may catch what is raised here."""
+        """Tell whether the body may catch an exception raised here."""
         return self.notes.catches_unseen or may_be_caught()
 
     def branches(self, *, fails: bool) -> bool:
         """Tell whether an operation that needs something is a branch here, with a guard.
 
-        It is where it raises in this call, and where the body may catch what it raises. Anywhere
-        else the program raises by itself, and needs no path for that.
+        It is one if it raises in this call, or if the body may catch the exception. Anywhere else
+        the program raises by itself, and needs no path for that.
         """
         return (fails and self.has_hints) or self.may_be_caught()
 
     def error(self, kind: type[Exception], text: str, *, is_data: bool = False) -> Exception:
-        """Make what an operation raises; tokens of the text become numbers.
+        """Create the exception of an operation; tokens of the text become numbers.
 
         Parameters
         ----------
@@ -294,8 +299,8 @@ class Record:
         elif not self.may_be_caught():
             shown = whole = template.format(*(self.hints[one] for one in registers))
         else:
-            # The body may make data of the text. Numbers in its own text get a guard each; in ours
-            # names stand for them, until the error has left the body.
+            # The body may use the text as data, so each number in the body's own text gets a guard.
+            # In culaunch's text, names represent the numbers until the error has left the body.
             whole = template.format(*(self.hints[one] for one in registers))
             if is_data:
                 for one in registers:
@@ -304,14 +309,14 @@ class Record:
             else:
                 shown = template.format(*(Name(self.names.get(one, "_")) for one in registers))
         error = kind(shown)
-        # It is raised in this package, and yet what the body says of a call.
+        # culaunch raises it, but it is an error that the body reports to its caller.
         error.is_of_check, error.in_full = True, whole  # type: ignore[attr-defined]
         if not self.may_be_caught():
             self.raised = error
         return error
 
     def settle(self, register: Register) -> None:
-        """Guard that a register has the value of this call, whatever it holds."""
+        """Guard that a register has this call's value, whatever it contains."""
         value = self.hints[register]
         if type(value) is bool:
             self.decide(register)
@@ -321,15 +326,14 @@ class Record:
     # ---- texts
 
     def token(self, register: Register, spec: str) -> str | None:
-        """Return what stands for a number in a message, or None in any other text."""
+        """Return the token of a number in a message, or None in any other text."""
         written = as_token(register, spec)
         if self._tokens:
             return written
-        # The instruction of the body that makes the text: the same place in the next run is found
-        # by it.
+        # The body's instruction that makes the text. The next run finds the same place by it.
         frame = user_frame()
         site = (frame.f_code, call_at(frame.f_code, frame.f_lasti))
-        # Without a call there is no value to write.
+        # Without a call, there is no value to write.
         if site in self.notes.sites or (not self.has_hints and goes_to(*site, None)):
             shown: str | None = written
         else:
@@ -341,11 +345,11 @@ class Record:
     def template(self, message: str) -> tuple[str, tuple[int, ...]]:
         """Return a check's message with ``{0}`` for its numbers, and the registers of those.
 
-        Where the message was made of numbers that guarded their values, the trace must begin again.
+        If the message was made of numbers that guarded their values, the trace must begin again.
         """
-        # A number that became text before anybody knew that the text was for a message has guarded
-        # its value. Where that text is in the message and nowhere else, the place that made it is
-        # noted: in the run that follows, it writes a token there.
+        # A number guards its value if it becomes text before the text is known to be a message's.
+        # If that text is in the message and nowhere else, the place that made it is noted: in the
+        # next run, it writes a token there.
         frame = user_frame()
         for code, made, text in self._formatted:
             is_here = code is frame.f_code and text in message
@@ -357,7 +361,7 @@ class Record:
 
     @contextlib.contextmanager
     def tokens(self) -> Generator[None, None, None]:
-        """Have tokens in texts that are made meanwhile."""
+        """Put tokens into texts made in the block."""
         self._tokens += 1
         try:
             yield
@@ -365,20 +369,29 @@ class Record:
             self._tokens -= 1
 
     def fails(self, register: Register) -> bool:
-        """Tell whether a check fails in the call that is traced."""
+        """Tell whether a check fails in the traced call."""
         return self.has_hints and not self.hints[register]
 
     def require_open(self) -> None:
-        """Refuse what is used after its trace."""
+        """Refuse a stand-in that is used after its trace."""
         if not self.is_open:
             escaped()
+        # Calls are followed only in the body's own thread, and the order between two threads is
+        # random.
+        if threading.get_ident() != self._thread:
+            raise self.refuse(
+                TypeError(
+                    f"at {here().text()}: a body must not use its arguments in another thread, "
+                    "because its calls run there by chance: compute with them in the body"
+                )
+            )
 
 
 def escaped() -> NoReturn:
     """Raise for a stand-in that outlived the run of its body."""
     raise TypeError(
         f"at {here().text()}: this value stood in for an argument while a function was traced, and "
-        "is used after the trace ended. A body must not keep arrays or numbers outside of it; "
+        "is used after the trace ended. A body must not keep arrays or numbers outside it; "
         "return them"
     )
 
@@ -391,7 +404,7 @@ def bits_of(value: float) -> int:
 
 
 def _is_same(x: Any, y: Any) -> bool:
-    """Tell whether two numbers are the same, the sign of a zero included."""
+    """Tell whether two numbers are identical, including the sign of a zero."""
     if type(x) is float and type(y) is float:
         return bits_of(x) == bits_of(y) or (x != x and y != y)
     return bool(x == y)

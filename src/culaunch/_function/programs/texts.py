@@ -1,4 +1,4 @@
-"""The texts that a body makes of numbers: what stands for a number there, and where they go."""
+"""Texts that a body makes from numbers: the tokens of the numbers, and the uses of the texts."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from types import CodeType
 
 
-# A character of the private use area stands for a number in a text.
+# A character of the private use area represents a number in a text.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 
 
 def as_token(register: int, spec: str) -> str:
-    """Return what stands for the number of a register."""
+    """Return the token for the number of a register."""
     return f"{_OPEN}{int(register)}:{spec}{_CLOSE}"
 
 
 def has_token(text: str) -> bool:
-    """Tell whether a text has a token in it, written as it is or as repr() does."""
+    """Tell whether a text contains a token, directly or as repr() writes it."""
     return _OPEN in text or ascii(_OPEN)[1:-1] in text
 
 
 def split(message: str) -> tuple[str, tuple[int, ...]]:
-    """Return a message with ``{0}`` for its tokens, and the registers that they stand for."""
+    """Return a message with ``{0}`` for its tokens, and the tokens' registers."""
     if _OPEN not in message:
         return message.replace("{", "{{").replace("}", "}}"), ()
     registers: list[int] = []
@@ -43,7 +43,7 @@ def split(message: str) -> tuple[str, tuple[int, ...]]:
 
 
 class Name(str):
-    """A name that stands for a number in a message."""
+    """A name that represents a number in a message."""
 
     __slots__ = ()
 
@@ -55,8 +55,8 @@ class Name(str):
 def call_at(code: CodeType, offset: int) -> int:
     """Return the offset of a call that an instruction makes.
 
-    Python 3.11 divides a call into two instructions. When it has run some times, the first one may
-    make the whole call.
+    Python 3.11 splits a call into two instructions. After a few runs, the first one may make the
+    whole call.
     """
     steps = [one for one in dis.get_instructions(code) if one.opname != "CACHE"]
     at = steps.index(_containing(steps, offset))
@@ -87,15 +87,15 @@ def goes_to(code: CodeType, made: int, call: int | None) -> bool:
 
 
 def _containing(steps: list[dis.Instruction], offset: int) -> dis.Instruction:
-    """Return the step that is at an offset, or whose inline cache is."""
+    """Return the step at an offset, or the step whose inline cache is there."""
     return max((one for one in steps if one.offset <= offset), key=lambda one: one.offset)
 
 
 def _follow(
     steps: list[dis.Instruction], at: int, call: dis.Instruction | None, *, may_store: bool
 ) -> bool:
-    """Follow what lies on top of the stack before a step."""
-    above = 0  # how many values lie above it
+    """Track the value that is on top of the stack before a step."""
+    above = 0  # the number of values above it
     for step in steps[at:]:
         name = step.opname
         taken = _taken(step)
@@ -123,7 +123,7 @@ def _follow(
 
 
 def _taken(step: dis.Instruction) -> int | None:
-    """Return how many values a step takes from the stack; None: it is not of an expression."""
+    """Return how many values a step pops; None if it is not part of an expression."""
     name, count = step.opname, step.arg or 0
     if name in _TAKEN:
         return _TAKEN[name]
@@ -143,7 +143,7 @@ def _taken(step: dis.Instruction) -> int | None:
 
 
 def _effect(step: dis.Instruction) -> int:
-    """Return how many values more lie on the stack after a step."""
+    """Return the change of the stack's depth by a step."""
     if step.opname == "PRECALL":  # Python 3.11 counts the arguments here, which CALL takes
         return 0
     if step.opname == "CALL":
@@ -155,7 +155,7 @@ def _effect(step: dis.Instruction) -> int:
 def _names(step: dis.Instruction, kind: str, variable: str) -> bool:
     if not step.opname.startswith(kind):
         return False
-    # Python 3.13 on loads two variables at once.
+    # From Python 3.13 on, one instruction loads two variables.
     return variable in step.argval if type(step.argval) is tuple else step.argval == variable
 
 

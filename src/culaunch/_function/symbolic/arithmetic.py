@@ -35,11 +35,10 @@ def binary(name: str, x: Any, y: Any) -> Any:
     row = _BINARY[name]
     if not is_symbolic(x) and not is_symbolic(y):
         return row.plain(x, y)
-    # Conditions are joined without deciding them: `a & b` is one guard, where `a and b` would be
-    # two paths.
+    # Join conditions without deciding them: `a & b` is one guard, and `a and b` would be two paths.
     if left == right == "b" and name in ("and", "or", "xor"):
         return _logic(name, x, y)
-    # Dividing ints in Python rounds once; to convert both and divide would round three times.
+    # Python's division of ints rounds once. Converting both operands first would round three times.
     if name == "truediv" and "f" not in (left, right):
         return int_binary("TRUEDIV", row.plain, as_int(x), as_int(y))
     if "f" in (left, right):
@@ -49,7 +48,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
     if row.int is None:
         return NotImplemented
     x, y = as_int(x), as_int(y)
-    # An instruction less for `n * 1` and the like, which code for shapes is full of.
+    # Save the instruction of `n * 1` and the like, which are common in code for shapes.
     same = _identity(name, x, y)
     return int_binary(row.int, row.plain, x, y) if same is None else same
 
@@ -64,22 +63,22 @@ def power(x: Any, y: Any) -> Any:
         return x**y
     if "f" not in (left, right):
         x, y = as_int(x), as_int(y)
-        # The type of the result depends on the number: an int, or for a negative power a float. So
-        # the sign is a guard, and both are paths.
+        # The type of the result depends on the number: an int, or a float for a negative power. The
+        # sign is therefore a guard with two paths.
         if bool(y >= 0):
             return int_binary("POW", _bounded_power, x, y)
     return float_binary("FPOW", _real_power, as_float(x), as_float(y))
 
 
 def compare(name: str, x: Any, y: Any) -> Any:
-    """Compare numbers; equality with anything else is false, as Python has it."""
+    """Compare numbers. As in Python, equality with anything else is false."""
     x, y = settled(x), settled(y)
     left, right = kind_of(x), kind_of(y)
     if left is None or right is None:
         return NotImplemented
     if not is_symbolic(x) and not is_symbolic(y):
         return COMPUTE[name](x, y)
-    if left == "f" != right:  # an int is compared with a float exactly
+    if left == "f" != right:  # an int and a float are compared exactly
         x, y, left, right, name = y, x, right, left, _MIRRORED[name]
     function = COMPUTE[name]
     if left == right == "f":
@@ -91,7 +90,7 @@ def compare(name: str, x: Any, y: Any) -> Any:
         outside = _outside(name, x, y)
         if outside is not None:
             return outside
-        # A register compared with itself is no decision: x == x holds in every call.
+        # Comparing a register with itself is not a decision: x == x has one result in every call.
         is_both = is_symbolic(x) and is_symbolic(y)
         if is_both and x._register == y._register and x._record is y._record:
             return function(0, 0)
@@ -101,7 +100,7 @@ def compare(name: str, x: Any, y: Any) -> Any:
 
 
 def negate(x: Any) -> Any:
-    """Return ``not x`` of a condition, without deciding it."""
+    """Return ``not x`` for a condition, without deciding it."""
     x = settled(x)
     if not is_kind(x, "b"):
         return not x
@@ -131,7 +130,7 @@ def to_int(name: str, value: Any) -> Any:
     value = settled(value)
     if not is_kind(value, "f"):
         return COMPUTE[name](value)
-    # The hint is computed as Python does, and then has to fit: the native code has 64 bits.
+    # The hint is computed as Python does, but must fit the native code's 64 bits.
     return _computed(name, (value,), lambda a: fitting(COMPUTE[name](a)), name.lower(), 1)
 
 
@@ -173,7 +172,7 @@ def float_binary(name: str, function: Callable[[Any, Any], Any], x: Any, y: Any)
 def _computed(
     name: str, values: tuple[Any, ...], function: Callable[..., Any], what: str, other: float
 ) -> Any:
-    """Record an instruction that may raise; the same one again is the same number."""
+    """Record an instruction that may raise. An equal instruction returns the same number."""
     record = record_of(*values)
     operands = tuple(register_of(record, one) for one in values)
     known = record.known(name, operands)
@@ -195,7 +194,7 @@ def _logic(name: str, x: Any, y: Any) -> Any:
 
 
 def _identity(name: str, x: Any, y: Any) -> Any:
-    """Return what an operation gives without one: ``n * 1``, ``n + 0``."""
+    """Return the result of an operation that changes nothing: ``n * 1``, ``n + 0``."""
     if type(y) is int:
         if (y == 0 and name in ("add", "sub", "lshift", "rshift")) or (
             y == 1 and name in ("mul", "floordiv")
@@ -212,16 +211,16 @@ def _identity(name: str, x: Any, y: Any) -> Any:
 
 
 def _outside(name: str, x: Any, y: Any) -> bool | None:
-    """Compare with an int that no register holds: every number of a call is on one side."""
+    """Compare with an int that no register can hold. All numbers of calls are on one side of it."""
     for value, is_right in ((y, True), (x, False)):
         if not is_symbolic(value) and not LEAST <= value <= MOST:
-            is_less = (value > 0) == is_right  # the symbolic one, where it stands on the left
+            is_less = (value > 0) == is_right  # the symbolic number, if it is on the left
             return bool(COMPUTE[name](0, 1) if is_less else COMPUTE[name](1, 0))
     return None
 
 
 def _shifted(x: int, y: int) -> int:
-    # Before Python makes an int of as many bits as a size may say.
+    # Check before Python makes an int with as many bits as a size may say.
     if x != 0 and y > 63:
         raise overflow(f"{x} << {y}")
     return x << y
@@ -241,14 +240,14 @@ def _real_power(x: float, y: float) -> float:
 
 
 class _Row(NamedTuple):
-    """The instructions of an operator, of ints and of floats."""
+    """The instructions of an operator, for ints and for floats."""
 
     int: str | None
     float: str | None
 
     @property
     def plain(self) -> Callable[[Any, Any], Any]:
-        """The function of known numbers."""
+        """The function on known numbers."""
         return _shifted if self.int == "SHL" else COMPUTE[str(self.int or self.float)]
 
 

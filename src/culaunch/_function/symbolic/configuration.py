@@ -15,17 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# The options of a launch as a body gave them, by name, in the order of the options; numbers may be
-# symbolic. An option that is left out has its default.
+# The launch options that a body gave, by name and in the options' order. Numbers may be symbolic,
+# and omitted options have their defaults.
 Configuration = dict[str, Any]
 
 
 def from_key(key: Any) -> Configuration:
-    """Read what is in the brackets of ``kernel[grid, block, shared_memory, stream]``."""
+    """Read the brackets of ``kernel[grid, block, shared_memory, stream]``."""
     if not isinstance(key, tuple) or not 2 <= len(key) <= 4:
         raise TypeError(
-            f"at {here().text()}: a kernel is launched with kernel[grid, block], "
-            "kernel[grid, block, shared_memory] or kernel[grid, block, shared_memory, stream]"
+            f"at {here().text()}: launch a kernel with kernel[grid, block], kernel[grid, block, "
+            f"shared_memory] or kernel[grid, block, shared_memory, stream] (got {spell(key)} in "
+            "the brackets)"
         )
     grid, block, *rest = key
     return from_keywords(
@@ -42,8 +43,9 @@ def from_keywords(**given: Any) -> Configuration:
         refuse_options("configure", given)
     if given.get("stream") is not None:
         raise TypeError(
-            f"at {here().text()}: stream= in the body of a function: its launches run in the "
-            "current stream of its arrays' framework; choose that around the call"
+            f"at {here().text()}: stream must not be given in the body of a function, whose "
+            "launches run in the current stream of the arrays' framework: select that stream "
+            "around the call"
         )
     return {
         name: _READERS[option.kind](name, given.get(name, option.default))
@@ -52,7 +54,7 @@ def from_keywords(**given: Any) -> Configuration:
 
 
 def of_launcher(launcher: Any) -> Configuration:
-    """Read the configuration of a launcher that was made outside of the body."""
+    """Read the configuration of a launcher made outside the body."""
     return from_keywords(**{name: getattr(launcher, name) for name in OPTIONS})
 
 
@@ -64,7 +66,7 @@ def _dims(name: str, given: Any) -> tuple[Any, ...]:
             f"2^31 - 1 (got {spell(given)})"
         )
     numbers = [_number(name, size) for size in sizes]
-    # Three of each from here on, as the driver has it.
+    # From here on, there are three of each, as in the driver.
     return (*numbers, *[1] * (3 - len(numbers)))
 
 
@@ -77,14 +79,14 @@ def _number(name: str, value: Any) -> Any:
         if not isinstance(value, int) or isinstance(value, bool):
             raise TypeError(f"at {here().text()}: {name} must be an int (got {value!r})")
         return value
-    if hasattr(value, "node"):  # a framework's symbolic size, which as an int is no longer symbolic
+    if hasattr(value, "node"):  # a framework's symbolic size, which int() would make a plain number
         return value
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         raise TypeError(f"at {here().text()}: {name} must be an int (got {spell(value)})")
     return operator.index(value)
 
 
-# A kind of option -> what reads the value of one.
+# The reader of each kind of option's value.
 _READERS: dict[str, Callable[[str, Any], Any]] = {
     "required_dims": _dims,
     "bytes": _number,

@@ -1,4 +1,4 @@
-"""Functions of symbolic numbers that are instructions: min and max, ceildiv, those of ``math``."""
+"""Functions of symbolic numbers with instructions: min, max, ceildiv, functions of ``math``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from culaunch._function.symbolic.symbols import (
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
-    """Return x where a condition holds, and y elsewhere, without deciding it."""
+    """Return x if a condition holds, and otherwise y, without deciding it."""
     condition, x, y = settled(condition), settled(x), settled(y)
     if not is_kind(condition, "b"):
         return x if condition else y
@@ -45,16 +45,19 @@ def select(condition: Any, x: Any, y: Any) -> Any:
 
 
 def extreme(name: str, x: Any, y: Any) -> Any:
-    """Return the lesser (MIN) or the greater (MAX) of two numbers."""
+    """Return the smaller (MIN) or the larger (MAX) of two numbers."""
     x, y = settled(x), settled(y)
     if not is_symbolic(x) and not is_symbolic(y):
         return COMPUTE[name](x, y)
     left, right = kind_of(x), kind_of(y)
     if left is None or right is None:
-        raise TypeError(f"at {here().text()}: {name.lower()} of numbers accepts only numbers")
+        raise TypeError(
+            f"at {here().text()}: {name.lower()} must get only numbers, because one of its "
+            "arguments is a number of the call"
+        )
     if left == right == "f":
         return float_binary(f"F{name}", COMPUTE[name], x, y)
-    if "f" in (left, right):  # the result's type depends on the numbers: a path for each
+    if "f" in (left, right):  # the numbers determine the result's type: one path for each
         return COMPUTE[name](x, y)
     return int_binary(name, COMPUTE[name], as_int(x), as_int(y))
 
@@ -65,14 +68,17 @@ def ceildiv(x: Any, y: Any) -> Any:
     if not is_symbolic(x) and not is_symbolic(y):
         return COMPUTE["CEILDIV"](x, y)
     if {kind_of(x), kind_of(y)} - {"i", "b"}:
-        raise TypeError(f"at {here().text()}: ceildiv takes ints")
+        raise TypeError(
+            f"at {here().text()}: ceildiv must get ints, because one of its arguments is a number "
+            "of the call"
+        )
     if type(y) is int and y == 1:
         return as_int(x)
     return int_binary("CEILDIV", COMPUTE["CEILDIV"], as_int(x), as_int(y))
 
 
 def next_power_of_2(x: Any) -> Any:
-    """Return the least power of 2 that is not less than an int; 1 for what is less."""
+    """Return the least power of 2 that is not less than an int; 1 for ints below 1."""
     x = as_int(settled(x))
     if is_kind(x, "i"):
         return int_unary("NEXT_POW2", x)

@@ -1,4 +1,4 @@
-"""The limits of numbers that instructions of a plan check."""
+"""The limits of numbers that a plan's instructions check."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def is_within(name: str, value: float, limits: tuple[int, ...]) -> bool:
     return low <= value < high
 
 
-def within(name: str, value: Any, limits: tuple[int, ...]) -> bool:
-    """Tell the same of a number of a trace, as guards."""
+def is_within_traced(name: str, value: Any, limits: tuple[int, ...]) -> bool:
+    """Tell the same for a number of a trace, using guards."""
     if name == "DIMENSION":
         return bool((value >= 1) & (value <= limits[0]))
     if name == "RANGE":
@@ -39,7 +39,7 @@ def within(name: str, value: Any, limits: tuple[int, ...]) -> bool:
 
 
 def fits_float(value: float, code: int, bits: int) -> bool:
-    """Tell whether a finite number stays finite in a type, by DLPack's code and its bits."""
+    """Tell whether a finite number stays finite in a type with DLPack's code and bits."""
     if not math.isfinite(value) or bits == 64:
         return True
     if code == TypeCode.BFLOAT:  # 8 bits of precision, rounded to even
@@ -51,7 +51,7 @@ def fits_float(value: float, code: int, bits: int) -> bool:
     return True
 
 
-# Numbers that round to infinity: halfway from the largest number to its successor.
+# The smallest numbers that round to infinity: halfway from the largest number to its successor.
 _LEAST_TOO_LARGE: dict[tuple[int, int], float] = {
     (TypeCode.FLOAT, 16): 65520.0,
     (TypeCode.FLOAT, 32): 2.0**128 * (1 - 2.0**-25),

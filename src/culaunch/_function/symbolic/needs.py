@@ -1,4 +1,4 @@
-"""Conditions that operations on numbers need, and the exceptions that they raise otherwise."""
+"""Preconditions of operations on numbers, and the exceptions if they do not hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Need(NamedTuple):
-    """A condition on the operands, which are plain or symbolic, and what is raised without it."""
+    """A condition on the operands, plain or symbolic, and the exception if it does not hold."""
 
     exception: type[Exception]
     words: str
@@ -27,9 +27,9 @@ class Need(NamedTuple):
 def require(
     record: Record, name: str, values: tuple[Any, ...], what: str, function: int = 0
 ) -> None:
-    """Guard what an instruction needs, or raise.
+    """Add guards for the conditions of an instruction, or raise.
 
-    Where nothing can catch it, the instruction raises by itself, and nothing is recorded here.
+    If nothing can catch the exception, the instruction itself raises, and nothing is recorded here.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def require(
     values : tuple
         Its operands.
     what : str
-        What it is called.
+        The name of the operation in the message.
     function : int, optional
-        Of MATH: which one.
+        For MATH: the number of the function.
     """
     for need in _needs(record, name, function):
         is_fine = bool(need.holds(*map(hint_of, values)))
@@ -90,7 +90,7 @@ def does_raise(compute: Callable[..., Any], values: Iterable[Any], kind: type[Ex
 
 
 def _has_power(x: Any, y: Any) -> Any:
-    # 0.0 to the power of minus infinity is infinity.
+    # 0.0 ** -inf is infinity.
     return (x != 0) | (y >= 0) | (y != y) | (y == -math.inf)
 
 
@@ -107,7 +107,7 @@ _NEEDS: dict[str, tuple[Need, ...]] = {
     "FPOW": (Need(ZeroDivisionError, "zero to a negative power", _has_power),),
 }
 _BOTH: tuple[type[Exception], ...] = (ValueError, OverflowError)
-# The exceptions of functions of `math`, if they do not raise both kinds.
+# The exceptions of functions of `math` that raise only one kind.
 _RAISED: dict[str, tuple[type[Exception], ...]] = {
     **dict.fromkeys(
         ("sqrt", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "acosh",

@@ -1,7 +1,7 @@
-"""Symbolic numbers: what shapes and Python numbers are while a body is traced.
+"""Symbolic numbers, which represent shapes and Python numbers while a body is traced.
 
-Operations record instructions. Asking for the number itself (``bool``, ``int``, ``hash``, a loop's
-``range``) answers for this call, and guards that later calls answer the same.
+Operations record instructions. Using the value itself (``bool``, ``int``, ``hash``, a loop's
+``range``) returns this call's value, and guards it for later calls.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ class Operators(Number):
 
 @register_kind(int)
 class SymInt(Operators):
-    """A symbolic int: 64 bits, and an error past them."""
+    """A symbolic int with 64 bits; larger values are errors."""
 
     __slots__ = ()
 
     kind = "i"
     words = "an int"
 
-    # isinstance(n, int) is true wherever it is asked.
+    # isinstance(n, int) is then true everywhere.
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return int
@@ -141,7 +141,7 @@ class SymInt(Operators):
         return round(self.pin(), plain(digits))
 
     def bit_length(self) -> Any:
-        """Return how many bits it needs, without the sign."""
+        """Return the number of bits that it needs, without the sign."""
         return int_unary("BIT_LENGTH", self)
 
     def is_integer(self) -> bool:
@@ -213,7 +213,7 @@ class SymFloat(Operators):
 
 @register_kind(bool)
 class SymBool(Operators):
-    """A condition: ``if`` asks it, and guards the answer."""
+    """A condition. An ``if`` reads it and guards the answer."""
 
     __slots__ = ()
 
@@ -264,7 +264,7 @@ class SymBool(Operators):
         return as_int(self)
 
     def __getattr__(self, name: str) -> Any:
-        # A bool of Python has all that an int has.
+        # A Python bool has all members of an int.
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(as_int(self), name)

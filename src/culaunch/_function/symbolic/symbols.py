@@ -1,4 +1,4 @@
-"""Symbolic numbers: registers of a record, with the values of the call as hints."""
+"""Symbolic numbers: registers of a record, with this call's values as hints."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 class Number:
     """A number of a call, while its body is traced.
 
-    Operations record instructions. Asking for the number itself (``bool``, ``int``, ``hash``, a
-    loop's ``range``) answers for this call, and guards that later calls answer the same.
+    Operations record instructions. Using the value itself (``bool``, ``int``, ``hash``, a loop's
+    ``range``) returns this call's value, and guards it for later calls.
     """
 
     __slots__ = ("_record", "_register")
@@ -37,7 +37,7 @@ class Number:
 
     @property
     def hint(self) -> Plain:
-        """Its value in the call that is traced."""
+        """Its value in the traced call."""
         return self._record.hints[self._register]
 
     def _shown(self) -> str:
@@ -45,7 +45,8 @@ class Number:
 
     def __reduce__(self) -> Any:
         raise TypeError(
-            f"at {here().text()}: a number of a traced call cannot be pickled or copied away"
+            f"at {here().text()}: a number of a traced call cannot be pickled or copied: pass it "
+            "as an argument"
         )
 
     def __copy__(self) -> Number:
@@ -55,14 +56,14 @@ class Number:
         return self
 
     def pin(self) -> Any:
-        """Return the value in this call; a call with another one takes another path."""
+        """Return this call's value, with a guard. A call with another value takes another path."""
         raise NotImplementedError
 
-    # The door to texts and other objects. Text has the number of this call: one path for each. A
-    # check's message has a token instead.
+    # The conversion to texts and other objects. A text contains this call's number, so each value
+    # is a path. A check's message contains a token instead.
 
     def __repr__(self) -> str:
-        if not self._record.is_open:  # a debugger, or the report of an error, shows it
+        if not self._record.is_open:  # a debugger or an error report shows it
             name = self._record.names.get(self._register, "number")
             return f"<{name}, {self.hint!r} in a call that was recorded>"
         return self.__format__("")
@@ -82,7 +83,7 @@ class Number:
         return np.array(self.pin(), dtype=dtype)
 
     def __getattr__(self, name: str) -> Any:
-        # What Python's own number has besides operators, of this call: to_bytes(), hex().
+        # This call's other members of Python's number: to_bytes(), hex().
         if name.startswith("_") or name == "node":
             raise AttributeError(name)
         value = self.hint
@@ -91,13 +92,12 @@ class Number:
         return getattr(self.pin(), name)
 
 
-# The classes of the three kinds, by the type of the number that they stand for: numbers.py has
-# them.
+# The classes of the three kinds, by the type of number. numbers.py defines them.
 KINDS: dict[type, type[Number]] = {}
 
 
 def register_kind(plain_: type) -> Callable[[type[Number]], type[Number]]:
-    """Make a class the one of symbolic numbers of a kind."""
+    """Register a class for the symbolic numbers of a kind."""
 
     def add(kind: type[Number]) -> type[Number]:
         KINDS[plain_] = kind
@@ -114,27 +114,28 @@ def is_symbolic(value: object) -> bool:
 def foreign_kind(value: object) -> type | None:
     """Return the value behind a framework's symbolic number, or None if it is not one.
 
-    These numbers come from torch, when a body runs on shapes only.
+    These numbers come from torch if a body runs on shapes only.
     """
-    return _FOREIGN.get(type(value).__name__) if hasattr(value, "node") else None
+    found = _FOREIGN.get(type(value).__name__)
+    return found if found is not None and hasattr(value, "node") else None
 
 
 _FOREIGN: dict[str, type] = {"SymInt": int, "SymFloat": float, "SymBool": bool}
 
 
 def plain(value: Any) -> Any:
-    """Return a number of this call as Python's."""
+    """Return a number's value in this call as a Python number."""
     return value.pin() if is_symbolic(value) else value
 
 
 def hint_of(value: Any) -> Any:
-    """Return a number of this call without guarding it."""
+    """Return a number's value in this call without a guard."""
     return value.hint if is_symbolic(value) else value
 
 
 def make(record: Record, register: Register) -> Any:
-    """Return the number of a register; a plain one where it is known on this path."""
-    # Where the path has guarded a value, the number is Python's own from then on: code that uses it
+    """Return the number of a register, or a plain number if this path has fixed its value."""
+    # If the path has guarded a value, it is a Python number from then on, and code that uses it
     # records nothing.
     known = record.pinned.get(register)
     if known is not None:
@@ -146,7 +147,7 @@ def make(record: Record, register: Register) -> Any:
 def register_of(record: Record, value: Any) -> Register:
     """Return the register of a number, plain or symbolic."""
     if is_symbolic(value):
-        # A number of another trace, which a body has kept.
+        # A body has kept another trace's number.
         if value._record is not record:
             escaped()
         record.require_open()
@@ -160,7 +161,7 @@ def register_of(record: Record, value: Any) -> Register:
 
 
 def kind_of(value: Any) -> str | None:
-    """Return "i", "f" or "b" of a number, symbolic or not, and None of anything else."""
+    """Return "i", "f" or "b" for a number, symbolic or not; None for other values."""
     if is_symbolic(value):
         return str(value.kind)
     found = _PLAIN.get(type(value))
@@ -175,7 +176,7 @@ def is_kind(value: Any, kind: str) -> bool:
 
 
 def settled(value: Any) -> Any:
-    """Return a symbolic number whose value is known on this path as a plain one."""
+    """Return a symbolic number as a plain one, if this path has fixed its value."""
     if is_symbolic(value):
         known = value._record.pinned.get(value._register)
         return value if known is None else known
@@ -190,7 +191,7 @@ def record_of(*values: Any) -> Record:
 
 
 def is_negative(value: Any) -> bool:
-    """Tell whether a symbolic int is negative in the call that is traced."""
+    """Tell whether a symbolic int is negative in the traced call."""
     return bool(value._record.has_hints and value.hint < 0)
 
 
@@ -205,15 +206,15 @@ def overflow(what: str) -> OverflowError:
 
 
 def raising(record: Record, function: Callable[[], Any], what: str, other: float = 1) -> Any:
-    """Compute a hint; what no register holds is refused with the line, whatever the body catches.
+    """Compute a hint. Refuse a value that no register can hold, even if the body catches it.
 
     Python's ints have no limit: a body in plain Python does not raise there.
     """
     try:
         return function()
     except (ArithmeticError, ValueError) as error:
-        # Values that are made up may divide by zero where no call does: the path goes on with
-        # another.
+        # Made-up values may divide by zero although no call does. The path continues with another
+        # value.
         if not record.has_hints:
             return other
         raise record.refuse(type(error)(f"at {here().text()}: {what}: {error}")) from None

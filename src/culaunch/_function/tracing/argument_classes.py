@@ -1,4 +1,4 @@
-"""Classifies an argument in a body: selects the row of a launch's rules that applies to it."""
+"""Classifies an argument in a body: selects its row in the rules of a launch."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ STRUCTURES = (ctypes.Structure, ctypes.Union, ctypes.Array)
 
 
 def argument_class(value: Any) -> str | None:
-    """Return which row of a launch's rules an object is of, as the extension has them."""
+    """Return an object's row in the extension's rules of a launch."""
     kind = type(value)
-    # The exact types first, as in the extension: nearly every argument is one of these, or an
-    # array.
+    # Test the exact types first, as the extension does. Nearly every argument has one of these, or
+    # is an array.
     found = _PLAIN.get(kind)
     if found is not None:
         return found
@@ -41,7 +41,7 @@ def argument_class(value: Any) -> str | None:
     code = getattr(kind, "_type_", None)
     if isinstance(code, str):
         return _CTYPES.get(code)
-    # A caller that passes a NumPy scalar has already imported NumPy. Do not import it just to ask.
+    # A caller that passes a NumPy scalar has already imported NumPy, so do not import it here.
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         if value.dtype.names or value.dtype.kind != "V":

@@ -1,4 +1,4 @@
-"""The arguments of a recorded launch: the rules of a launch, for what a body has."""
+"""The arguments of a recorded launch: the rules of a launch for a body's values."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from culaunch._launch import Kernel
 
 _RULES = tuple(argument_rules().values())
-# The sizes of parameters that a row of the rules fits; a row that is not here fits by its own
-# bytes.
+# The sizes of parameters that a row of the rules fits. A row that is missing here has its own size.
 _SIZES = {
     "int": (1, 2, 4, 8), "IntEnum": (1, 2, 4, 8), "float": (2, 4, 8), "bool": (1,), "None": (8,),
     "array": (8,),
@@ -39,7 +38,7 @@ _SIZES = {
 
 
 class Argument:
-    """One argument of a launch in a body, and what is wrong with it."""
+    """One argument of a launch in a body, and its error."""
 
     def __init__(self, kernel: Kernel, index: int, value: Any, place: Place) -> None:
         self.kernel = kernel
@@ -49,10 +48,10 @@ class Argument:
         self.parameter = kernel.signature.parameters[index]
         self.kind: ParameterType = self.parameter._kind
 
-    def given(self) -> str:
-        """Return which row of a launch's rules it is of, where its parameter takes that."""
-        # The same rows, in the same order, as in the extension (`argument_rules`). A trace accepts
-        # and refuses the same arguments as a launch, with the same words.
+    def rule(self) -> str:
+        """Return its row in a launch's rules, if the parameter accepts that row."""
+        # The rows and their order are the same as in the extension (`argument_rules`). A trace
+        # accepts and refuses the same arguments as a launch, with the same messages.
         given = argument_class(self.value)
         size = self.parameter.size
         if given is None:
@@ -80,8 +79,8 @@ class Argument:
             self.refuse("read_only")
 
     def refuse(self, mismatch: str, detail: int = 0) -> NoReturn:
-        """Raise what a launch raises, with the line of the body."""
-        # The words are those of a launch, which has a launcher to ask. Only the line is added.
+        """Raise the launch's error, with the line of the body."""
+        # The launch composes the message, and needs a launcher for that. Only the line is added.
         launcher: Any = OfKernel(self.kernel)
         try:
             messages.raise_argument(launcher, self.index, self.value, mismatch, detail, -1)
@@ -90,7 +89,7 @@ class Argument:
 
 
 class RecordedArgument(Argument):
-    """One argument of a launch in a body that is traced: what it becomes in the program."""
+    """One argument of a launch in a traced body, and its encoding in the program."""
 
     def __init__(
         self, body: TraceBody, kernel: Kernel, index: int, value: Any, predicate: Any, place: Place
@@ -100,8 +99,11 @@ class RecordedArgument(Argument):
         self.predicate = predicate
 
     def recorded(self) -> Parameter:
-        """Return the parameter of the program; what may be wrong in other calls is in its plan."""
-        return self._place(*getattr(self, f"_{self.given()}")())
+        """Return the program's parameter.
+
+        Errors that other calls may have are checked in its plan.
+        """
+        return self._place(*getattr(self, f"_{self.rule()}")())
 
     def _place(self, kind: int, operands: tuple[Any, ...]) -> Parameter:
         return Parameter(kind, self.parameter.offset, self.parameter.size, operands)
@@ -110,7 +112,7 @@ class RecordedArgument(Argument):
 
     def _array(self) -> tuple[int, tuple[Any, ...]]:
         value = self.value
-        if not isinstance(value, StandIn):  # a real one, which the body closes over
+        if not isinstance(value, StandIn):  # a real array that the body closes over
             return oc.P_OBJECT, (Constant(value),)
         root = value._root
         self.body.note_use(root, _access(self.kernel, self.index))
@@ -133,17 +135,18 @@ class RecordedArgument(Argument):
     def _checked_int(self, value: Any, size: int, is_signed: int) -> Any:
         if not is_symbolic(value):
             value = operator.index(value)
-            # A parameter whose sign is not known (2) takes what fits as either.
+            # A parameter of unknown sign (2) accepts what fits either sign.
             low = 0 if is_signed == 0 else -(1 << 8 * size - 1)
             high = (1 << 8 * size - 1) if is_signed == 1 else 1 << 8 * size
             if not low <= value < high:
                 self.refuse("overflow")
-            # The register has the bits.
+            # The register holds the bits.
             return self.body.register(value - (1 << 64) if value >= 1 << 63 else value)
-        # The arguments of a launch that does not happen are not checked. Zero, which fits every
-        # parameter, stands in.
+        # The arguments of a skipped launch are not checked. Zero, which fits every parameter,
+        # replaces them.
         guarded = self.body.where(self.predicate, value, 0)
-        # A number of the trace has 64 bits with a sign: a parameter like that holds all of them.
+        # A number of the trace is a signed 64-bit int. A signed 64-bit parameter accepts all of
+        # them.
         if not (size == 8 and is_signed != 0):
             try:
                 self.body.bounded("RANGE", guarded, (size, is_signed), self.place)
@@ -155,10 +158,10 @@ class RecordedArgument(Argument):
         size, kind = self.parameter.size, self.kind
         if size == 2 and not (kind.type_class is TypeClass.FLOAT and kind.bits):
             self.refuse("ambiguous")
-        # A type that nobody told is told by its size: 4 bytes are a float, 8 a double.
+        # An unknown type is inferred from its size: 4 bytes are a float, 8 bytes a double.
         code, bits = (kind.code, kind.bits) if kind.bits else (2, 8 * size)
-        # float() of a huge int raises on its own, without the name of the parameter.
-        if type(self.value) is int and self.value.bit_length() > 1024:  # more than any double
+        # float() of a huge int raises an error without the parameter's name.
+        if type(self.value) is int and self.value.bit_length() > 1024:  # larger than any double
             self.refuse("overflow")
         return oc.P_FLOAT, (self._checked_float(self.value, code, bits), code, bits)
 
@@ -192,8 +195,7 @@ class RecordedArgument(Argument):
                 self.refuse("kind")
         signedness, negative = _signedness(self.kind), data[-1] & 0x80
         is_signed = _is_signed(self.value)
-        # A typed number carries its own sign. One that is negative must not become a large unsigned
-        # one.
+        # A typed number has its own sign. A negative one must not become a large unsigned one.
         if given == "integer" and negative and signedness != 2 and is_signed != bool(signedness):
             self.refuse("overflow")
         return oc.P_BYTES, (Constant(data), ())
@@ -219,7 +221,7 @@ class RecordedArgument(Argument):
             array, offset = (
                 (value.array, value.offset) if isinstance(value, Pointer) else (value, 0)
             )
-            # A structure does not say what is const in it.
+            # A structure does not record which of its pointers are const.
             self.body.note_use(array._root, "unknown")
             return oc.P_ARRAY, (self.body.pointed(array, offset),)
         if patch.kind == "f":
@@ -233,8 +235,8 @@ class RecordedArgument(Argument):
             )
         if type(value) is SymFloat:
             raise TypeError(
-                f"at {self.place.text()}: field {patch.name} holds an int (got a float): int(x) "
-                "makes one"
+                f"at {self.place.text()}: field {patch.name} must be an int (got a float): "
+                "convert it with int(x)"
             )
         number = self._checked_int(as_int(value), patch.size, int(patch.kind == "i"))
         return oc.P_INT, (number,)
@@ -245,7 +247,7 @@ class RecordedArgument(Argument):
 
 
 def _access(kernel: Kernel, index: int) -> str:
-    """Return what a kernel does to a pointer's array: ``read``, ``write`` or ``unknown``."""
+    """Return how a kernel uses a pointer's array: ``read``, ``write`` or ``unknown``."""
     signature = kernel.signature
     parameter = signature.parameters[index]
     kind = parameter._kind

@@ -1,4 +1,4 @@
-"""Kinds of arguments, and the stand-ins of a call of one."""
+"""Kinds of arguments, and the stand-ins for a call of one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from culaunch._launch.arrays.array import ArrayInfo, array_info
 from culaunch._launch.formats.dtype import DTYPES, find_dtype
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from culaunch._function.tracing.trace import TraceBody
 
 # An entry: None, int, float, True, False, ("array", dtype number, rank, is read-only),
@@ -27,7 +29,7 @@ class Arguments:
         The parameters'.
     kind : Kind
     values : tuple or None
-        What the call passed; None: nothing, and shapes and numbers are made up.
+        The arguments of the call. If None, shapes and numbers are made up.
     """
 
     def __init__(self, names: tuple[str, ...], kind: Kind, values: tuple[Any, ...] | None) -> None:
@@ -50,8 +52,8 @@ class Arguments:
         if entry is None or entry is True or entry is False:
             return entry
         if entry is int:
-            # A number that is divisible by the usual divisors of kernels. Without a call, it only
-            # suggests the likely side of a branch.
+            # A number that the usual divisors of kernels divide. Without a call, it only suggests
+            # the likely side of a branch.
             hint: Any = 1024 if value is _MISSING else operator.index(value)
             return body.number_argument(name, self._parameter, hint)
         if entry is float:
@@ -87,33 +89,44 @@ class Arguments:
 
 
 def static(value: Any) -> Any:
-    """Return what a body sees of a value that chooses the program: a framework's dtype is ours."""
+    """Return a body's form of a value that selects the program. dtypes become culaunch's."""
     dtype = None if isinstance(value, str) else find_dtype(value)
     return value if dtype is None else dtype
 
 
+def arrays(kind: Kind) -> Iterator[tuple[tuple[int, ...], Entry]]:
+    """Yield the place of each array of a call, in the order of a program, and its entry.
+
+    The place is the parameter, and for an array in a list or tuple its index there.
+    """
+    for parameter, entry in enumerate(kind):
+        if type(entry) is not tuple or entry[0] == "value":
+            continue
+        if entry[0] == "array":
+            yield (parameter,), entry
+        else:
+            yield from (((parameter, i), one) for i, one in enumerate(entry[1]))
+
+
 def arrays_of(kind: Kind) -> int:
     """Return how many arrays there are."""
-    return sum(
-        1 if entry[0] == "array" else len(entry[1])
-        for entry in kind
-        if type(entry) is tuple and entry[0] != "value"
-    )
+    return sum(1 for _ in arrays(kind))
+
+
+def arrays_in(kind: Kind, values: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the arrays of a call, in the order of a program."""
+    for (parameter, *index), _ in arrays(kind):
+        yield values[parameter][index[0]] if index else values[parameter]
 
 
 def first_array(kind: Kind, values: tuple[Any, ...]) -> Any:
-    """Return the first array of a call, or None; also where its arrays are only described."""
-    for entry, value in zip(kind, values, strict=True):
-        if type(entry) is tuple and entry[0] != "value":
-            if not entry[1] and entry[0] == "list":
-                continue
-            first = value if entry[0] == "array" else value[0]
-            return None if isinstance(first, ArrayInfo) else first
-    return None
+    """Return a call's first array, or None. Arrays may be only described."""
+    first = next(arrays_in(kind, values), None)
+    return None if isinstance(first, ArrayInfo) else first
 
 
 def described(entry: Entry) -> str:
-    """Write an entry of a kind as it is read."""
+    """Write an entry of a kind for readers."""
     if type(entry) is not tuple:
         return entry.__name__ if isinstance(entry, type) else str(entry)
     if entry[0] == "value":
@@ -125,16 +138,16 @@ def described(entry: Entry) -> str:
 
 
 def key_of(kind: Kind) -> Any:
-    """Return a kind as a key: values of different types are not the same."""
+    """Return a kind as a key that distinguishes values of different types."""
     return tuple(
-        # 1, 1.0 and True are equal and have one hash, and a body tells them apart.
+        # 1, 1.0 and True are equal and have the same hash, but a body distinguishes them.
         (*entry, _types(entry[1])) if type(entry) is tuple and entry[0] == "value" else entry
         for entry in kind
     )
 
 
 def described_value(entry: Entry) -> Any:
-    """Return a value of a kind, where no call is made: an array is only described."""
+    """Return a value of a kind without a call; an array is only described."""
     if entry is int or entry is float:
         return entry(4)
     if type(entry) is not tuple:
@@ -154,7 +167,7 @@ _MISSING = object()
 
 
 def _made_up(rank: int) -> ArrayInfo:
-    """Return facts of an array of a rank: of sizes that divide well."""
+    """Return made-up facts of an array of a rank, with sizes that divide well."""
     shape = (4096,) * rank
     strides = tuple(4096 ** (rank - 1 - axis) for axis in range(rank))
     return ArrayInfo(0, shape, strides, 2, 32, (2, 0))

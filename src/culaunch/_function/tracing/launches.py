@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from culaunch._function.tracing.trace import TraceBody
     from culaunch._launch.modules.module import Kernel
 
-# The driver's limits, which all architectures share: checked in the plan, before anything is
-# launched.
+# The driver's limits, common to all architectures. The plan checks them before any launch.
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 _MOST_THREADS = (1024, 1024, 64)
 
@@ -54,7 +53,7 @@ class BodyLauncher:
         self.launch(None, args, keywords)
 
     def launch(self, predicate: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
-        """Launch where a condition holds, which is None for always."""
+        """Launch if a condition holds; None means always."""
         self._body.require_open()
         if keywords or len(args) != len(self.kernel.signature):
             _raise_count(self.kernel, len(args), tuple(keywords))
@@ -64,7 +63,7 @@ class BodyLauncher:
 def record_kernel(
     body: Body, what: Any, how: str, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Any:
-    """Take part in what a body does with a kernel or a launcher."""
+    """Record that a body uses a kernel or a launcher."""
     if how == "call":
         return BodyLauncher(body, what.kernel, of_launcher(what))(*args, **keywords)
     if how == "getitem":
@@ -79,9 +78,9 @@ def trace_launch(
     predicate: Any,
     args: tuple[Any, ...],
 ) -> None:
-    """Record a launch: its checks in the plan, itself among the effects."""
+    """Record a launch: its checks in the plan, and the launch among the effects."""
     place = here()
-    # Decided by now: the launch is there, or it is not.
+    # The condition is known here, so the launch is recorded or not.
     if predicate is not None and not is_symbolic(predicate):
         if not predicate:
             return
@@ -92,8 +91,7 @@ def trace_launch(
         for size, limit in zip(sizes, most, strict=True):
             try:
                 if is_symbolic(size):
-                    # A launch that does not happen may have any grid: that is the purpose of
-                    # launch_if.
+                    # A skipped launch may have any grid. This is the purpose of launch_if.
                     asked = body.where(predicate, size, 1)
                     body.bounded("DIMENSION", asked, (limit,), place)
                 elif not 1 <= size <= limit:
@@ -125,7 +123,7 @@ def trace_launch(
         "int": lambda _, value: (body.register(value),),
         "switch": lambda _, __: (),
     }
-    # Check the arguments before the dimensions, in the same order as a launch outside of a body.
+    # Check the arguments before the dimensions, in the same order as a launch outside a body.
     # Both then report the same first mistake.
     parameters = tuple(
         RecordedArgument(body, kernel, index, value, predicate, place).recorded()
@@ -141,7 +139,7 @@ def trace_launch(
 
 
 def launch_if(condition: Any, launcher: Any, *args: Any) -> None:
-    """Launch where a condition holds, and do nothing elsewhere.
+    """Launch if a condition holds, and do nothing elsewhere.
 
     In the body of a function this needs no second path. An empty grid is not an error if the
     condition is false.

@@ -1,4 +1,4 @@
-"""Who records what: the registry of things that a body can launch, and the upcall that asks it."""
+"""The registry of recorders of launches, and the upcall that asks them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def record(target: object, how: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Let the body of this thread take part in what launches; NotImplemented without one.
+    """Offer a launch to the body of this thread; return NotImplemented without a body.
 
     The extension calls it before a kernel, a launcher, a function and the like do anything, while
     some thread runs a body.
@@ -27,8 +27,8 @@ def record(target: object, how: str, args: tuple[Any, ...], keywords: dict[str, 
         if is_debugging() and how == "call" and isinstance(target, CoreFunction):
             return target._run_live(args, keywords)  # type: ignore[attr-defined]
         return NotImplemented
-    # By the type's bases: a subclass of a kernel is recorded as one, and rooms above this one add
-    # their own.
+    # Search the bases: a subclass of a kernel is recorded like a kernel, and rooms above this one
+    # register their own types.
     for kind in type(target).__mro__:
         recorder = RECORDERS.get(kind)
         if recorder is not None:
@@ -39,7 +39,14 @@ def record(target: object, how: str, args: tuple[Any, ...], keywords: dict[str, 
 def _record_function(
     body: Body, target: Any, how: str, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Any:
-    return body.inline(target, args, keywords) if how == "call" else NotImplemented
+    if how != "call":
+        return NotImplemented
+    if not target._has_body:
+        raise TypeError(
+            f"{target.__name__} comes from a library and has no body, so {body.name} cannot record "
+            "it: call one function after the other, or save both from source"
+        )
+    return body.inline(target, args, keywords)
 
 
 RECORDERS[CoreKernel] = record_kernel

@@ -1,4 +1,4 @@
-"""The replacements that a traced body sees for Python's own functions of numbers."""
+"""The replacements of Python's own functions of numbers in a traced body."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from culaunch._function.arrays.array import StandIn
-from culaunch._function.arrays.identity import OTHER, SAME, identity_of, is_instance, is_same
+from culaunch._function.arrays.identity import STANDS_FOR, is_same
 from culaunch._function.body.driver_handlers import Suppress
 from culaunch._function.programs.opcodes import MATH_FUNCTIONS
 from culaunch._function.symbolic.arithmetic import as_float, as_int, to_int
 from culaunch._function.symbolic.instructions import classify, extreme, math_function
 from culaunch._function.symbolic.numbers import SymBool, SymFloat, SymInt
 from culaunch._function.symbolic.symbols import is_symbolic, plain
+from culaunch._function.tracing.answering import Builtins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 class _Number(type):
-    """The type of ``int``, ``float`` and ``bool`` in a body: isinstance and calls work on all."""
+    """The type of ``int``, ``float`` and ``bool`` in a body. isinstance and calls work on all."""
 
     _plain: Any
     _convert: Callable[[Any], Any]
 
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
-        # ``int(x)`` of a float of the trace is an instruction; of anything else it is what it
-        # always was.
+        # ``int(x)`` of a traced float is an instruction. For other values, it is unchanged.
         if len(args) == 1 and not keywords and is_symbolic(args[0]):
             return cls._convert(args[0])
         return cls._plain(*args, **keywords)
@@ -46,7 +46,7 @@ class _Number(type):
         return getattr(cls._plain, name)
 
     def __eq__(cls, other: object) -> bool:
-        # ``type(n) is int`` cannot be answered by a stand-in, but ``==`` and ``in`` can.
+        # A stand-in cannot answer ``type(n) is int``, but it can answer ``==`` and ``in``.
         return other is cls or other is cls._plain or other in _SYMBOLIC.get(cls._plain, ())
 
     def __hash__(cls) -> int:
@@ -69,23 +69,14 @@ def _to_int(value: Any) -> Any:
     return to_int("TRUNC", value) if type(value) is SymFloat else as_int(value)
 
 
-class _Type(_Number):
-    """The type of ``type`` in a body: ``type(n) is int`` is true of a symbolic int, too."""
-
-    def __call__(cls, *args: Any, **keywords: Any) -> Any:
-        if len(args) != 1 or keywords:
-            return type(*args, **keywords)
-        kind = type(args[0])
-        return _SEEN.get(kind, kind)
-
-
-# As subclasses they match as Python's own do: ``case int(n):`` gives the value itself.
+# As subclasses, they match like Python's own: ``case int(n):`` binds the value itself.
 Int = _Number("int", (int,), {"_plain": int, "_convert": staticmethod(_to_int)})
 Float = _Number("float", (float,), {"_plain": float, "_convert": staticmethod(as_float)})
-Type = _Type("type", (), {"_plain": type})
-_SEEN: dict[type, Any] = {
-    int: Int, float: Float, SymInt: Int, SymFloat: Float, SymBool: bool
-}  # fmt: skip
+for _kind in (Int, Float):
+    STANDS_FOR[id(_kind)] = _kind._plain
+# A body has its own int and float. Other code has Python's.
+_IN_BODY = {SymInt: Int, SymFloat: Float, SymBool: bool}
+ELSEWHERE = {SymInt: int, SymFloat: float, SymBool: bool}
 
 
 def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,14 +89,14 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             return function(values)
         if any(isinstance(one, bool) for one in values):  # the result may be a bool or a number
             return function(values)
-        # An instruction each, and no branch: min and max are everywhere in code for grids.
+        # Use an instruction each, and no branch, because grid code uses min and max everywhere.
         return functools.reduce(lambda x, y: extreme(name, x, y), values)
 
     return of
 
 
 def _len(value: Any) -> Any:
-    """Return the length; of an array, its first size."""
+    """Return the length. For an array, this is its first size."""
     return value.shape[0] if isinstance(value, StandIn) and value.shape else len(value)
 
 
@@ -157,7 +148,7 @@ def _of_math() -> dict[str, Any]:
 
 
 class _Module(types.ModuleType):
-    """A module with replacements of some functions."""
+    """A module in which some functions are replaced."""
 
     def __init__(self, module: types.ModuleType, replaced: dict[str, Any]) -> None:
         super().__init__(module.__name__, module.__doc__)
@@ -174,35 +165,15 @@ _MODULES = {
     operator: {"is_": is_same, "is_not": lambda x, y: not is_same(x, y)},
 }
 
-_BUILTINS: dict[str, Any] = {
-    "int": Int,
-    "float": Float,
-    "id": identity_of,
-    "isinstance": is_instance,
-    "min": _extreme("MIN", min),
-    "max": _extreme("MAX", max),
-    "len": _len,
-    "type": Type,
-}
-
-
-def _import(name: str, *args: Any, **keywords: Any) -> Any:
-    # Code of a body asks for `is` here; see `asking`.
-    if name in (SAME, OTHER):
-        right, left = args[2:]
-        return is_same(left, right) == (name == SAME)
-    # ``import math`` in a body.
-    found = builtins.__import__(name, *args, **keywords)
-    return _BY_IDENTITY.get(id(found), found)
-
-
-BUILTINS = {**vars(builtins), **_BUILTINS, "__import__": _import}
-# The replacement of an object that a global or a closure holds, by the object's identity.
+_REPLACED_MODULES = {one: _Module(one, replaced) for one, replaced in _MODULES.items()}
+BUILTINS = Builtins(vars(builtins), types=_IN_BODY, modules=_REPLACED_MODULES)
+BUILTINS.update(int=Int, float=Float, min=_extreme("MIN", min), max=_extreme("MAX", max), len=_len)
+# The replacement of an object in a global or a closure, by the object's identity.
 _BY_IDENTITY: dict[int, Any] = {
-    **{id(getattr(builtins, name)): value for name, value in _BUILTINS.items()},
+    id(getattr(builtins, name)): value for name, value in BUILTINS.items() if name != "__import__"
 }
 for _module, _replaced in _MODULES.items():
-    _BY_IDENTITY[id(_module)] = _Module(_module, _replaced)
+    _BY_IDENTITY[id(_module)] = _REPLACED_MODULES[_module]
     _BY_IDENTITY.update(
         (id(getattr(_module, name)), value)
         for name, value in _replaced.items()
@@ -211,5 +182,5 @@ for _module, _replaced in _MODULES.items():
 
 
 def replacement(value: object) -> Any:
-    """Return what stands for one of Python's functions of numbers in a body, or None."""
+    """Return a body's replacement for one of Python's functions of numbers, or None."""
     return _BY_IDENTITY.get(id(value))

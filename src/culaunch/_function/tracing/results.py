@@ -24,7 +24,7 @@ _CONSTANTS = (bool, int, float, complex, str, bytes, DType)
 
 
 def returned(body: TraceBody, value: Any) -> tuple[Any, ...]:
-    """Return a value as an effect has it: its kind, and what it consists of."""
+    """Return a value in the form of an effect: its kind, and its parts."""
     if value is None:
         return (oc.V_NONE,)
     if is_symbolic(value):
@@ -46,28 +46,28 @@ def returned(body: TraceBody, value: Any) -> tuple[Any, ...]:
         if all(type(key) is str for key in keys):
             pairs = tuple((key, returned(body, item)) for key, item in value.items())
             return (oc.V_DICT, pairs)
-        # Keys of other types are constants of the program; the function that makes the dict gets
-        # the values.
+        # Other keys are constants of the program. The function that makes the dict gets the values.
         make = Constant(dict_maker(keys))
         return (oc.V_MADE, make, tuple(returned(body, item) for item in value.values()))
     if isinstance(value, str) and has_token(value):
         raise TypeError(
-            f"{body.name} returns a text with a number, which only a call has: call the function"
+            f"{body.name} returns a str that contains a number, which only a call has: call the "
+            "function"
         )
     if isinstance(value, _CONSTANTS):
         return (oc.V_CONSTANT, Constant(value))
     if hasattr(type(value), "__dlpack__"):
         return (oc.V_CONSTANT, Constant(value))
     raise TypeError(
-        f"{body.name} returns {spell(value)}: a function returns arrays, numbers, None, and "
-        "tuples, lists and dicts of these"
+        f"{body.name} must return arrays, numbers, None, or tuples, lists and dicts of these (got "
+        f"{spell(value)})"
     )
 
 
 def require_held(name: str, value: Any) -> None:
-    """Refuse a real array that nothing but the result of the body holds: the body made it.
+    """Refuse a real array that only the body's result holds, because the body made it.
 
-    Every call would return this one.
+    Every call would return this array.
     """
     arrays, containers, waiting = [], [], [value]
     while waiting:
@@ -82,8 +82,8 @@ def require_held(name: str, value: Any) -> None:
         holders = gc.get_referrers(array)
         if all(id(one) in ours or type(one) is types.FrameType for one in holders):
             raise TypeError(
-                f"{name} returns an array that its body made, {spell(array)}: the body runs once, "
-                "and every call would return this one; allocate with cl.empty or cl.zeros"
+                f"{name} returns an array that its body made, {spell(array)}. The body runs once, "
+                "so every call would return this array: allocate with cl.empty or cl.zeros"
             )
 
 
@@ -93,7 +93,7 @@ def is_dict_maker(value: functools.partial[Any]) -> bool:
 
 
 def dict_maker(keys: tuple[Any, ...]) -> functools.partial[Any]:
-    """Return what makes a dict with these keys of its arguments."""
+    """Return a callable that makes a dict with these keys from its arguments."""
     return functools.partial(_dict, keys)
 
 

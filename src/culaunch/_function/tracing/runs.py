@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Run(NamedTuple):
-    """The result of a run: its path, the uses of arguments, the values it read, how it ended."""
+    """The result of a run: its path, the uses of arguments, the values it read, and its end."""
 
     record: Record
     uses: dict[int, set[str]]
@@ -59,18 +59,18 @@ def trace(
     declaration : Declaration
     kind : Kind
     values : tuple or None
-        The arguments of the call; None where a kind is traced without one.
+        The arguments of the call; None if a kind is traced without a call.
     notes : Notes
-        What earlier runs have taught about the body.
+        Facts about the body from earlier runs.
     decide : callable, optional
-        Which way a path goes, without a call.
+        Decides the way of a path without a call.
     tree : Tree, optional
-        The paths that are known: what they ask of a number is asked in the same order.
+        The known paths. The run makes their decisions in the same order.
 
     Raises
     ------
     TypeError, ValueError, and what the body raises
-        If the body does what no program can do, or the call fails a check of it.
+        If the body does something that no program can do, or a check of the body fails.
     """
     # A check's message may turn out to contain a formatted number. Or the body may catch an
     # exception that nothing in its code could catch. Record that, and run the body again.
@@ -90,8 +90,8 @@ def _run(
     tree: Tree | None,
 ) -> Run:
     known = tree.root if tree is not None and tree.paths else None
-    # The body that runs is a copy, with copies of the globals and cells that it sees: they tell
-    # afterwards what it has read and what it has changed.
+    # The body that runs is a copy, with copies of its globals and cells. These show afterwards what
+    # it has read and changed.
     scope = Scope(declaration.body)
     record = Record(decide, notes, has_hints=values is not None, known=known)
     like = None if values is None else first_array(kind, values)
@@ -101,11 +101,11 @@ def _run(
         with recording(body):
             arguments = Arguments(declaration.names, kind, values).stand_ins(body)
             check(body, declaration.wanted, declaration.names, arguments)
-            value = _called(declaration, scope, arguments)
+            value = _call_followed(declaration, scope, arguments)
             _require_recordable(record)
             require_held(declaration.name, value)
             record.effects.append(Return(returned(body, value)))
-        # The body has ended: all of its changes to outside objects have happened by now.
+        # The body has ended, so all of its changes to outside objects have happened by now.
         _require_unchanged(declaration.name, scope)
         if record.raised is not None:
             record.notes.catches_unseen = record.must_repeat = True
@@ -115,13 +115,13 @@ def _run(
         with_numbers(error)
         if record.raised is not None and record.raised is not error:
             record.notes.catches_unseen = True
-        # In a call the mistake is the caller's, who gets the error. Without a call, values are made
-        # up, and an error of the body on a path becomes part of the program.
+        # In a call, the caller made the mistake and gets the error. Without a call, values are made
+        # up, and a body's error on a path becomes part of the program.
         if values is not None:
             locate(error, declaration.body)
             raise
-        # A program can raise what the format lists. Anything else is a mistake of the body, or a
-        # defect here.
+        # A program can raise only the exceptions in the format. Any other is an error in the body,
+        # or a defect of culaunch.
         if type(error) not in oc.EXCEPTIONS or not is_of_body(error):
             _require_no_tokens(declaration.name, error)
             raise
@@ -138,7 +138,7 @@ class FunctionBody(TraceBody):
     Attributes
     ----------
     reads : list
-        What the bodies of those functions read.
+        The names that the bodies of those functions read.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class FunctionBody(TraceBody):
         trace_launch(self, kernel, configuration, predicate, args)
 
     def inline(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Run the body of another function as a part of this one."""
+        """Run the body of another function as part of this body."""
         declaration = function.declaration
         scope = Scope(declaration.body)
         value = inlined(self, declaration, scope.body, args, keywords)
@@ -164,7 +164,7 @@ class FunctionBody(TraceBody):
         return value
 
     def depends_on(self, container: Any, name: str | None, value: object) -> None:
-        """Note that what is recorded depends on an entry of a dict, or on a cell."""
+        """Note that the recording depends on an entry of a dict, or on a cell."""
         self.reads.append((container, name, value))
 
     def sample(self, array: Any, *, whole: bool) -> Any:
@@ -174,7 +174,7 @@ class FunctionBody(TraceBody):
             return allocate_as(self._like, shape, array.dtype.name, self.ordinal, 1)
 
     def close(self) -> None:
-        """End: its stand-ins are refused from now on."""
+        """End it: its stand-ins are invalid from now on."""
         self.is_open = False
         self.recorded.is_open = False
 
@@ -183,7 +183,7 @@ def inlined(
     body: Body, declaration: Declaration, function: Any, args: tuple[Any, ...],
     keywords: dict[str, Any],
 ) -> Any:  # fmt: skip
-    """Call a function's body with the arguments that another body gives it."""
+    """Call a function's body with arguments from another body."""
     values = _bound(declaration, args, keywords)
     name = body.name
     body.name = declaration.name
@@ -196,10 +196,9 @@ def inlined(
 
 def call(declaration: Declaration, function: Any, values: list[Any]) -> Any:
     """Call with one value for each parameter."""
-    positional = sum(kind != 2 for _, kind in declaration.parameters)
-    named = dict(zip(declaration.names[positional:], values[positional:], strict=True))
+    args, keywords = declaration.as_passed(values)
     try:
-        return function(*values[:positional], **named)
+        return function(*args, **keywords)
     except KernelNotFoundError as error:
         raise _with_line(error) from None
     except Exception as error:
@@ -208,7 +207,7 @@ def call(declaration: Declaration, function: Any, values: list[Any]) -> Any:
 
 
 def _with_line(error: KernelNotFoundError) -> KernelNotFoundError:
-    """Say where the body asks for a kernel that is not there."""
+    """Add the line of the body that asks for a missing kernel."""
     place, trace_back = None, error.__traceback__
     while trace_back is not None:
         if not is_ours(trace_back.tb_frame):
@@ -220,7 +219,7 @@ def _with_line(error: KernelNotFoundError) -> KernelNotFoundError:
 
 
 class recording:  # noqa: N801 - it is used as a statement
-    """Have launches of this thread go to a body: ``with recording(body):``."""
+    """Pass launches of this thread to a body: ``with recording(body):``."""
 
     def __init__(self, body: Body) -> None:
         self._running = running(body)
@@ -234,7 +233,7 @@ class recording:  # noqa: N801 - it is used as a statement
         count_bodies(-1)
 
 
-def _called(declaration: Declaration, scope: Scope, arguments: list[Any]) -> Any:
+def _call_followed(declaration: Declaration, scope: Scope, arguments: list[Any]) -> Any:
     return call(declaration, scope.body, arguments)
 
 
@@ -247,7 +246,7 @@ def _bound(declaration: Declaration, args: tuple[Any, ...], keywords: dict[str, 
 
 
 def _require_recordable(record: Record) -> None:
-    """Raise what no program can do, also where the body has caught it."""
+    """Raise the recorded error, even if the body has caught it."""
     if record.refusal is not None:
         raise record.refusal
 
@@ -256,8 +255,8 @@ def _require_unchanged(name: str, scope: Scope) -> None:
     changed = scope.changed()
     if changed is not None:
         raise TypeError(
-            f"the body of {name} changes {changed}: it is run once for each kind of arguments, and "
-            "later calls would not do so; return the value instead"
+            f"the body of {name} changes {changed}. It runs once for each kind of arguments, so "
+            "later calls would not make this change: return the value instead"
         )
 
 
@@ -267,25 +266,25 @@ def _ordinal(values: tuple[Any, ...] | None, like: Any) -> int:
     return current_driver().current_device() if like is None else array_info(like).device[1]
 
 
-# ---- without a call: what a path raises is its end
+# ---- without a call: an exception ends a path
 
 
 def _require_no_tokens(name: str, error: Exception) -> None:
-    """Say what is wrong where a text of a number that has no value is looked up."""
+    """Explain the error of a lookup with a text that contains an unknown number."""
     if has_token(str(error)):
         raise TypeError(
-            f"the body of {name} looks up a text with a number, which only a call has: call the "
-            "function"
+            f"the body of {name} looks up a str that contains a number, which only a call has: "
+            "call the function"
         ) from error
 
 
 def _end_in(record: Record, error: Exception) -> None:
-    """Let a path end in the error that the body raises there."""
-    # It was closed when the body ended; what follows is not the body's.
+    """End a path in the error that the body raises there."""
+    # The record was closed when the body ended, because later operations do not belong to it.
     record.is_open = True
     text, registers = record.template(str(error))
     condition = record.constant(value=False)
     record.check("CHECK", (condition, oc.EXCEPTIONS.index(type(error)), *registers), text)
-    # Nothing is launched on a path that ends in an error: what the body did before is left out, as
-    # checks come before every effect.
+    # A path that ends in an error launches nothing. Earlier effects of the body are left out,
+    # because checks come before every effect.
     record.effects[:] = [Return((oc.V_NONE,))]

@@ -1,4 +1,4 @@
-"""The globals and closures that a body reads: a copy, which is compared afterwards."""
+"""The globals and closures that a body reads, in a copy that is compared afterwards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EMPTY = object()
 
 
 class Scope:
-    """The copies of a body and of the functions that it calls, and what they read.
+    """The copies of a body and of the functions that it calls, and the names that they read.
 
     Attributes
     ----------
@@ -40,10 +40,10 @@ class Scope:
         self.body = self._copied(body)
 
     def changed(self) -> str | None:
-        """Return what a run changed of globals and closures, in words; None: nothing."""
+        """Return a description of the global or closure variable that a run changed, or None."""
         for copy, seen, real in self._globals.values():
             for name, value in copy.items():
-                # Where Python notes which warnings were shown is nothing that a body computes with.
+                # Python's record of shown warnings is not something that a body computes with.
                 if seen.get(name, _EMPTY) is not value and name != "__warningregistry__":
                     return f"the global {name!r}"
             for name in seen:
@@ -75,7 +75,8 @@ class Scope:
         copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
         copy.__dict__.update(function.__dict__)
         self._copies[id(function)] = copy
-        # Other code may replace these of a helper. The body itself was read when it was decorated.
+        # Other code may replace these parts of a helper. The body itself was read when it was
+        # decorated.
         if function is not self._body:
             for part in ("__code__", "__defaults__", "__kwdefaults__"):
                 self.reads.append((function, part, getattr(function, part)))
@@ -83,7 +84,7 @@ class Scope:
             value = _contents(cell)
             if value is _EMPTY:
                 continue
-            new.cell_contents = seen = self._seen(value)
+            new.cell_contents = seen = self._replaced(value)
             self.reads.append((cell, None, value))
             self._cells.append((cell, new, seen, name, function.__qualname__))
         return copy
@@ -102,10 +103,10 @@ class Scope:
             if value is _EMPTY:
                 continue
             self.reads.append((real, name, value))
-            copy[name] = seen[name] = None  # a function may name itself
-            copy[name] = seen[name] = self._seen(value)
-        # ``module.name`` reads the module's dict when the body runs. Record the read as well, to
-        # notice a changed setting.
+            copy[name] = seen[name] = None  # a function may refer to itself
+            copy[name] = seen[name] = self._replaced(value)
+        # ``module.name`` reads the module's dict when the body runs. Record the read, to detect a
+        # changed setting.
         for name, attribute in attributes:
             module = real.get(name)
             if type(module) is types.ModuleType and _is_watched(module):
@@ -114,7 +115,7 @@ class Scope:
                     self.reads.append((inside, attribute, inside[attribute]))
         return copy
 
-    def _seen(self, value: Any) -> Any:
+    def _replaced(self, value: Any) -> Any:
         found = replacement(value)
         if found is not None:
             return found
@@ -125,22 +126,22 @@ class Scope:
         return value
 
     def _is_ours(self, function: types.FunctionType) -> bool:
-        """Tell whether a function is of the body's package: those of others stay as they are."""
+        """Tell whether a function belongs to the body's package; others stay unchanged."""
         module = function.__module__ or ""
         return module == self._root or module.partition(".")[0] == self._root.partition(".")[0]
 
 
 def plainly(body: types.FunctionType) -> types.FunctionType:
-    """Return what runs where nothing is recorded: the body itself, unless it needs a copy."""
+    """Return what runs without recording: the body itself, unless it needs a copy."""
     scope = Scope(body)
     return scope.body if scope.only_copies else body
 
 
 @functools.lru_cache(maxsize=1024)
 def names_of(code: types.CodeType) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Return the globals that code and the functions in it read, and what they read of those.
+    """Return the globals that code and its inner functions read, and the attributes that they read.
 
-    The second are the pairs of a global and an attribute: ``module.name``.
+    The attributes are pairs of a global and an attribute: ``module.name``.
     """
     names: dict[str, None] = {}
     attributes: dict[tuple[str, str], None] = {}
@@ -152,7 +153,7 @@ def names_of(code: types.CodeType) -> tuple[tuple[str, ...], tuple[tuple[str, st
             continue
         if last and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             attributes[last, str(instruction.argval)] = None
-        # Inline caches (from Python 3.11 on) stand between the two instructions.
+        # Inline caches (from Python 3.11 on) lie between the two instructions.
         if instruction.opname != "CACHE":
             last = ""
     # Functions and comprehensions in the body.
@@ -176,5 +177,20 @@ def _is_watched(module: types.ModuleType) -> bool:
     return root not in _SETTLED
 
 
-# Their functions do not change, or fill their names in as they are asked for.
+# Their functions do not change, and fill in their names on demand.
 _SETTLED = frozenset(("culaunch", *sys.stdlib_module_names, *dir(builtins))) - {"__main__"}
+
+
+def value_of_read(container: Any, name: str | None) -> Any:
+    """Return the value that a read gives now; _MISSING if there is none."""
+    if isinstance(container, dict):
+        return container.get(name, _MISSING)
+    if name is not None:
+        return getattr(container, name)
+    try:
+        return container.cell_contents
+    except ValueError:
+        return _MISSING
+
+
+_MISSING = object()

@@ -1,4 +1,4 @@
-"""A body that is traced: what it does becomes a program."""
+"""A traced body, whose operations become a program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from culaunch._function.body.bodies import Body
 from culaunch._function.programs import opcodes as oc
 from culaunch._function.programs.effects import Allocate, Call, Constant, View
 from culaunch._function.symbolic.instructions import select
-from culaunch._function.symbolic.limits import is_within, within
+from culaunch._function.symbolic.limits import is_within, is_within_traced
 from culaunch._function.symbolic.numbers import SymBool, SymFloat, SymInt
 from culaunch._function.symbolic.symbols import hint_of, is_symbolic, make, register_of
 from culaunch._launch.devices.driver import current_driver
@@ -35,7 +35,7 @@ class TraceBody(Body):
     recorded : Record
         Its plan and its effects.
     uses : dict
-        Parameter -> what kernels do to its array: ``read``, ``write`` or ``unknown``.
+        Parameter -> how kernels use its array: ``read``, ``write`` or ``unknown``.
     """
 
     mode = "trace"
@@ -49,7 +49,8 @@ class TraceBody(Body):
         self.device = BodyDevice(
             lambda: self.number("DEVICE", (), ordinal, "device"), self._device_attribute
         )
-        # The arrays of the program are numbered: the arguments first, then what effects define.
+        # The numbering of the program's arrays: the arguments first, then the arrays that effects
+        # define.
         self._arrays = array_arguments
         self._viewed: dict[Any, int] = {}
 
@@ -74,14 +75,15 @@ class TraceBody(Body):
         return make(self.recorded, register)
 
     def address(self, root: Root) -> Any:
-        """Return the address of an array that has one before the effects, else None."""
+        """Return the address of an array that has one before the effects, or None."""
         if root.kind != "argument":
             return None
-        # A body asks how an address is aligned; all of it would make a program for each array.
+        # A body asks only for the alignment of an address. The whole address would make a program
+        # for each array.
         return self.number("ADDRESS", (root.index,), root.address % 256, f"address({root.name})")
 
     def pointer(self, array: StandIn) -> Any:
-        """Return what stands for an address."""
+        """Return the stand-in for an address."""
         return Pointer(array)
 
     # ---- checks
@@ -89,13 +91,12 @@ class TraceBody(Body):
     def check(
         self, condition: Any, message: str | Callable[[], str], exception: type[Exception]
     ) -> None:
-        """Record a check; one that fails in this call raises now."""
+        """Record a check. If it fails in this call, it raises now."""
         if is_symbolic(condition) and type(condition) is not SymBool:
             condition = condition != 0
         record = self.recorded
         if not is_symbolic(condition):
-            # It may be known only for this reason: the message was made before, and guards a
-            # number.
+            # This may be known only because the message was made earlier and guards a number.
             if isinstance(message, str):
                 record.template(message)
             if not condition:
@@ -116,7 +117,7 @@ class TraceBody(Body):
         raise self.recorded.error(exception, self._text(message), is_data=is_data)
 
     def _text(self, message: str | Callable[[], str]) -> str:
-        """Make a message; in one of culaunch's own, numbers are always tokens."""
+        """Make a message. In culaunch's own messages, numbers are always tokens."""
         if isinstance(message, str):
             return message
         with self.recorded.tokens():
@@ -128,17 +129,20 @@ class TraceBody(Body):
         Raises
         ------
         OverflowError
-            If it is not, in this call.
+            If it is not within them in this call.
         """
         is_fine = is_within(name, hint_of(value), limits)
         if self.recorded.branches(fails=not is_fine):
-            if not within(name, value, limits):
+            if not is_within_traced(name, value, limits):
                 raise OverflowError
             return
         self.recorded.check(name, (self.register(value), *limits), place)
 
     def refuse(self, error: Exception) -> Exception:
-        """Note what no program can do: the call raises it, whatever the body catches."""
+        """Record an operation that no program can do.
+
+        The call raises it, even if the body catches it.
+        """
         return self.recorded.refuse(error)
 
     # ---- numbers
@@ -148,7 +152,7 @@ class TraceBody(Body):
         return register_of(self.recorded, value)
 
     def where(self, condition: Any, x: Any, y: Any) -> Any:
-        """Return x where a launch happens."""
+        """Return x if a launch happens."""
         return x if condition is None else select(condition, x, y)
 
     def _device_attribute(self, number: int, name: str) -> Any:
@@ -158,7 +162,7 @@ class TraceBody(Body):
     # ---- arrays of the program
 
     def note_use(self, root: Root, access: str) -> None:
-        """Remember what is done to an array."""
+        """Record how an array is used."""
         if root.kind == "argument":
             self.uses.setdefault(root.parameter, set()).add(access)
 
@@ -176,7 +180,7 @@ class TraceBody(Body):
         self, function: Callable[..., Any], args: Sequence[Any], outputs: Sequence[Any]
     ) -> None:
         """Record a call of something native."""
-        given = tuple(map(self._given, args))
+        given = tuple(map(self._argument_of_call, args))
         numbers = []
         for output in outputs:
             self.note_use(output._root, "write")
@@ -184,7 +188,7 @@ class TraceBody(Body):
         effects = self.recorded.effects
         effects.append(Call(function, None, here(), given, tuple(numbers)))
 
-    def _given(self, value: Any) -> tuple[int, Any]:
+    def _argument_of_call(self, value: Any) -> tuple[int, Any]:
         if isinstance(value, StandIn):
             self.note_use(value._root, "read")
             return oc.V_ARRAY, self.viewed(value)
@@ -194,12 +198,12 @@ class TraceBody(Body):
         return oc.V_CONSTANT, Constant(value)
 
     def new_array(self) -> int:
-        """Return the number of an array that an effect defines."""
+        """Return the number of a new array that an effect defines."""
         self._arrays += 1
         return self._arrays - 1
 
     def pointed(self, array: StandIn, more: Any = 0) -> int:
-        """Return the number of an array that begins where a stand-in does, and some bytes on."""
+        """Return the number of an array that begins at a stand-in, plus an offset in bytes."""
         return self._view(array, array._offset * array.itemsize + more, None)
 
     def viewed(self, array: StandIn) -> int:
@@ -213,13 +217,13 @@ class TraceBody(Body):
     def _view(self, array: StandIn, offset: Any, layout: tuple[Any, Any] | None) -> int:
         self._require_own(array)
         source = array._root.index
-        # The array itself is meant.
+        # This is the array itself.
         if layout is None and type(offset) is int and offset == 0:
             return source
         shape, strides = ((), ()) if layout is None else layout
         sizes, steps = tuple(map(self.register, shape)), tuple(map(self.register, strides))
         where = (source, self.register(offset), array.dtype.number)
-        # A body may make the same view for each launch: one object in Python serves them all.
+        # A body may make the same view for each launch. One Python object serves them all.
         key = (*where, sizes, steps)
         found = self._viewed.get(key)
         if found is None:
@@ -257,7 +261,7 @@ class TraceBody(Body):
 
 
 class ArgumentLayout:
-    """The sizes and strides of an argument, read where they are asked for."""
+    """The sizes and strides of an argument, read on demand."""
 
     __slots__ = ("_body", "_facts", "_root")
 

@@ -1,4 +1,4 @@
-"""The functions for bodies: checks, allocations, arithmetic. They work elsewhere, too."""
+"""The functions for bodies: checks, allocations, arithmetic. They also work outside of bodies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function.arrays.array import StandIn
 from culaunch._function.body.bodies import checked_message, current
-from culaunch._function.programs.opcodes import EXCEPTIONS
+from culaunch._function.programs.opcodes import COMPUTE, EXCEPTIONS
 from culaunch._function.programs.record import escaped
 from culaunch._function.symbolic import instructions
 from culaunch._function.symbolic.symbols import hint_of, is_negative, is_symbolic, record_of
@@ -40,7 +40,7 @@ def check(condition: Any, message: str, exception: type[Exception] = ValueError)
     Parameters
     ----------
     condition : bool
-        Conditions of a body are joined with ``&`` where both shall be checked on one path.
+        Conditions of a body are joined with ``&`` if both shall be checked on one path.
     message : str
         What is wrong.
     exception : type, optional
@@ -51,6 +51,8 @@ def check(condition: Any, message: str, exception: type[Exception] = ValueError)
     ------
     ValueError
         Or the exception that was asked for.
+    TypeError
+        If `message` or `exception` has another type.
 
     Examples
     --------
@@ -69,7 +71,7 @@ def check(condition: Any, message: str, exception: type[Exception] = ValueError)
         if not condition:
             raise exception(message)
         return
-    # Which says what is wrong: an array has no truth.
+    # An array has no truth value, so this raises the error.
     if isinstance(condition, StandIn):
         bool(condition)
     place = here()
@@ -122,6 +124,11 @@ def empty(
     like : array, optional
         An array that supplies the shape, the element type and the device if they are not given.
 
+    Returns
+    -------
+    array
+        A :class:`DeviceArray`, or in a body a stand-in for the framework's array.
+
     Raises
     ------
     TypeError, ValueError, OverflowError
@@ -169,6 +176,16 @@ def zeros(
 ) -> Any:
     """Allocate an array of zeros, set in the stream; :func:`empty` has the parameters.
 
+    Parameters
+    ----------
+    shape, dtype, device, stream, like
+        As for :func:`empty`.
+
+    Returns
+    -------
+    array
+        As for :func:`empty`.
+
     Examples
     --------
     >>> cl.zeros(3, "int32").numpy()
@@ -193,6 +210,11 @@ def empty_like(x: T, dtype: Any = None, shape: Any = None) -> T:
     shape : int or tuple[int, ...], optional
         Another shape.
 
+    Returns
+    -------
+    array
+        An array of the same framework.
+
     Examples
     --------
     >>> cl.empty_like(x, "float16").dtype.name
@@ -206,6 +228,16 @@ def empty_like(x: T, dtype: Any = None, shape: Any = None) -> T:
 def zeros_like(x: T, dtype: Any = None, shape: Any = None) -> T:
     """Allocate an array of zeros like another; :func:`empty_like` has the parameters.
 
+    Parameters
+    ----------
+    x, dtype, shape
+        As for :func:`empty_like`.
+
+    Returns
+    -------
+    array
+        An array of the same framework.
+
     Examples
     --------
     >>> cl.zeros_like(x).numpy()[:3]
@@ -216,6 +248,16 @@ def zeros_like(x: T, dtype: Any = None, shape: Any = None) -> T:
 
 def ceildiv(x: Any, y: Any) -> Any:
     """Return ``x / y`` of ints, rounded up: the blocks that cover x elements, y in each.
+
+    Parameters
+    ----------
+    x, y : int
+        Ints of a call or of Python.
+
+    Returns
+    -------
+    int
+        The quotient, rounded up.
 
     Raises
     ------
@@ -235,6 +277,16 @@ def ceildiv(x: Any, y: Any) -> Any:
 def next_power_of_2(x: Any) -> Any:
     """Return the least power of 2 that is not less than an int; 1 for ints below 1.
 
+    Parameters
+    ----------
+    x : int
+        An int of a call or of Python.
+
+    Returns
+    -------
+    int
+        The power of 2.
+
     Raises
     ------
     TypeError
@@ -251,7 +303,7 @@ def next_power_of_2(x: Any) -> Any:
 def _int(function: str, value: Any) -> Any:
     """Return an int of a call, of a framework, or of Python."""
     if isinstance(value, float) or not hasattr(type(value), "__index__"):
-        raise TypeError(f"{function} takes ints (got {spell(hint_of(value))})")
+        raise TypeError(f"{function} takes only ints (got {spell(hint_of(value))})")
     return value
 
 
@@ -264,7 +316,10 @@ def _like(what: str, x: Any, dtype: Any, shape: Any, fill: int) -> Any:
     info = array_info(x)
     kind = from_dlpack(info.code, info.bits) if dtype is None else as_dtype(dtype)
     if kind is None:
-        raise TypeError(f"x has elements of DLPack type {info.code}, {info.bits} bits")
+        raise TypeError(
+            f"x has an element type that culaunch does not allocate (DLPack type {info.code}, "
+            f"{info.bits} bits): give dtype="
+        )
     sizes = info.shape if shape is None else checked_shape(shape)
     made = allocate_like(x, sizes, tuple(range(len(sizes))), kind.name, info.device[1])
     if fill:
@@ -278,8 +333,8 @@ def _in_body(
     for name, value in outside.items():
         if value is not None:
             raise TypeError(
-                f"at {here().text()}: {what} takes no {name}= in the body of a function: it "
-                "allocates on the device of the call's arrays, in their stream"
+                f"at {here().text()}: {what} does not accept {name}= in the body of a function, "
+                "where it allocates on the device of the call's arrays, in their stream"
             )
     if like is not None and not isinstance(like, StandIn):
         raise TypeError(
@@ -302,20 +357,24 @@ def _in_body(
             is_bad = False
             if record.branches(fails=is_negative(size)) and not size >= 0:
                 with record.tokens():
-                    text = f"at {here().text()}: {what}: a size is negative (got {size})"
+                    text = (
+                        f"at {here().text()}: {what}: shape must not have negative sizes (got "
+                        f"{size})"
+                    )
                 raise record.error(ValueError, text)
         elif hasattr(size, "node"):  # a framework's
             is_bad = False
         elif isinstance(size, (bool, float)) or not hasattr(type(size), "__index__"):
             raise TypeError(
-                f"at {here().text()}: {what}: shape must be an int or a tuple of ints "
-                f"(got {spell(size)} in it)"
+                f"at {here().text()}: {what}: shape must be an int or a tuple of ints (got "
+                f"{spell(size)} in the tuple)"
             )
         else:
             is_bad = size < 0
         if is_bad:
             raise ValueError(
-                f"at {here().text()}: {what}: a size is negative (got {hint_of(size)})"
+                f"at {here().text()}: {what}: shape must not have negative sizes (got "
+                f"{hint_of(size)})"
             )
     return body.allocate(sizes, kind, fill)  # type: ignore[no-any-return]
 
@@ -327,7 +386,7 @@ def _sizes(shape: Any) -> tuple[Any, ...]:
 
 
 def _of_numpy(dtype: Any) -> Any:
-    """Return a dtype of a framework or of ours as NumPy's; anything else is NumPy's to judge."""
+    """Return a framework's or culaunch's dtype as NumPy's. NumPy decides about anything else."""
     if isinstance(dtype, str) or type(dtype).__module__.partition(".")[0] in ("numpy", "builtins"):
         return dtype
     found = find_dtype(dtype)
@@ -335,7 +394,7 @@ def _of_numpy(dtype: Any) -> Any:
 
 
 def allocate_as(like: Any, shape: tuple[int, ...], dtype: str, ordinal: int, fill: int) -> Any:
-    """Allocate as the framework of an array does; of None, as culaunch."""
+    """Allocate with the framework of an array; for None, with culaunch."""
     if like is None:
         made = device_empty(shape, numpy_dtype(dtype), device=ordinal)
     else:
@@ -356,5 +415,5 @@ def fill_zeros(array: Any) -> None:
         fill_bytes(array, b"\0", stream_or_current(None, array.device))
 
 
-number_in_regions(ceildiv, "lambda x, y: -(-x // y)")
-number_in_regions(next_power_of_2, "lambda x: 1 if x <= 1 else 1 << (x - 1).bit_length()")
+number_in_regions(ceildiv, COMPUTE["CEILDIV"])
+number_in_regions(next_power_of_2, COMPUTE["NEXT_POW2"])

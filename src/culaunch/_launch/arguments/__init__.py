@@ -1,1 +1,1 @@
-"""Arguments that the driver makes: tensor maps, textures and surfaces."""
+"""Arguments that the driver creates: tensor maps, textures and surfaces."""

@@ -1,4 +1,4 @@
-"""Tensor maps: what the bulk tensor copies (TMA) of sm_90 and newer take."""
+"""Tensor maps: arguments of the bulk tensor copies (TMA) of sm_90 and newer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from culaunch._launch.formats.dlpack import TypeCode
 
 _MOST_DIMS = 5
 
-# By DLPack's code and bits. The units of a copy have no sign, and bytes no type.
+# By DLPack's code and bits. Copies ignore the sign of elements, and bytes have no type.
 _TYPES: dict[tuple[int, int], TensorMapType] = {
     (TypeCode.UINT, 8): TensorMapType.UINT8,
     (TypeCode.INT, 8): TensorMapType.UINT8,
@@ -61,7 +61,8 @@ class TensorMap(ctypes.Structure):
     def __init__(self, *fields: Any) -> None:
         if fields and not isinstance(fields[0], ctypes.Array):
             raise TypeError(
-                f"a TensorMap is made by TensorMap.tiled(array, box) (got {spell(fields[0])})"
+                "make a TensorMap with TensorMap.tiled(array, box), not from fields (got "
+                f"{spell(fields[0])})"
             )
         super().__init__(*fields)
 
@@ -93,7 +94,12 @@ class TensorMap(ctypes.Structure):
         swizzle : {"none", "32B", "64B", "128B"}
         l2_promotion : {"none", "64B", "128B", "256B"}
         fill : {"zero", "nan"}
-            The value of elements outside of the array.
+            The value of elements outside the array.
+
+        Returns
+        -------
+        TensorMap
+            The descriptor, which is passed to a kernel by value. It keeps the array alive.
 
         Raises
         ------
@@ -122,8 +128,8 @@ class TensorMap(ctypes.Structure):
         given = (1,) * rank if element_strides is None else element_strides
         steps = _sizes("element_strides", given)
         _check(info, box, steps)
-        # In bytes, without the innermost, which is 1 by rule; the driver counts dimensions from the
-        # innermost out.
+        # In bytes, without the innermost stride, which is always 1. The driver lists dimensions
+        # from the innermost outward.
         strides = tuple(stride * info.bits // 8 for stride in info.strides[:-1])
         result = cls()
         driver = current_driver()
@@ -148,7 +154,7 @@ class TensorMap(ctypes.Structure):
         if code != 0:
             said = driver.describe(code)
             if driver.name == "emulator":
-                said += " by the emulator, which has no tensor maps"
+                said += " from the emulator, which has no tensor maps"
             raise DriverError(
                 f"the driver refuses a tensor map of shape {info.shape}, strides of {strides} "
                 f"bytes, box {tuple(box)}, swizzle {swizzle!r}: {said}",
@@ -162,9 +168,11 @@ class TensorMap(ctypes.Structure):
 def _numbers(
     dtype: Any, interleave: str, swizzle: str, promotion: str, fill: str
 ) -> tuple[int, ...]:
-    """Return the numbers in cuda.h of an element type and of what the driver shall do."""
+    """Return the numbers of ``cuda.h`` for an element type and for the modes of the copy."""
     if (dtype.code, dtype.bits) not in _TYPES:
-        raise ValueError(f"tensor maps have no elements of {dtype!r}")
+        raise ValueError(
+            f"the element type of a tensor map must not be {dtype!r}: use one of numbers or bytes"
+        )
     return (
         _TYPES[dtype.code, dtype.bits],
         checked_choice("interleave", interleave, _INTERLEAVE),

@@ -28,7 +28,7 @@ _READ_AS_INTEGER, _NORMALIZED_COORDINATES = 1, 2
 
 
 class TextureUnitObject(ctypes.c_uint64):
-    """The common part of a texture and a surface: the kernel's handle, and the memory."""
+    """The common base of textures and surfaces: the kernel's handle, and the memory."""
 
     _memory: TextureMemory
 
@@ -216,7 +216,8 @@ def _memory(array: Any, channels: int, device: int | None, *, is_surface: bool) 
     driver = current_driver()
     if driver.name == "emulator":
         raise DriverError(
-            "textures and surfaces are not emulated: run the kernel on a GPU, or give it an array",
+            "textures and surfaces must be used on a GPU, because the emulator does not have "
+            "them: run the kernel on a GPU, or pass it an array",
             Result.NOT_SUPPORTED,
             "CUDA_ERROR_NOT_SUPPORTED",
         )
@@ -229,14 +230,17 @@ def _memory(array: Any, channels: int, device: int | None, *, is_surface: bool) 
 def _check_together(
     memory: TextureMemory, address: str, filtering: str, *, normalized: bool, as_float: bool
 ) -> None:
-    # The hardware falls back to another mode without a word where choices do not go together: here
-    # they are refused.
+    # For incompatible options, the hardware silently uses another mode. They are refused here.
     if address in ("wrap", "mirror") and not normalized:
         raise ValueError(f"address={address!r} needs normalized=True")
     is_integer = memory.dtype.kind in "iu"
     if as_float and not (is_integer and memory.dtype.itemsize <= 2):
-        raise ValueError(f"as_float needs integers of 8 or 16 bits (the array has {memory.dtype})")
+        raise ValueError(
+            "as_float must be given only for integers of 8 or 16 bits (got an array of "
+            f"{memory.dtype})"
+        )
     if filtering == "linear" and is_integer and not as_float:
         raise ValueError(
-            f"filter='linear' reads floats: give as_float=True, or floats (got {memory.dtype})"
+            f"filter='linear' needs floats (got {memory.dtype}): give as_float=True, or an array "
+            "of floats"
         )

@@ -1,4 +1,4 @@
-"""The memory of textures and surfaces: CUDA arrays, which only they reach."""
+"""The memory of textures and surfaces: CUDA arrays, which nothing else can access."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SURFACE = 2
 
 
 class TextureMemory:
-    """A CUDA array with what is in an array.
+    """A CUDA array with a copy of an array.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class TextureMemory:
     def __init__(
         self, driver: Driver, device: int, array: Any, channels: int, *, is_surface: bool
     ) -> None:
-        # Before any allocation: an invalid array leaves nothing behind.
+        # Check before any allocation, so an invalid array leaves nothing behind.
         source = array if isinstance(array, DeviceArray) else host_array(driver, array)
         self.driver = driver
         self.device = device
@@ -52,16 +52,17 @@ class TextureMemory:
         kind = _FORMATS.get(f"{self.dtype.kind}{self.dtype.itemsize}")
         if kind is None or not self.dtype.isnative:
             raise TypeError(
-                f"a texture has integers of 8, 16 or 32 bits, float16 or float32 (got {self.dtype})"
+                "the element type of a texture must be an integer of 8, 16 or 32 bits, float16 or "
+                f"float32 (got {self.dtype})"
             )
         sizes = self.shape if channels == 1 else self.shape[:-1]
         is_right = channels == 1 or self.shape[-1:] == (channels,)
         if not is_right or not 1 <= len(sizes) <= 3 or 0 in sizes:
             raise ValueError(
-                "a texture has 1 to 3 dimensions, and with several channels these as the last "
-                f"one (got shape {self.shape} and channels={channels})"
+                "a texture must have 1 to 3 dimensions, plus one for several channels, which is "
+                f"the last (got shape {self.shape} and channels={channels})"
             )
-        # The driver takes 0 for a dimension that is not there, in the array; in copies it takes 1.
+        # For a missing dimension, the driver expects 0 in the array and 1 in copies.
         width, height, depth = (*reversed(sizes), 0, 0)[:3]
         self._extent = width * channels * self.dtype.itemsize, max(height, 1), max(depth, 1)
         descriptor = ArrayDescriptor(width, height, depth, kind, channels, _SURFACE * is_surface)
@@ -69,7 +70,7 @@ class TextureMemory:
         self.copy_in(source, 0)
 
     def copy_in(self, array: Any, stream: int) -> None:
-        """Copy an array of the same shape and type in, and wait."""
+        """Copy an array of the same shape and type into it, and wait."""
         on_device = is_on_device(array)
         if on_device and not isinstance(array, DeviceArray):
             raise TypeError(
@@ -81,15 +82,15 @@ class TextureMemory:
         source: Any = array if on_device else np.ascontiguousarray(host_array(self.driver, array))
         if (source.shape, source.dtype) != (self.shape, self.dtype):
             raise ValueError(
-                f"array must have the shape {self.shape} and the type {self.dtype} (got "
-                f"{source.shape} {source.dtype})"
+                f"array must have shape {self.shape} and dtype {self.dtype} (got {source.shape} "
+                f"and {source.dtype})"
             )
         copy = self._copy()
         if on_device:
             copy.source_type, copy.source_device = _DEVICE, source.address
         else:
             copy.source_type, copy.source_host = _HOST, source.ctypes.data
-        # The host's rows follow one another; how the CUDA array lies is the driver's secret.
+        # The host's rows are contiguous. The layout of the CUDA array is known only to the driver.
         copy.source_pitch, copy.source_height = self._extent[:2]
         copy.target_type, copy.target_array = _ARRAY, self.handle
         self._run(copy, stream)
@@ -116,7 +117,7 @@ class TextureMemory:
         self.driver.stream_synchronize(self.device, stream)
 
     def __del__(self) -> None:
-        # The class has a 0 for an object whose constructor failed.
+        # The class attribute is 0, for an object whose constructor failed.
         if self.handle:
             self.driver.array_destroy(self.device, self.handle)
             self.handle = 0

@@ -1,1 +1,1 @@
-"""Memory of devices as arrays: allocated, copied, shared."""
+"""Device memory as arrays: allocated, copied, shared."""

@@ -1,4 +1,4 @@
-"""Outputs that a native call does not allocate itself: other orders, other frameworks."""
+"""Outputs that native code does not allocate itself: other dimension orders, other frameworks."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def allocate_like(
         Its device.
     """
     in_memory = tuple(shape[axis] for axis in order)
-    # The array is made in C order with its dimensions as they lie in memory, and then shown with
-    # them in the caller's order: every framework can do that much.
+    # Allocate in C order with the dimensions in memory order, then permute them to the caller's
+    # order. Every framework can do this.
     back = tuple(order.index(axis) for axis in range(len(order)))
     root = next((t.__module__.partition(".")[0] for t in type(like).__mro__ if _is_known(t)), "")
-    # The framework is loaded, as one of its arrays is here: nothing is imported for this.
+    # The framework is loaded, because one of its arrays is here, so nothing is imported.
     if root == "torch":
         torch = sys.modules["torch"]
         made = torch.empty(in_memory, dtype=getattr(torch, dtype), device=like.device)
@@ -46,7 +46,7 @@ def allocate_like(
     if root == "numpy":
         return sys.modules[root].empty(in_memory, _numpy_dtype(dtype)).transpose(back)
     if root == "numba":
-        # numba.cuda is a package beside the one that arrays are named after.
+        # numba.cuda is not in the package that the arrays' module names.
         cuda = importlib.import_module("numba.cuda")
         strides, step = [0] * len(shape), _numpy_dtype(dtype).itemsize
         for axis in reversed(order):
@@ -57,8 +57,8 @@ def allocate_like(
 
 
 def finish_allocation(like: Any, made: DeviceArray, stream: int) -> Any:
-    """Hand an array over to a framework that allocates on streams of its own, when it is ready."""
-    # JAX knows no stream but its own, so its arrays must be ready.
+    """Hand a finished array over to a framework that allocates on its own streams."""
+    # JAX has only its own streams, so its arrays must be ready.
     if not type(like).__module__.startswith("jax"):
         return made
     current_driver().stream_synchronize(made.device, stream)
@@ -73,9 +73,9 @@ def view_of(
     Parameters
     ----------
     owner : array
-        Of a framework without the DLPack exchange API.
+        An array of a framework without the DLPack exchange API.
     address : int
-        Of the first element, inside of its memory.
+        Of the first element, inside its memory.
     shape, strides : tuple[int, ...]
         In elements.
     dtype : str
@@ -85,7 +85,7 @@ def view_of(
     root = next((t.__module__.partition(".")[0] for t in type(owner).__mro__ if _is_known(t)), "")
     if root == "cupy":
         cuda = sys.modules["cupy"].cuda
-        # CuPy and NumPy keep alive what they are told the memory belongs to.
+        # CuPy and NumPy keep the given owner of the memory alive.
         memory = cuda.UnownedMemory(address, 0, owner, owner.device.id)
         pointer = cuda.MemoryPointer(memory, 0)
         return sys.modules["cupy"].ndarray(shape, _numpy_dtype(dtype), pointer, steps)
@@ -97,13 +97,13 @@ def view_of(
         held = _Memory(owner, "__cuda_array_interface__", address, shape, steps, text)
         return importlib.import_module("numba.cuda").as_cuda_array(held)
     raise TypeError(
-        f"a function cannot return a view of a {type(owner).__name__}: return an array that it "
+        f"a function must not return a view of a {type(owner).__name__}: return an array that it "
         "allocated, or the array itself"
     )
 
 
 class _Memory:
-    """Part of an array's memory, as the array interfaces describe it."""
+    """A part of an array's memory, in the form of the array interfaces."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ def _is_known(kind: type) -> bool:
 
 
 def _numpy_dtype(name: str) -> Any:
-    np = optional("numpy", "an output in memory of the host", "numpy")
+    np = optional("numpy", "an output in host memory", "numpy")
     if name != "bfloat16":
         return np.dtype(name)
     return np.dtype(optional("ml_dtypes", "bfloat16 in NumPy arrays", "ml_dtypes").bfloat16)

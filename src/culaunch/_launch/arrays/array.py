@@ -11,7 +11,7 @@ from culaunch._launch.devices.driver import current_driver
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """Where an array is and what it holds.
+    """The place and the layout of an array.
 
     Attributes
     ----------
@@ -20,7 +20,7 @@ class ArrayInfo:
     shape, strides : tuple[int, ...]
         In elements.
     code, bits : int
-        The element type, as DLPack has it.
+        DLPack's numbers of the element type.
     device : tuple[int, int]
         DLPack's device type and the ordinal.
     """
@@ -34,7 +34,7 @@ class ArrayInfo:
 
 
 def array_info(array: Any) -> ArrayInfo:
-    """Read an array through the ways that a launch reads it.
+    """Read an array in the same way as a launch.
 
     Raises
     ------

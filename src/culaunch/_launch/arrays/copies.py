@@ -18,8 +18,8 @@ from culaunch._launch.private_members import copy_from, copy_to, driver_of, ordi
 def copy_in(array: CoreDeviceArray, source: Any, stream: object) -> None:
     """Copy ``source`` into an array; :meth:`DeviceArray.copy_from` says how."""
     handle = stream_or_current(stream, ordinal_of(array))
-    # Within the devices the driver copies by addresses; what is the host's goes through NumPy,
-    # which knows how it lies.
+    # Between devices the driver copies by addresses. Host memory goes through NumPy, which knows
+    # its layout.
     if is_on_device(source):
         address = _checked_address(array, source, "source")
         _copy(array, array.address, address, handle, stream)
@@ -46,7 +46,7 @@ def copy_out(array: CoreDeviceArray, target: Any, stream: object) -> None:
     host = host_array(driver_of(array), target)
     _check(array, host.shape, host.dtype, "target")
     if not host.flags.c_contiguous or not host.flags.writeable:
-        raise ValueError("target must be an array in C order that may be written")
+        raise ValueError("target must be writable, and contiguous in C order")
     copy_to(array, bytes_of(host), handle, waits=stream is None)
 
 
@@ -57,33 +57,35 @@ def fill_elements(array: CoreDeviceArray, value: Any, stream: object) -> None:
     dtype = _dtype(array)
     if dtype.names is not None:
         raise TypeError(
-            f"fill sets numbers, and the array has structures ({dtype}): copy_from(array) sets "
-            "each, and view('u1').fill(0) every byte"
+            f"fill needs an array of numbers (got structures, {dtype}): set each structure with "
+            "copy_from(array), or every byte with view('u1').fill(0)"
         )
     element = np.empty(1, dtype)
-    # NumPy would wrap some values that do not fit, and refuse others, by version: here none is
-    # changed.
+    # NumPy wraps some values that do not fit, and refuses others, depending on the version. None is
+    # changed here.
     if dtype.kind in "iu" and isinstance(value, (int, np.integer)):
         limits = np.iinfo(dtype)
         if not limits.min <= int(value) <= limits.max:
             raise OverflowError(f"value must fit {dtype} (got {spell(value)})")
     elif value is None or (dtype.kind in "iub" and not isinstance(value, (bool, np.bool_))):
-        raise TypeError(f"value must be a number of {dtype} (got {spell(value)})")
+        raise TypeError(f"value must be a number that {dtype} can hold (got {spell(value)})")
     try:
         with np.errstate(over="ignore"):
             element[0] = value
         if dtype.kind in "fc" and np.isinf(element[0]) and not np.isinf(value):
             raise OverflowError
     except (TypeError, ValueError) as error:
-        raise TypeError(f"value must be a number of {dtype} (got {spell(value)})") from error
+        raise TypeError(
+            f"value must be a number that {dtype} can hold (got {spell(value)})"
+        ) from error
     except OverflowError:
         raise OverflowError(f"value must fit {dtype} (got {spell(value)})") from None
     fill_bytes(array, element.tobytes(), stream_or_current(stream, ordinal_of(array)))
 
 
 def fill_bytes(array: CoreDeviceArray, pattern: bytes, stream: int) -> None:
-    """Repeat a pattern, of a power of two of bytes, over an array."""
-    # The shortest pattern that repeats: zeros of eight bytes are zeros of one, which every driver
+    """Repeat a pattern, whose number of bytes is a power of two, over an array."""
+    # Find the shortest pattern that repeats: eight zero bytes are one zero byte, which every driver
     # sets fastest.
     while len(pattern) > 1 and pattern[: len(pattern) // 2] == pattern[len(pattern) // 2 :]:
         pattern = pattern[: len(pattern) // 2]
@@ -95,15 +97,15 @@ def fill_bytes(array: CoreDeviceArray, pattern: bytes, stream: int) -> None:
         fill = {1: driver.set_8_bits, 2: driver.set_16_bits, 4: driver.set_32_bits}[size]
         fill(device, array.address, int.from_bytes(pattern, "little"), count, stream)
         return
-    # The driver's widest pattern has 4 bytes. Wider elements are set word by word, as columns that
-    # lie `size` bytes apart.
+    # The driver's widest pattern has 4 bytes. Wider elements are set word by word, as columns with
+    # a pitch of `size` bytes.
     for offset in range(0, size, 4):
         word = int.from_bytes(pattern[offset : offset + 4], "little")
         driver.set_32_bits_apart(device, array.address + offset, size, word, 1, count, stream)
 
 
 def is_on_device(array: Any) -> bool:
-    """Tell whether an array says that it is in memory which is not the host's."""
+    """Tell whether an array reports memory that is not the host's."""
     if isinstance(array, CoreDeviceArray):
         return True
     ask = getattr(type(array), "__dlpack_device__", None)
@@ -121,7 +123,7 @@ def _copy(array: CoreDeviceArray, target: int, source: int, handle: int, stream:
 
 
 def _checked_address(array: CoreDeviceArray, other: Any, name: str) -> int:
-    """Return the address of an array on a device that goes with this one."""
+    """Return the address of an array on a device that can be copied to or from this one."""
     driver = driver_of(array)
     address, shape, strides, code, bits, device = array_info(driver, other)
     if device[0] not in driver.device_types:
@@ -139,8 +141,8 @@ def _checked_address(array: CoreDeviceArray, other: Any, name: str) -> int:
 def _check(array: CoreDeviceArray, shape: tuple[int, ...], dtype: Any, name: str) -> None:
     if shape != array.shape or dtype != _dtype(array):
         raise ValueError(
-            f"{name} must have the array's shape {array.shape} and type {_dtype(array)} (got "
-            f"{shape} {dtype})"
+            f"{name} must have the array's shape {array.shape} and dtype {_dtype(array)} (got "
+            f"{shape} and {dtype})"
         )
 
 

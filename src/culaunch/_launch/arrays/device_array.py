@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.other_words import with_other_words
-from culaunch._base.values import fits, spell
+from culaunch._base.values import counted, fits, spell
 from culaunch._core import DeviceArray as CoreDeviceArray
 from culaunch._launch.arrays.copies import copy_in, copy_out, fill_elements
 from culaunch._launch.arrays.host_memory import bytes_of, over_host
@@ -17,7 +17,8 @@ from culaunch._launch.formats.dlpack import DeviceType
 from culaunch._launch.formats.numpy_dtypes import checked_dtype, checked_shape, filled_in, packed
 
 if TYPE_CHECKING:
-    # Not at the top: a program that launches on a framework's arrays has no need of it.
+    # Not imported at the top, because a program that launches on a framework's arrays does not need
+    # it.
     import numpy as np
     from numpy.typing import DTypeLike
 
@@ -86,7 +87,7 @@ class DeviceArray(CoreDeviceArray):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("a 0-dimensional array has no length")
+            raise TypeError("len() needs an array with at least 1 dimension (got 0 dimensions)")
         return self.shape[0]
 
     def __getitem__(self, index: int | slice) -> DeviceArray:
@@ -106,22 +107,23 @@ class DeviceArray(CoreDeviceArray):
             start, stop, step = index.indices(count)
             if step != 1:
                 raise ValueError(
-                    f"a part of a DeviceArray is contiguous: a slice has no step (got {step})"
+                    "a slice of a DeviceArray must have no step, because the result must be "
+                    f"contiguous (got step {step})"
                 )
             shape: tuple[int, ...] = (max(stop - start, 0), *self.shape[1:])
         else:
             if not hasattr(type(index), "__index__"):
                 raise TypeError(
-                    "a DeviceArray is indexed along its first axis, by an int or a slice (got "
-                    f"{spell(index)}): a framework's array over it, such as "
+                    "the index of a DeviceArray must be an int or a slice along its first axis "
+                    f"(got {spell(index)}): a framework's array over it, such as "
                     "torch.from_dlpack(array), supports every index"
                 )
             start = fits(index, "index", 64)
             if not -count <= start < count:
-                raise IndexError(f"index {start} is out of range: the array has {count} rows")
+                raise IndexError(f"index {start} is out of range for {counted(count, 'row')}")
             start %= count
             shape = self.shape[1:]
-        # In C order a part along the first axis is one piece of memory: an address and a shape.
+        # In C order, a part along the first axis is contiguous: an address and a shape.
         row = math.prod(self.shape[1:]) * self.dtype.itemsize
         return self._part(start * row, shape, self.dtype)
 
@@ -137,6 +139,11 @@ class DeviceArray(CoreDeviceArray):
         shape : int or tuple[int, ...], optional
             In elements; one -1 is computed from the other dimensions. The default is the array's
             own shape if the element size stays the same, otherwise one dimension.
+
+        Returns
+        -------
+        DeviceArray
+            An array over the same memory.
 
         Raises
         ------
@@ -155,7 +162,12 @@ class DeviceArray(CoreDeviceArray):
         ----------
         stream : int or object, optional
             The stream in which kernels wrote the array. The default is the stream of a ``with
-            stream:`` block, or the default stream outside of one.
+            stream:`` block, or the default stream outside one.
+
+        Returns
+        -------
+        numpy.ndarray
+            A new array in host memory.
 
         Raises
         ------
@@ -235,6 +247,11 @@ class DeviceArray(CoreDeviceArray):
 
         Kernels that touch it must have ended: wait for their stream before.
 
+        Returns
+        -------
+        numpy.ndarray
+            An array over the same memory. It keeps the memory alive.
+
         Raises
         ------
         ValueError
@@ -245,7 +262,7 @@ class DeviceArray(CoreDeviceArray):
                 "the host can read only managed memory: allocate the array with "
                 "culaunch.managed, or copy it with array.numpy()"
             )
-        # The NumPy array keeps this one, and so the memory, alive.
+        # The NumPy array keeps this one alive, and therefore the memory.
         return over_host(self.address, self.shape, self.dtype, self)
 
     def _part(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
@@ -256,9 +273,12 @@ class DeviceArray(CoreDeviceArray):
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
     ) -> np.ndarray[Any, Any]:
-        # NumPy 2 says with False that it would rather have an error than a copy.
+        # With False, NumPy 2 requests an error instead of a copy.
         if copy is False:
-            raise ValueError("an array on a device cannot become a NumPy array without a copy")
+            raise ValueError(
+                "copy=False is not possible for an array on a device, which NumPy must copy: "
+                "leave it out, or use culaunch.managed"
+            )
         return self.numpy().astype(dtype or self.dtype, copy=False)
 
     def __dlpack__(
@@ -273,9 +293,12 @@ class DeviceArray(CoreDeviceArray):
 
         Nothing is ordered: kernels that write it run in the stream that the caller chose.
         """
-        # A copy would have to be made in some stream, which DLPack does not say here.
+        # A copy would need a stream, which DLPack does not provide here.
         if copy or dl_device not in (None, self._dlpack_device, list(self._dlpack_device)):
-            raise BufferError("a DeviceArray is exported without a copy, on its own device")
+            raise BufferError(
+                "a DeviceArray can be exported only without a copy and on its own device: leave "
+                "out copy= and dl_device="
+            )
         if max_version is not None and [type(one) for one in _items(max_version)] != [int, int]:
             raise TypeError(f"max_version must be a tuple of two ints (got {spell(max_version)})")
         return self._dlpack(max_version is not None and max_version[0] >= 1)
@@ -285,10 +308,9 @@ class DeviceArray(CoreDeviceArray):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        # The interface is for memory of a GPU. An attribute that is not there is how an object says
-        # that it has none.
+        # The interface is for GPU memory. Other objects must not have the attribute.
         if self._dlpack_device[0] in (DeviceType.CPU, DeviceType.EXT_DEV):
-            raise AttributeError("the array is in the memory of an emulated device")
+            raise AttributeError("an array in the memory of an emulated device")
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
@@ -311,7 +333,7 @@ def over(
     *,
     keeper: object,
 ) -> DeviceArray:
-    """Return an array over memory that ``keeper`` keeps; ``device`` is DLPack's type and id."""
+    """Return an array over memory that ``keeper`` holds; ``device`` is DLPack's type and id."""
     made = DeviceArray._over(driver, *device, address, shape, *packed(dtype), keeper)  # noqa: SLF001 - the extension's constructor
     made.dtype = dtype
     return made

@@ -1,4 +1,4 @@
-"""NumPy arrays over memory of the host."""
+"""NumPy arrays over host memory."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 def over_host(
     address: int, shape: tuple[int, ...], dtype: np.dtype[Any], keeper: object
 ) -> np.ndarray[Any, Any]:
-    """Return an array in C order over memory that ``keeper`` keeps."""
+    """Return an array in C order over memory that ``keeper`` keeps alive."""
     np = optional("numpy", "memory of the host", "numpy")
     view = _View(address, math.prod(shape) * dtype.itemsize, keeper)
     return np.asarray(view).view(dtype).reshape(shape)  # type: ignore[no-any-return]
 
 
 def host_array(driver: Driver, array: Any) -> np.ndarray[Any, Any]:
-    """Return what is in memory of the host as a NumPy array, over the same memory if it has any.
+    """Return host memory as a NumPy array, without a copy if the memory is not empty.
 
     Raises
     ------
     TypeError, ValueError
-        If NumPy makes nothing of it.
+        If NumPy cannot make an array of it.
     """
     from culaunch._core import array_info
 
@@ -42,8 +42,7 @@ def host_array(driver: Driver, array: Any) -> np.ndarray[Any, Any]:
     # An array without elements may have any address.
     if 0 in shape:
         return np.empty(shape, dtype)  # type: ignore[no-any-return]
-    # From the first element to the last one, in the order of addresses: strides of DLPack may skip
-    # some.
+    # From the first to the last element in address order, because DLPack strides may skip some.
     extent = 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
     flat = over_host(address, (extent,), dtype, array)
     steps = tuple(step * dtype.itemsize for step in strides)
@@ -52,12 +51,12 @@ def host_array(driver: Driver, array: Any) -> np.ndarray[Any, Any]:
 
 def bytes_of(array: np.ndarray[Any, Any]) -> memoryview:
     """Return the bytes of a contiguous array."""
-    # ml_dtypes' types export no buffer; bytes always do.
+    # ml_dtypes' types do not export a buffer, but bytes always do.
     return array.reshape(-1).view("u1").data
 
 
 class _View:
-    """Memory that NumPy makes an array of bytes over."""
+    """Memory over which NumPy makes an array of bytes."""
 
     def __init__(self, address: int, nbytes: int, keeper: object) -> None:
         self.keeper = keeper

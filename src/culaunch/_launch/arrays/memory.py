@@ -1,4 +1,4 @@
-"""Memory for arrays: on a device, reached by both, or of the host and locked in place."""
+"""Memory for arrays: on a device, shared by device and host, or pinned on the host."""
 
 from __future__ import annotations
 
@@ -103,6 +103,11 @@ def to_device(array: ArrayLike, device: int | None = None, stream: object = None
     stream : int or object, optional
         The stream to copy in. The default is the current stream, as in :meth:`DeviceArray.numpy`.
 
+    Returns
+    -------
+    DeviceArray
+        The copy.
+
     Raises
     ------
     TypeError, ValueError
@@ -116,7 +121,7 @@ def to_device(array: ArrayLike, device: int | None = None, stream: object = None
     """
     np = optional("numpy", "to_device", "numpy")
     source = np.ascontiguousarray(array).reshape(np.shape(array))
-    # Before any allocation: refuse an invalid stream first.
+    # Refuse an invalid stream before any allocation.
     if stream is not None:
         stream = stream_or_current(stream, 0)
     result = DeviceArray(source.shape, source.dtype, device)
@@ -209,19 +214,22 @@ def pinned(shape: int | tuple[int, ...], dtype: DTypeLike = "float32") -> np.nda
 def allocate(
     shape: tuple[int, ...], code: int, bits: int, lanes: int, device_type: int, device: int
 ) -> DeviceArray:
-    """Allocate what a library asks for in DLPack's words. The extension calls it."""
+    """Allocate an array that a library requests through DLPack. The extension calls this."""
     made = DeviceArray(shape, unpacked(code, bits, lanes), device)
     own = made.__dlpack_device__()
     if own != (device_type, device):
         raise ValueError(
-            f"culaunch allocates memory of DLPack's device type {own[0]} "
-            f"with the driver in use (asked for {device_type})"
+            f"culaunch allocates memory of DLPack's device type {own[0]} with the driver in use "
+            f"(got {device_type})"
         )
     return made
 
 
 def adopt(tensor: object, code: int, bits: int, lanes: int) -> DeviceArray:
-    """Return an array over a library's tensor, which it keeps. The extension calls it."""
+    """Return an array over a library's tensor, and keep the tensor alive.
+
+    The extension calls this.
+    """
     dtype = unpacked(code, bits, lanes)
     array = DeviceArray._adopt(current_driver(), tensor)  # noqa: SLF001 - the extension's constructor
     array.dtype = dtype
@@ -240,7 +248,7 @@ class _Allocation:
 
 
 def _as_like(like: Any, shape: Any, dtype: Any, device: int | None) -> tuple[Any, Any, int | None]:
-    """Return the given values, with the missing ones from another array."""
+    """Return the given values; take missing ones from another array."""
     if is_on_device(like):
         _, sizes, _, code, bits, place = array_info(current_driver(), like)
         if dtype is None:
@@ -257,5 +265,7 @@ def _as_like(like: Any, shape: Any, dtype: Any, device: int | None) -> tuple[Any
 def _checked_size(sizes: tuple[int, ...], dtype: np.dtype[Any]) -> int:
     nbytes = math.prod(sizes) * dtype.itemsize
     if min(sizes, default=0) < 0 or nbytes >= 1 << 60:
-        raise ValueError(f"shape {sizes} is negative or too large")
+        raise ValueError(
+            f"shape must have no negative size, and less than 2^60 bytes (got {sizes})"
+        )
     return nbytes

@@ -1,4 +1,4 @@
-"""Operators that a DeviceArray refuses, with a message that says what computes them."""
+"""Operators that a DeviceArray refuses, with a message that names a replacement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNARY = {"neg": "-", "abs": "abs()", "invert": "~"}
 
 
 def without_arithmetic(cls: type[T]) -> type[T]:
-    """Let a class refuse arithmetic with a hint. Type checkers refuse it without one."""
+    """Make a class refuse arithmetic with a hint. Type checkers refuse it without a hint."""
     words = {**_BINARY, **{f"r{name}": word for name, word in _BINARY.items()}, **_COMPARING}
     methods = {name: _refusing(word) for name, word in (words | _UNARY).items()}
     methods["setitem"] = _refuse_item
@@ -29,13 +29,13 @@ def without_arithmetic(cls: type[T]) -> type[T]:
 
 def _refusing(word: str) -> Callable[..., object]:
     def refuse(self: object, *others: object) -> object:
-        # NumPy's arrays know how to add one of these: they copy it to the host.
+        # NumPy arrays can add a DeviceArray: they copy it to the host.
         if any(not isinstance(one, (type(self), int, float, complex)) for one in others):
             return NotImplemented
         raise TypeError(
             f"a {type(self).__name__} has no arithmetic (got {word}): write a formula with "
-            "culaunch.elementwise.fuse, or use a framework's array over the same memory, as "
-            "torch.from_dlpack(array) gives"
+            "culaunch.elementwise.fuse, or use a framework's array over the same memory, such as "
+            "torch.from_dlpack(array)"
         )
 
     return refuse
@@ -43,6 +43,6 @@ def _refusing(word: str) -> Callable[..., object]:
 
 def _refuse_item(self: object, _index: object, _value: object) -> NoReturn:
     raise TypeError(
-        f"a {type(self).__name__} is not set by index: array.fill(value) sets every element, and "
-        "array[start:stop].copy_from(source) some rows"
+        f"a {type(self).__name__} cannot be assigned to by index: set every element with "
+        "array.fill(value), or some rows with array[start:stop].copy_from(source)"
     )

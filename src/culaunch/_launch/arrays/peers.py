@@ -59,13 +59,13 @@ def peer_array(array: Any, device: int | None = None) -> DeviceArray:
     owner = info.device[1]
     if not is_dense(info.shape, info.strides):
         raise ValueError(
-            f"array must be contiguous (got strides {info.strides} of shape {info.shape}): make it "
-            "so on its own device"
+            f"array must be contiguous (got strides {info.strides} of shape {info.shape}): make "
+            "it contiguous on its own device"
         )
     if owner != ordinal and not driver.reach(ordinal, owner):
         raise DriverError(
             f"device {ordinal} cannot reach the memory of device {owner}: there is no connection "
-            "between them (nvidia-smi topo -m); copy the array",
+            "between them (nvidia-smi topo -m): copy the array",
             _UNSUPPORTED,
             "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED",
         )

@@ -1,4 +1,4 @@
-"""Devices: how many there are, what they are, which one is current."""
+"""Devices: their number, their properties, and the current one."""
 
 from __future__ import annotations
 
@@ -59,6 +59,11 @@ class Device:
             Such as ``"multiprocessor_count"`` or ``"max_shared_memory_per_block_optin"``: the name
             after ``CU_DEVICE_ATTRIBUTE_``.
 
+        Returns
+        -------
+        int
+            The value of the attribute.
+
         Raises
         ------
         ValueError, TypeError
@@ -84,6 +89,11 @@ class Device:
 def device_count() -> int:
     """Return the number of devices of the driver in use.
 
+    Returns
+    -------
+    int
+        0 if the machine has a driver, but no device.
+
     Examples
     --------
     >>> cl.driver.device_count() > 0
@@ -95,6 +105,11 @@ def device_count() -> int:
 def devices() -> tuple[Device, ...]:
     """Return every device of the driver in use.
 
+    Returns
+    -------
+    tuple of Device
+        The devices, by their ordinals.
+
     Examples
     --------
     >>> [device.name for device in cl.driver.devices()]
@@ -105,6 +120,11 @@ def devices() -> tuple[Device, ...]:
 
 def synchronize(device: int | None = None) -> None:
     """Wait until everything on a device (the current one by default) has run.
+
+    Parameters
+    ----------
+    device : int, optional
+        The device's ordinal; the current one by default.
 
     Raises
     ------
@@ -129,7 +149,7 @@ def attribute_number(name: str) -> DeviceAttribute:
     """
     number = _ATTRIBUTES.get(checked_text("name", name))
     if number is None:
-        known = f"there are {', '.join(sorted(_ATTRIBUTES))}"
+        known = f"the names are {', '.join(sorted(_ATTRIBUTES))}"
         meant = did_you_mean(name, _ATTRIBUTES)
         raise ValueError(f"there is no device attribute {spell(name)}{meant or ';'} {known}")
     return number

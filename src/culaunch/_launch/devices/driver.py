@@ -1,8 +1,7 @@
-"""Which driver serves this process: libcuda, the emulator, or another library."""
+"""Which driver this process uses: libcuda, the emulator, or another library."""
 
 from __future__ import annotations
 
-import importlib
 import os
 from typing import Any
 
@@ -10,6 +9,7 @@ from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.driver_choice import STRICT, VARIABLE, check_choice, strict_choice
 from culaunch._base.fork_lock import ForkLock
 from culaunch._base.optional import is_installed
+from culaunch._base.rooms_above import open_room
 from culaunch._base.values import fits
 from culaunch._core import Driver, current_driver, note_driver
 from culaunch._errors import DriverNotFoundError
@@ -25,12 +25,12 @@ __all__ = [
     "set_driver",
 ]
 
-# Where the C++ header looks for the driver that Python chose (include/culaunch/driver.h).
+# The C++ header looks here for the driver that Python chose (include/culaunch/driver.h).
 _PUBLISHED = "CULAUNCH_DRIVER_TABLE"
 
 _lock = ForkLock()
 open_drivers: dict[str, Driver] = {}
-# The emulator where it takes only its own memory, as a GPU does; no framework has any.
+# The emulator that accepts only its own memory, like a GPU. No framework has such memory.
 _STRICT_EMULATOR = "emulator, strict"
 _STRICT_MEMORY = (int(DeviceType.EXT_DEV), int(DeviceType.CUDA_MANAGED))
 # The published table, and its driver.
@@ -64,13 +64,18 @@ def set_driver(name: str) -> None:
     'emulator'
     """
     _open(name)
-    # Only after it was opened: a driver that is not there is no choice.
+    # Only after opening it, because a missing driver cannot be selected.
     os.environ[VARIABLE] = name
     _publish(name)
 
 
 def driver_name() -> str:
     """Return the driver in use: ``"cuda"``, ``"emulator"`` or a path. It is opened if need be.
+
+    Returns
+    -------
+    str
+        The name, as for :func:`culaunch.driver.set_driver`.
 
     Raises
     ------
@@ -86,12 +91,12 @@ def driver_name() -> str:
 
 
 def choose_driver() -> Driver:
-    """Return the driver that the environment says, opened if need be; it is then the one in use.
+    """Return the driver that the environment selects, and open it if necessary. It is then in use.
 
-    :func:`current_driver` is what asks: it calls this where something has changed.
+    :func:`current_driver` calls this if something has changed.
     """
     known, key, raw = _environment(VARIABLE)
-    # Use the values that were recorded: another thread may change the environment meanwhile.
+    # Use the recorded values, because another thread may change the environment meanwhile.
     name = (os.environ.get(VARIABLE) if known is None else _text(raw)) or "cuda"
     driver = open_drivers.get(_key(name))
     if driver is None:
@@ -123,7 +128,7 @@ def _environment(name: str) -> tuple[dict[Any, Any] | None, Any, Any]:
     encode = getattr(os.environ, "encodekey", None)
     if type(data) is not dict or encode is None:
         return None, None, None
-    # The key that the dict itself has, if any: it is found quickest.
+    # Use the dict's own key object if there is one: it is found fastest.
     key = next((one for one in list(data) if one == encode(name)), encode(name))
     return data, key, data.get(key)
 
@@ -160,7 +165,7 @@ def _open(name: str) -> Driver:
 
 
 def _key(name: str) -> str:
-    """Return what a driver is known by among those that are open."""
+    """Return the key of a driver among the open ones."""
     return _STRICT_EMULATOR if name == "emulator" and strict_choice() else name
 
 
@@ -178,19 +183,13 @@ def _open_library(name: str) -> Driver:
 
 
 def _open_emulator() -> Driver:
-    # By name: the emulator stands on the same layer as this package, and nothing here may need it.
-    try:
-        emulator = importlib.import_module("culaunch._emulator")
-        make_driver = emulator.make_driver
-    except AttributeError:
-        raise DriverNotFoundError("this build of culaunch has no emulated driver") from None
-    driver = make_driver()
+    driver = open_room("emulator").make_driver()
     assert isinstance(driver, Driver)
     return driver
 
 
 def _publish_again() -> None:
-    """Say in a forked process whose the table is."""
+    """Update the published process id in a forked process."""
     if os.environ.get(_PUBLISHED) and _key("emulator") in open_drivers:
         _publish("emulator")
 
@@ -209,7 +208,7 @@ def _publish(name: str) -> None:
 
 
 def _is_published() -> bool:
-    """Whether a table is published, and not this process's own of the other strictness."""
+    """Whether a table is published that is not this process's own with the other strictness."""
     key = _key("emulator")
     text = os.environ.get(_PUBLISHED)
     return bool(text) and _published.get(text or "", key) == key

@@ -70,6 +70,11 @@ class Event:
         stream : Stream, int or stream of a framework, optional
             The stream; the current one by default.
 
+        Returns
+        -------
+        Event
+            This event.
+
         Raises
         ------
         DriverError
@@ -81,7 +86,13 @@ class Event:
         return self
 
     def query(self) -> bool:
-        """Tell whether it is done, as one that was never recorded is; a fault is raised here."""
+        """Tell whether it is done, as one that was never recorded is; a fault is raised here.
+
+        Returns
+        -------
+        bool
+            True if all work before the event has run, or it was never recorded.
+        """
         return self._driver.event_query(self.device, self.handle)
 
     def synchronize(self) -> None:
@@ -113,15 +124,17 @@ class Event:
             raise TypeError(f"since must be a culaunch.Event (got {spell(since)})")
         for name, event in (("since", since), ("the event", self)):
             if not event.timing:
-                raise ValueError(f"{name} was made with timing=False: it has no time")
+                raise ValueError(f"{name} must be made with timing=True, or it has no time")
             if not event.is_recorded:
-                raise ValueError(f"{name} was never recorded: call event.record(stream) first")
+                raise ValueError(
+                    f"{name} must be recorded before elapsed(): call event.record(stream) first"
+                )
         if since.device != self.device:
             raise ValueError(
-                f"the events are of devices {since.device} and {self.device}: there is a time "
-                "between two of one device only"
+                "both events must be on one device to measure the time between them (got devices "
+                f"{since.device} and {self.device})"
             )
-        # The driver has no time for an event that is not done, and says so by an error.
+        # For an event that is not complete, the driver returns an error instead of a time.
         since.synchronize()
         self.synchronize()
         return self._driver.event_elapsed(self.device, since.handle, self.handle)

@@ -1,4 +1,4 @@
-"""Whether launches go as executable graphs, and how many of those there are."""
+"""Whether launches use executable graphs, and the number of those graphs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class GraphStatus:
     Attributes
     ----------
     mode : str
-        What was chosen: ``"auto"``, ``"1"`` or ``"0"``.
+        The selected mode: ``"auto"``, ``"1"`` or ``"0"``.
     is_on : bool
-        Whether launches that are repeated go as graphs.
+        Whether repeated launches run as graphs.
     reason : str
         Why, or why not.
     count : int
-        How many graphs there are.
+        The number of graphs.
     limit : int
-        How many there may be.
+        The highest number of graphs.
 
     Examples
     --------
@@ -94,6 +94,11 @@ def set_graphs(mode: bool | str, *, limit: int | None = None) -> None:
 def graph_status() -> GraphStatus:
     """Return whether the driver in use takes launches as graphs, why, and how many there are.
 
+    Returns
+    -------
+    GraphStatus
+        The mode, whether it is on and why, and the number of graphs.
+
     Raises
     ------
     DriverNotFoundError
@@ -103,6 +108,6 @@ def graph_status() -> GraphStatus:
     --------
     >>> import culaunch as cl
     >>> print(cl.graph.graph_status())  # doctest: +SKIP
-    on: the driver's graphs were measured to gain; 12 of at most 256
+    on: the driver's graphs were measured to be faster; 12 of at most 256
     """
     return GraphStatus(*current_driver().graph_status())

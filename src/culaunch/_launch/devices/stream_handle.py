@@ -1,4 +1,4 @@
-"""The handles of every library's streams."""
+"""The handles of all libraries' streams."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def stream_handle(stream: object) -> int:
     TypeError, OverflowError
         If it is not one of these, or not a valid handle.
     """
-    # An int is taken as it is: whether it is a stream is the driver's to know.
+    # An int is accepted unchanged, because only the driver knows whether it is a stream.
     if isinstance(stream, int) and not isinstance(stream, bool):
         if not 0 <= stream < 1 << 64:
-            raise OverflowError(f"stream must be a handle, of 64 bits (got {spell(stream)})")
+            raise OverflowError(f"stream must be a handle of 64 bits (got {spell(stream)})")
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
@@ -36,7 +36,7 @@ def stream_handle(stream: object) -> int:
                 f"handle (got {spell(pair)})"
             )
         return pair[1]
-    # Each library's own attribute; those that have the protocol were found above.
+    # Each library has its own attribute. Libraries with the protocol are handled above.
     for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
         handle: Any = getattr(stream, name, None)
         if hasattr(handle, "value"):  # a ctypes pointer, whose null is None
@@ -50,5 +50,5 @@ def stream_handle(stream: object) -> int:
 
 
 def stream_or_current(stream: object, ordinal: int) -> int:
-    """Return the handle of a stream; None is the current one of this thread and a device."""
+    """Return the handle of a stream; None means this thread's current stream on a device."""
     return current_stream(ordinal) if stream is None else stream_handle(stream)

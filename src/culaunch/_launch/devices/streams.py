@@ -68,7 +68,7 @@ class Stream:
         self._driver = current_driver()
         self.device = device_ordinal(self._driver, device)
         self.priority = fits(priority, "priority", 32)
-        # The driver clamps a priority that it does not have, without a word.
+        # The driver silently clamps an unsupported priority.
         if self.priority != 0:
             self._check_priority(self.priority)
         self._owner: object = None
@@ -87,6 +87,11 @@ class Stream:
         device : int, optional
             For a default stream (0, 1 or 2), which is every device's: the current one by default.
 
+        Returns
+        -------
+        Stream
+            A stream with the same handle. culaunch does not destroy the handle.
+
         Raises
         ------
         TypeError, OverflowError
@@ -97,14 +102,16 @@ class Stream:
         handle = stream_handle(stream)
         self = cls.__new__(cls)
         self._driver = current_driver()
-        # Every device has the default streams as handles. The driver cannot say which device is
-        # meant.
-        if handle in _DEFAULT:
+        # Every device has the default streams under the same handles, so the driver cannot tell the
+        # device.
+        if handle in DEFAULT_STREAMS:
             self.device = device_ordinal(self._driver, device)
         else:
             self.device = self._driver.stream_device(handle)
             if device is not None and device_ordinal(self._driver, device) != self.device:
-                raise ValueError(f"stream must be of device {device} (it is of {self.device})")
+                raise ValueError(
+                    f"stream must be of device {device} (got one of device {self.device})"
+                )
         self.priority = None
         self._owner = stream
         self._entered = _Entered()
@@ -133,7 +140,13 @@ class Stream:
         self._driver.stream_synchronize(self.device, self.handle)
 
     def query(self) -> bool:
-        """Tell whether everything in the stream has run; a kernel's fault is raised here."""
+        """Tell whether everything in the stream has run; a kernel's fault is raised here.
+
+        Returns
+        -------
+        bool
+            True if the stream is idle.
+        """
         return self._driver.stream_query(self.device, self.handle)
 
     def record(self, event: Event | None = None) -> Event:
@@ -153,6 +166,8 @@ class Stream:
         ------
         ValueError
             If the event is another device's.
+        TypeError
+            If `event` is not an Event.
         """
         event = Event(self.device) if event is None else event
         if not isinstance(event, Event):
@@ -173,8 +188,7 @@ class Stream:
         TypeError
             If it is neither.
         """
-        # A stream is waited for by an event that is recorded in it now: what comes later does not
-        # count.
+        # Record an event in the other stream now, so its later work is not included.
         if not isinstance(other, Event):
             other = Stream.from_handle(other).record()
         self._driver.stream_wait_event(self.device, self.handle, other.handle, 0)
@@ -182,15 +196,15 @@ class Stream:
     def __enter__(self) -> Stream:
         before = current_stream(self.device)
         set_current_stream(self.device, self.handle)
-        # By thread, as the current stream is: one Stream may be entered in several at once.
+        # Stored per thread, like the current stream, because several threads may enter one Stream.
         self._entered.before.append(before)
         return self
 
     def __exit__(self, *exception: object) -> None:
         before = self._entered.before.pop()
         set_current_stream(self.device, before)
-        # Work that the block put into the stream comes before what follows it, as if it had stood
-        # there. An error says that nothing follows.
+        # Later work in the previous stream waits for the block's work. After an error, nothing
+        # follows.
         if exception[0] is None and before != self.handle:
             Stream.from_handle(before, self.device).wait(self)
 
@@ -210,7 +224,7 @@ class Stream:
         return f"<culaunch.Stream {self.handle:#x} of device {self.device}>"
 
     def __del__(self) -> None:
-        # A stream that was made elsewhere (its priority is not known) is its owner's to destroy.
+        # The owner destroys a stream that was made elsewhere. Its priority is unknown.
         if hasattr(self, "handle") and self.priority is not None:
             self._driver.stream_destroy(self.device, self.handle)
 
@@ -230,5 +244,5 @@ class _Entered(threading.local):
         self.before: list[int] = []
 
 
-# CUDA's default streams: the legacy one by two names, and the one of each thread.
-_DEFAULT = (0, 1, 2)
+# CUDA's default streams: the legacy stream has two handles, and the per-thread stream one.
+DEFAULT_STREAMS = (0, 1, 2)

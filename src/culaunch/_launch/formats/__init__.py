@@ -1,1 +1,1 @@
-"""Element types and layouts of arrays, as NumPy and DLPack have them."""
+"""Element types and layouts of arrays in NumPy and DLPack."""

@@ -1,4 +1,4 @@
-"""DLPack's numbers for element types and for kinds of memory, as the extension has them."""
+"""DLPack's numbers of element types and kinds of memory, from the extension."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DEVICES = NUMBERS["DLDeviceType"]
 
 
 class TypeCode(Number):
-    """DLDataTypeCode: what an element is."""
+    """DLDataTypeCode: the class of an element."""
 
     INT = _CODES["INT"]
     UINT = _CODES["UINT"]
@@ -24,7 +24,7 @@ class TypeCode(Number):
 
 
 class DeviceType(Number):
-    """DLDeviceType: whose memory it is."""
+    """DLDeviceType: the kind of memory."""
 
     CPU = _DEVICES["CPU"]
     EXT_DEV = _DEVICES["EXT_DEV"]
@@ -34,7 +34,7 @@ class DeviceType(Number):
     ROCM = _DEVICES["ROCM"]
 
 
-# How a message says whose memory it is.
+# The names of kinds of memory in messages.
 _MEMORY = {
     DeviceType.CPU: "the CPU's memory",
     DeviceType.EXT_DEV: "the emulated device's memory",
@@ -45,7 +45,7 @@ _MEMORY = {
 
 
 def memory_name(device_type: int) -> str:
-    """Return what a message calls the memory of a device type."""
+    """Return the name of a device type's memory, for messages."""
     for known, name in _MEMORY.items():
         if known == device_type:
             return name

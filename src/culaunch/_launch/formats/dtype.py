@@ -1,4 +1,4 @@
-"""Element types: one table, whose numbers the extension has, for functions and fused kernels."""
+"""Element types: one table, with the extension's numbers, for functions and fused kernels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class DType:
 
     @property
     def itemsize(self) -> int:
-        """The size of an element in bytes; of numbers of 4 bits, of two of them."""
+        """The size of an element in bytes; for 4-bit numbers, the size of two of them."""
         return max(self.bits // 8, 1)
 
     @property
@@ -85,12 +85,12 @@ class DType:
         return as_dtype, (self.name,)
 
 
-# Native calls know a scalar of an element type by this number and the type's own, and what Python's
-# own numbers are by a number from FIRST_WEAK on.
+# In native calls, a scalar's number is this plus the number of its element type. Python's own
+# numbers start at FIRST_WEAK.
 FIRST_SCALAR = NUMBERS["operands"]["FIRST_SCALAR"]
 FIRST_WEAK = NUMBERS["operands"]["FIRST_WEAK"]
 
-# What C++ calls the types. CUDA has none for the two of AMD's.
+# The C++ names of the types. CUDA has no names for AMD's two types.
 _SPELLINGS = {
     "bool": "bool",
     "int8": "signed char",
@@ -114,7 +114,7 @@ _SPELLINGS = {
     "float8_e5m2fnuz": "unsigned char",
     "float4_e2m1fn_x2": "__nv_fp4x2_e2m1",  # two in a byte
 }
-# All others are real: of floating point there is a code for each kind.
+# All others are real: floating-point types have a code for each kind.
 _KINDS = {
     int(TypeCode.BOOL): "b",
     int(TypeCode.INT): "i",
@@ -132,9 +132,23 @@ DTYPES = tuple(
 BY_NAME = {dtype.name: dtype for dtype in DTYPES}
 _BY_DLPACK = {(dtype.code, dtype.bits): dtype for dtype in DTYPES}
 
+# The types of Python's scalars. Fused functions compute them in C++'s widest types.
+_WEAK = NUMBERS["operands"]
+weak_bool = DType("Python bool", _WEAK["WEAK_BOOL"], TypeCode.BOOL, 8, "b", "bool")
+weak_int = DType("Python int", _WEAK["WEAK_INT"], TypeCode.INT, 64, "i", "long long")
+weak_float = DType("Python float", _WEAK["WEAK_FLOAT"], TypeCode.FLOAT, 64, "f", "double")
+weak_complex = DType("Python complex", _WEAK["WEAK_COMPLEX"], TypeCode.COMPLEX, 128, "c", "double2")
+WEAK = {bool: weak_bool, int: weak_int, float: weak_float, complex: weak_complex}
+_WEAK_TYPES = {dtype.number: dtype for dtype in WEAK.values()}
+
+
+def operand_type(number: int) -> DType:
+    """Return the element type for an operand's number, of an array or a scalar."""
+    return _WEAK_TYPES[number] if number >= FIRST_WEAK else DTYPES[number % FIRST_SCALAR]
+
 
 def as_dtype(what: object) -> DType:
-    """Return the element type that a name, a type of a framework, or one of ours stands for.
+    """Return the element type for a name, a framework's type, or one of culaunch's own.
 
     Raises
     ------
@@ -148,13 +162,13 @@ def as_dtype(what: object) -> DType:
 
 
 def find_dtype(what: object) -> DType | None:
-    """Return the element type that an object stands for, or None."""
+    """Return the element type for an object, or None."""
     if isinstance(what, DType):
         return what
     if isinstance(what, str):
         return BY_NAME.get(what)
-    # numpy.float32 is a class, numpy.dtype and torch.dtype print as "float32", "torch.float32".
-    # Nothing else is written out: it may be large, or no type at all.
+    # numpy.float32 is a class, and numpy.dtype and torch.dtype print as "float32" and
+    # "torch.float32". Nothing else is printed, because it may be large, or not a type.
     if isinstance(what, type):
         return BY_NAME.get(what.__name__) if what.__module__ != "builtins" else None
     if "dtype" not in type(what).__name__.lower():

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.optional import optional
-from culaunch._base.values import fits, spell
+from culaunch._base.values import counted, fits, spell
 from culaunch._launch.formats.dlpack import TypeCode
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _MOST_DIMS = 64  # NumPy's limit
 _MOST_LANES = 65_535  # DLPack's: the bytes of a structure
-# By NumPy's kinds: the code, and the sizes in bytes that CUDA has. NumPy's longest float is not one
-# of those.
+# By NumPy's kinds: the code, and the sizes in bytes that CUDA supports. NumPy's longest float is
+# not supported.
 _CODES = {
     "i": (TypeCode.INT, (1, 2, 4, 8)),
     "u": (TypeCode.UINT, (1, 2, 4, 8)),
@@ -33,7 +33,7 @@ def checked_dtype(dtype: Any) -> np.dtype[Any]:
     Raises
     ------
     TypeError
-        If NumPy makes none of it, or no bool, integer, float, complex or structure that CUDA has.
+        If NumPy makes no dtype of it, or CUDA does not support the dtype.
     ValueError
         If its bytes are in the other order.
     """
@@ -42,18 +42,19 @@ def checked_dtype(dtype: Any) -> np.dtype[Any]:
         if kind.hasobject or not 0 < kind.itemsize <= _MOST_LANES:
             raise TypeError(
                 f"a structured dtype must have no Python objects and 1 to {_MOST_LANES} bytes "
-                f"(got {kind} of {kind.itemsize} bytes)"
+                f"(got {kind} of {counted(kind.itemsize, 'byte')})"
             )
     elif _code(kind) is None:
-        hint = ": CUDA has floats of up to 8 bytes" if kind.kind in "fc" else ""
+        hint = ": CUDA has floats of at most 8 bytes" if kind.kind in "fc" else ""
         raise TypeError(
-            "dtype must be a bool, an integer, a float or complex, or structured "
-            f"(got {kind}){hint}"
+            "dtype must be a bool, an integer, a float, a complex number or a structure (got "
+            f"{kind}){hint}"
         )
     if not kind.isnative:
         raise ValueError(
-            f"dtype {kind.str!r} has its bytes in the other order, which kernels do not read: "
-            'convert the array, as with array.astype(array.dtype.newbyteorder("="))'
+            "dtype must have the byte order of this machine, because kernels read no other (got "
+            f"{kind.str!r}): convert the array, as with "
+            'array.astype(array.dtype.newbyteorder("="))'
         )
     return kind
 
@@ -69,7 +70,7 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def packed(dtype: np.dtype[Any]) -> tuple[int, int, int]:
-    """Return DLPack's type code, bits and lanes of a checked dtype: a structure is bytes."""
+    """Return DLPack's type code, bits and lanes of a checked dtype. Structures are bytes."""
     if dtype.names is not None:
         return TypeCode.UINT, 8, dtype.itemsize
     code = _code(dtype)
@@ -78,18 +79,18 @@ def packed(dtype: np.dtype[Any]) -> tuple[int, int, int]:
 
 
 def unpacked(code: int, bits: int, lanes: int = 1) -> np.dtype[Any]:
-    """Return the dtype of DLPack's numbers; raise ValueError where there is none."""
+    """Return the dtype for DLPack's numbers; raise ValueError if there is none."""
     numpy = optional("numpy", "a DeviceArray's dtype", "numpy")
     kind = next((letter for letter, (number, _) in _CODES.items() if number == code), None)
     dtype: np.dtype[Any]
-    # NumPy has no bfloat16 of its own, and ml_dtypes is installed with most that has.
+    # NumPy lacks bfloat16. Most packages with it install ml_dtypes.
     if lanes == 1 and (code, bits) == (TypeCode.BFLOAT, 16):
         dtype = numpy.dtype(optional("ml_dtypes", "a bfloat16 array", "ml_dtypes").bfloat16)
         return dtype
     if lanes != 1 or kind is None or bits not in {8 * size for size in _CODES[kind][1]}:
         raise ValueError(
-            f"culaunch has no arrays of DLPack's type ({code}, {bits} bits, {lanes} lanes): pass "
-            "the output to a function that takes it, or pass another framework's arrays"
+            f"culaunch has no arrays of DLPack type ({code}, {bits} bits, {lanes} lanes): pass "
+            "the output to a function that accepts it, or pass another framework's arrays"
         )
     dtype = numpy.dtype("?" if kind == "b" else f"{kind}{bits // 8}")
     return dtype
@@ -101,10 +102,10 @@ def checked_shape(shape: Any) -> tuple[int, ...]:
         shape = (shape,)
     if not isinstance(shape, Iterable):
         raise TypeError(f"shape must be an int or a tuple of ints (got {spell(shape)})")
-    # A shape may come from an iterator, which need not end.
+    # A shape may come from an infinite iterator.
     sizes = tuple(islice(shape, _MOST_DIMS + 1))
     if len(sizes) > _MOST_DIMS:
-        raise ValueError(f"shape must have at most {_MOST_DIMS} dimensions")
+        raise ValueError(f"shape must have at most {_MOST_DIMS} dimensions (got more)")
     return tuple(fits(size, "shape", 64) for size in sizes)
 
 
@@ -122,8 +123,8 @@ def filled_in(shape: Any, nbytes: int, dtype: np.dtype[Any]) -> tuple[int, ...]:
         sizes = tuple(nbytes // known if size == -1 else size for size in sizes)
     if min(sizes, default=0) < 0 or math.prod(sizes) * dtype.itemsize != nbytes:
         raise ValueError(
-            f"shape {sizes if shape is None else shape} of {dtype} must have the {nbytes} bytes "
-            "that there are"
+            f"shape must give {counted(nbytes, 'byte')} for {dtype}, the size of the memory (got "
+            f"{sizes if shape is None else shape})"
         )
     return sizes
 

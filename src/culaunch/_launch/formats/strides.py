@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 
 def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Tell whether an array is contiguous, in C order; one without elements is."""
-    # The stride of a dimension of one element is never taken: frameworks say what they like there.
+    """Tell whether an array is contiguous in C order, as an empty array is."""
+    # The stride of a dimension with one element is never used, and frameworks set it to anything.
     expected = 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if size != 1 and stride != expected and 0 not in shape:

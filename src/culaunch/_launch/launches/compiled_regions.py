@@ -1,8 +1,8 @@
-"""What torch.compile makes of objects of ours in the regions that it traces.
+"""How torch.compile treats culaunch's objects in the regions that it traces.
 
-Dynamo, which traces them, knows nothing of our types, and must not trace into this package. A type
-registers here, and ``dynamo.py`` tells it. torch is never imported for that: as Dynamo is loaded,
-or at once where it is, the types come to it.
+Dynamo, which traces them, does not know culaunch's types, and must not trace into this package.
+Types register here, and ``dynamo.py`` passes them to Dynamo: at once if it is loaded, otherwise
+when it is imported. This never imports torch.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _is_watching = False
 
 
 REGIONS: dict[type, Region] = {}
-# Functions of numbers, and the same in Python that Dynamo may trace.
-NUMBERS: dict[Callable[..., Any], str] = {}
+# Functions of numbers, each with an equivalent in Python that Dynamo may trace.
+NUMBERS: dict[Callable[..., Any], Any] = {}
 
 
 def in_regions(kind: type, way: str, what: str) -> None:
-    """Say what a compiled region does with the objects of a type, but not of its subclasses."""
+    """Declare how a compiled region treats the objects of a type, but not of its subclasses."""
     REGIONS[kind] = Region(way, what)
     _watch()
 
 
-def number_in_regions(function: Callable[..., Any], text: str) -> None:
-    """Say what a compiled region does with a function of numbers: a lambda of Python, as text."""
-    NUMBERS[function] = text
+def number_in_regions(function: Callable[..., Any], plain: Callable[..., Any]) -> None:
+    """Declare how a compiled region computes a function of numbers: one without globals."""
+    NUMBERS[function] = plain
     _watch()
 
 
 def _watch() -> None:
     global _is_watching  # noqa: PLW0603 - one finder, whoever comes first
     with _lock:
-        # The first of the finders: another one would find the module and nobody would be told.
+        # Insert it first, because another finder would find the module without a report.
         if not _is_watching and _TRACER not in sys.modules:
             sys.meta_path.insert(0, _Finder())
         _is_watching = True
@@ -52,7 +52,7 @@ def _watch() -> None:
 
 
 class _Finder:
-    """Notices that Dynamo is loaded: Python has no other way to say it."""
+    """Notices that Dynamo is loaded. Python has no other hook for it."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
@@ -71,7 +71,7 @@ class _Finder:
 
 
 class _Loader:
-    """A loader that tells when its module is there, and leaves no trace."""
+    """A loader that reports when its module is loaded, and leaves no trace."""
 
     def __init__(self, loader: Any, finder: _Finder) -> None:
         self._loader = loader
@@ -85,10 +85,10 @@ class _Loader:
         return self._loader.create_module(spec)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Run the module, then tell."""
+        """Run the module, then report it."""
         if module.__spec__ is not None:
-            # From here on the module is as if nobody had watched: its source is found by `inspect`,
-            # and its reload by itself.
+            # From here on the module has its own loader: `inspect` finds its source, and it can be
+            # reloaded.
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)

@@ -1,8 +1,8 @@
 """How Dynamo treats our types: functions become operators, everything else breaks the graph once.
 
 Dynamo has a table from a value's type to its treatment. The table is not a public part of torch. If
-any of it differs from what this module knows, Dynamo stays as it is, and breaks the graph with its
-own message.
+any part of it differs from this module's expectation, Dynamo stays unchanged, and breaks the graph
+with its own message.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import contextlib
 import importlib
 import inspect
 import sys
+import types
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from culaunch._base.rooms_above import open_room
 from culaunch._base.untraced import untraced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
 
 class Region(NamedTuple):
@@ -37,16 +38,15 @@ class Region(NamedTuple):
 
 
 _ADVICE = (
-    "Launch it in the body of a cl.function, and call that here: it becomes an operator of the "
-    "graph (docs/frameworks.md)."
+    "Launch it in the body of a cl.function, and call that function here: it becomes an operator "
+    "of the graph (docs/frameworks.md)."
 )
-_DOOR = "culaunch._torch.unregistered"
 _told: set[Any] = set()
 
 
 @untraced
-def tell(regions: dict[type, Region], numbers: dict[Callable[..., Any], str]) -> None:
-    """Tell Dynamo, which is loaded, of types, and of functions of numbers."""
+def tell(regions: dict[type, Region], numbers: dict[Callable[..., Any], Any]) -> None:
+    """Register types and functions of numbers with Dynamo, which is loaded."""
     new = regions.keys() - _told
     try:
         builder = importlib.import_module("torch._dynamo.variables.builder")
@@ -57,9 +57,9 @@ def tell(regions: dict[type, Region], numbers: dict[Callable[..., Any], str]) ->
         return
     for table in tables:
         table.update(made)
-    # Where this is another Dynamo than the ones that are known, it traces what it can.
+    # A version of Dynamo without this interface works without this support.
     with contextlib.suppress(Exception):
-        if not _told:  # Dynamo must trace no frame of ours
+        if not _told:  # Dynamo must not trace our frames
             importlib.import_module("torch._dynamo.trace_rules").add("culaunch")
         substitute = importlib.import_module("torch._dynamo.decorators").substitute_in_graph
         for function in numbers.keys() - _told:
@@ -68,9 +68,9 @@ def tell(regions: dict[type, Region], numbers: dict[Callable[..., Any], str]) ->
 
 
 class _Variables:
-    """Makes what stands for the objects of a type while Dynamo traces."""
+    """Makes the variables that represent the objects of a type while Dynamo traces."""
 
-    def __init__(self, builder: ModuleType, region: Region) -> None:
+    def __init__(self, builder: types.ModuleType, region: Region) -> None:
         self.builder = builder
         self.region = region
         self.base: Any = importlib.import_module(
@@ -80,7 +80,7 @@ class _Variables:
         self.subscripted = self._subscripted()
 
     def of(self, kind: type) -> Callable[[Any, Any], Any]:
-        """Return what makes the variable of an object of a type."""
+        """Return the factory of variables for the objects of a type."""
         methods = {"operator": _call_function, "overload": _call_overload}
         call = methods.get(self.region.way, _refuse)
 
@@ -109,13 +109,13 @@ class _Variables:
         return variable
 
     def subscript(self, owner: Any, key: Any) -> Any:
-        """Return what stands for ``kernel[key]``: the graph is broken where it is called, once."""
+        """Return the variable for ``kernel[key]``. A call of it breaks the graph once."""
         made = self.subscripted()
         made.owner, made.key, made.value = owner, key, owner.value
         return made
 
     def _subscripted(self) -> Any:
-        """Make the class of what stands for a subscript."""
+        """Make the class of the variable for a subscript."""
         tracker = importlib.import_module("torch._dynamo.variables.base").VariableTracker
         codes = importlib.import_module("torch._dynamo.bytecode_transformation")
 
@@ -127,15 +127,15 @@ class _Variables:
         def stop(variable: Any, *_: Any) -> Any:
             return self.stop(variable.value, "a launch of")
 
-        def again(variable: Any, _: Any, key: Any) -> Any:
+        def resubscript(variable: Any, _: Any, key: Any) -> Any:
             return self.subscript(variable, key)
 
         def call_method(variable: Any, tx: Any, name: str, args: Any, _: Any) -> Any:
-            return again(variable, tx, args[0]) if name == "__getitem__" else stop(variable)
+            return resubscript(variable, tx, args[0]) if name == "__getitem__" else stop(variable)
 
         members: dict[str, Any] = {
             "reconstruct": reconstruct, "call_function": stop, "call_method": call_method,
-            "mp_subscript_impl": again, "python_type": lambda one: type(one.value),
+            "mp_subscript_impl": resubscript, "python_type": lambda one: type(one.value),
             "var_getattr": stop,
         }  # fmt: skip
         return type(tracker)("CulaunchSubscriptVariable", (tracker,), members)
@@ -152,21 +152,22 @@ class _Variables:
         words = {
             "gb_type": f"culaunch: a {what} in a compiled region",
             "context": repr(value)[:200],
-            "explanation": f"torch.compile comes to {action} {shown} of culaunch, "
+            "explanation": f"torch.compile reached {action} {shown} of culaunch, "
             + (reason or "which is not an operation of a graph."),
             "hints": list(hints) or [_ADVICE],
         }
         exceptions = importlib.import_module("torch._dynamo.exc")
-        # The words of its messages have changed from one release to the next.
+        # The parameter names of its messages have changed between releases.
         known = inspect.signature(exceptions.unimplemented).parameters
         if set(words) <= set(known):
             exceptions.unimplemented(**words)
         raise exceptions.Unsupported(f"{words['explanation']} {' '.join(words['hints'])}")
 
 
-def _plain(text: str) -> Any:
-    """Make a function whose code is in none of our files, so Dynamo does not skip it."""
-    return eval(compile(text, "<culaunch, in a compiled region>", "eval"))  # noqa: S307
+def _plain(function: types.FunctionType) -> Any:
+    """Return the function with code from none of culaunch's files, so Dynamo does not skip it."""
+    code = function.__code__.replace(co_filename="<culaunch, in a compiled region>")
+    return types.FunctionType(code, globals(), function.__name__)
 
 
 def _refuse(variables: _Variables, variable: Any, *_: Any) -> Any:
@@ -176,27 +177,30 @@ def _refuse(variables: _Variables, variable: Any, *_: Any) -> Any:
 def _call_overload(
     variables: _Variables, variable: Any, tx: Any, args: list[Any], keywords: dict[str, Any]
 ) -> Any:
-    values = [_seen(one) for one in (*args, *keywords.values())]
+    values = [_value_of(one) for one in (*args, *keywords.values())]
     return _operator_call(variables, variable.value, variable.value, values)(tx, args, keywords)
 
 
 def _call_function(
     variables: _Variables, variable: Any, tx: Any, args: list[Any], keywords: dict[str, Any]
 ) -> Any:
-    """Call the operator of a function, and put together what the function returns."""
+    """Call the operator of a function, and rebuild the function's result."""
     function = variable.value
     try:
-        given = tuple(map(_seen, args)), {name: _seen(one) for name, one in keywords.items()}
-        operator = importlib.import_module(_DOOR).operator_for(function, *given)
+        given = (
+            tuple(map(_value_of, args)),
+            {name: _value_of(one) for name, one in keywords.items()},
+        )
+        operator = open_room("torch").operator_for(function, *given)
     except Exception as error:  # noqa: BLE001 - whatever it is, the graph is broken with its words
         return variables.stop(
-            function, "a call of", f"which is not an operator of torch: {error}",
-            "Change it as the message says, or call it outside of the region.",
+            function, "a call of", f"which is not a torch operator: {error}",
+            "Change it as the message says, or call it outside the region.",
         )  # fmt: skip
     values = [*given[0], *given[1].values()]
     result = _operator_call(variables, function, operator, values)(tx, args, keywords)
-    # The graph's operator returns only arrays. Python code that Dynamo traces puts the function's
-    # other results together.
+    # The graph's operator returns only arrays. Python code that Dynamo traces adds the function's
+    # other results.
     if operator.rebuild is None:
         return result
     names = operator.function.declaration.names
@@ -209,9 +213,9 @@ def _call_function(
 def _operator_call(
     variables: _Variables, value: Any, operator: Any, arguments: list[Any]
 ) -> Callable[..., Any]:
-    """Return what calls an operator in the graph: a gradient that it lacks breaks that."""
+    """Return the callable for the operator in the graph. A missing gradient breaks the graph."""
     torch = sys.modules["torch"]
-    # Inside the graph it would raise when it runs, far from the line that is to blame.
+    # Inside the graph it would raise at run time, far from the line that causes it.
     if operator.gradients is None and torch.is_grad_enabled():
         for one in arguments:
             if isinstance(one, torch.Tensor) and one.requires_grad:
@@ -227,8 +231,8 @@ def _operator_call(
     return call
 
 
-def _seen(variable: Any) -> Any:
-    """Return what Dynamo knows of an argument: a fake tensor, a number that may be symbolic."""
+def _value_of(variable: Any) -> Any:
+    """Return Dynamo's value of an argument: a fake tensor, or a number that may be symbolic."""
     if hasattr(variable, "realize"):
         variable = variable.realize()
     if hasattr(variable, "raw_value"):

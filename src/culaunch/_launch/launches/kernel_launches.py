@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class KernelLaunches(CoreKernel):
-    """The launches of a kernel; :class:`~culaunch.Kernel` has its module and its signature, too.
+    """The launches of a kernel; :class:`~culaunch.Kernel` adds its module and its signature.
 
-    That class stands beside Module: modules make kernels, and each kernel knows its module.
+    That class is defined with Module: modules make kernels, and each kernel knows its module.
     """
 
     # Modules declare it as a Module. Queries about devices go to its driver.
@@ -49,7 +49,7 @@ class KernelLaunches(CoreKernel):
 
     @property
     def demangled(self) -> str:
-        """Its name as it is written in C++, with the types of its parameters where known."""
+        """Its C++ name, with the types of its parameters if they are known."""
         from culaunch._image import demangle
 
         return demangle(self.name)
@@ -114,7 +114,7 @@ class KernelLaunches(CoreKernel):
 
     @not_subscripted
     def attributes(self, device: int | None = None) -> KernelAttributes:
-        """Return what the kernel uses and allows on a device.
+        """Return the resources and limits of the kernel on a device.
 
         Parameters
         ----------
@@ -162,6 +162,11 @@ class KernelLaunches(CoreKernel):
             Blocks of a cluster, to learn how many clusters fit.
         device : int, optional
             The device's ordinal; the current one by default.
+
+        Returns
+        -------
+        Occupancy
+            The number of blocks for each multiprocessor, and with `cluster` the number of clusters.
         """
         return Occupancy(*self._occupancy(self._ordinal(device), block, shared_memory, cluster))
 

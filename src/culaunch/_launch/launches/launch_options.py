@@ -1,4 +1,4 @@
-"""The options of a launch, as the extension has them: csrc takes them from launch_options.h."""
+"""The options of a launch, from the extension. csrc takes them from launch_options.h."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Kind(NamedTuple):
     Attributes
     ----------
     type : str
-        As docstrings have it.
+        In docstrings.
     annotation : str
-        As signatures have it.
+        In signatures.
     default : object
-        ``inspect.Parameter.empty`` where a launch always gives the option.
+        ``inspect.Parameter.empty`` if a launch always gives the option.
     """
 
     type: str
@@ -54,12 +54,12 @@ class LaunchOption(NamedTuple):
     kind : str
         One of :data:`KINDS`.
     flag : int
-        The bit by which a recorded launch says that it has the option; 0: it has it always, or
-        never.
+        The bit in a recorded launch for the presence of the option; 0 if it is always or never
+        present.
     attribute : int
         Its ``CUlaunchAttributeID``; 0: it is a field of ``CUlaunchConfig``.
     text : str
-        What it does.
+        Its effect.
     """
 
     name: str
@@ -75,7 +75,7 @@ class LaunchOption(NamedTuple):
 
     @property
     def is_required(self) -> bool:
-        """Whether each launch gives it."""
+        """Whether each launch must give it."""
         return self.default is inspect.Parameter.empty
 
 
@@ -98,7 +98,7 @@ def refuse_options(function: str, given: Iterable[str]) -> NoReturn:
 
 
 def takes_options(function: Function) -> Function:
-    """Spell the options of ``**options`` out, in the signature and in the docstring."""
+    """Spell out the options of ``**options`` in the signature and in the docstring."""
     signature = inspect.signature(function)
     own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
     options = [
@@ -111,7 +111,7 @@ def takes_options(function: Function) -> Function:
         for option in OPTIONS.values()
     ]
     function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-    if function.__doc__ is not None:  # python -OO has none
+    if function.__doc__ is not None:  # python -OO removes docstrings
         function.__doc__ = _PLACE.sub(lambda found: documentation(found[1]), function.__doc__)
     return function
 
@@ -125,5 +125,6 @@ def documentation(indent: str) -> str:
     return "".join(rows)
 
 
-# Where a docstring has the options. From Python 3.13 on, it is not indented as in the source.
+# The place of the options in a docstring. From Python 3.13 on, docstrings are not indented like the
+# source.
 _PLACE = re.compile(r"^( *)\*\*options\n +The options of a launch\.\n", re.MULTILINE)

@@ -1,11 +1,11 @@
-"""How other libraries launch a kernel, answered with how it is done here."""
+"""How other libraries launch a kernel, answered with culaunch's way."""
 
 from __future__ import annotations
 
 import functools
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
-from culaunch._base.other_words import here_it_is
+from culaunch._base.other_words import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,14 +24,14 @@ OTHER_WORDS = {
 
 
 def instead_of_a_call(name: str, args: tuple[object, ...]) -> str:
-    """Word the launch that a kernel wants in place of ``kernel(*args)``."""
+    """Word the launch to write instead of ``kernel(*args)``."""
     kernel = name if name.isidentifier() else "kernel"
     if len(args) < 2:
         return f"{kernel}[grid, block](...)"
     grid, block = (_sizes(one) for one in args[:2])
     if grid is None or block is None:
         return f"{kernel}[grid, block](...)"
-    # CuPy's kernels are called so, with the arguments as a tuple behind.
+    # CuPy's kernels are called like this, with a tuple of arguments at the end.
     return f"{kernel}[{grid}, {block}](...), with the arguments one by one"
 
 
@@ -54,7 +54,7 @@ class _Method:
 class _Bound(functools.partial[object]):
     def __getitem__(self, name: object) -> NoReturn:
         called = f"kernel.{cast('Any', self).__name__}"
-        hint = here_it_is("Kernel", name) if isinstance(name, str) else ""
+        hint = suggestion("Kernel", name) if isinstance(name, str) else ""
         raise TypeError(f"{called} is a method, as in {called}(){hint}")
 
 

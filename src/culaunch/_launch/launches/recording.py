@@ -38,10 +38,10 @@ class RecordingBody(Protocol):
     device: Any
 
     def what(self, value: object, /) -> str | None:
-        """Say what a value is: ``"array"``, ``"int"``, ``"float"``, ``"bool"``, or None."""
+        """Return the kind of a value: ``"array"``, ``"int"``, ``"float"``, ``"bool"``, or None."""
 
     def real(self, value: Any, /) -> Any:
-        """Return the array that a value stands for, where there is one (live), else the value."""
+        """Return the array that a stand-in represents (live bodies); other values are unchanged."""
 
     def check(
         self, condition: Any, message: str | Callable[[], str], exception: type[Exception], /
@@ -65,29 +65,33 @@ class RecordingBody(Protocol):
         self, array: Any, shape: Sequence[Any], strides: Sequence[Any], box: Sequence[int],
         numbers: tuple[int, ...], /,
     ) -> Any:  # fmt: skip
-        """Describe a view from where an array begins for bulk copies: an argument of a launch.
+        """Describe a view for bulk copies, as an argument of a launch.
 
-        `numbers` are those of the element type, interleave, swizzle, promotion and fill in cuda.h;
-        the strides count elements.
+        `numbers` are the numbers in ``cuda.h`` of the element type, interleave, swizzle, promotion
+        and fill. The strides count elements.
         """
 
     def sample(self, array: Any, /, *, whole: bool) -> Any:
         """Return an array of zeros like one of the body, or an empty one unless `whole`.
 
-        It is of the framework of the call, and is no part of the program: what chooses by the types
-        of arrays is asked with it.
+        It belongs to the framework of the call, and is not part of the program. Code that selects
+        by the types of arrays is called with it.
         """
 
     def depends_on(self, container: Any, name: str | None, value: object, /) -> None:
-        """Note that what is recorded depends on an entry of a dict, or on a cell (None)."""
+        """Note that the recording depends on an entry of a dict, or on a cell (None)."""
 
     def apart(self) -> AbstractContextManager[None]:
-        """Leave the body for a while: what this thread launches meanwhile does not belong to it."""
+        """Leave the body for a while: launches of this thread in the block are not part of it."""
+
+    def within(self) -> AbstractContextManager[None]:
+        """Call the user's code from a recorder. It answers ``is`` as the body does."""
 
 
 # A type of object -> recorder(body, object, how, args, keywords). `how` is "call", "getitem" (args:
-# the key), "configure", or "run": what Triton's own Python launches (args: the grid, the
-# arguments, the keywords). It returns what the body gets, or NotImplemented: go on as without one.
+# the key), "configure", or "run": what Triton's own Python launches (args: the grid, the arguments,
+# the keywords). It returns the result for the body, or NotImplemented to continue without a
+# recorder.
 Recorder = Callable[[Any, Any, str, tuple[Any, ...], dict[str, Any]], Any]
 RECORDERS: dict[type, Recorder] = {}
 
@@ -136,9 +140,9 @@ class CallKernels(NamedTuple):
     general: LoopKernel
 
 
-# The roles of arrays that a kernel gets.
+# The roles of arrays that are passed to a kernel.
 ELEMENTWISE, WHOLE = 1, 2
 
-# A type of object that bodies call -> its kernels, given the object, the numbers of the element
-# types of its arguments, and the rank of its results.
+# Types of objects that bodies call -> a function that returns the kernels. It gets the object, the
+# numbers of its arguments' element types, and the rank of its results.
 KERNELS_OF_CALLS: dict[type, Callable[[Any, bytes, int], CallKernels]] = {}

@@ -1,4 +1,4 @@
-"""The times of a benchmark: their middle and their spread, for reading and for plotting."""
+"""The times of a benchmark: their median and their spread, for reading and plotting."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import statistics
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from culaunch._base.figures import axes_for, label, picture
 from culaunch._base.html import html_table
-from culaunch._base.optional import optional
-from culaunch._base.values import spell
+from culaunch._base.units import scaled_text, time_text
 
 _BINS, _WIDTH = 8, 40
-_EMULATED = "wall clock of the emulation on the CPU: it says nothing about a GPU"
-_FAR = 3.0  # times what is between the minimum and the upper quartile, past the latter
+_EMULATED = "wall clock of the emulation on the CPU, which says nothing about a GPU"
+_FAR = 3.0  # times the distance from the minimum to the upper quartile, above the quartile
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Timing:
     Attributes
     ----------
     name : str
-        Of the kernel or the function.
+        The name of the kernel or the function.
     device : str
         The device's name.
     times : tuple of float
@@ -34,7 +34,7 @@ class Timing:
     bytes, flops : float or None
         The bytes and operations of one call, as declared.
     peak_bandwidth, peak_flops : float or None
-        The limits each second that fractions are of.
+        The limits per second that the fractions refer to.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Timing:
 
     @property
     def median(self) -> float:
-        """The time in the middle, in milliseconds."""
+        """The median time, in milliseconds."""
         return statistics.median(self.times)
 
     @property
@@ -66,8 +66,8 @@ class Timing:
 
     @property
     def quartiles(self) -> tuple[float, float]:
-        """The times that a quarter of the runs are below, and above, in milliseconds."""
-        # The standard library wants two.
+        """The lower and the upper quartile of the times, in milliseconds."""
+        # The standard library needs two values.
         if len(self.times) == 1:
             return self.times[0], self.times[0]
         low, _, high = statistics.quantiles(self.times, n=4, method="inclusive")
@@ -81,7 +81,7 @@ class Timing:
 
     @property
     def bandwidth(self) -> float | None:
-        """Bytes per second, by the median; None if they were not given."""
+        """Bytes per second, by the median; None if the bytes were not given."""
         return _rate(self.bytes, self.median)
 
     @property
@@ -91,23 +91,29 @@ class Timing:
 
     @property
     def bandwidth_fraction(self) -> float | None:
-        """How much of the memory's bandwidth that is."""
+        """The fraction of the memory's peak bandwidth."""
         return _fraction(self.bandwidth, self.peak_bandwidth)
 
     @property
     def flops_fraction(self) -> float | None:
-        """How much of the arithmetic's throughput that is."""
+        """The fraction of the peak arithmetic throughput."""
         return _fraction(self.throughput, self.peak_flops)
 
     @property
     def roofline_fraction(self) -> float | None:
-        """How near it comes to the limit that binds it: the larger of the two fractions."""
-        # A kernel is bound by memory or by arithmetic: by the one whose limit it comes closer to.
+        """The fraction of the limit that binds the kernel: the larger of the two fractions."""
+        # A kernel is bound by memory or by arithmetic, whichever limit it is closer to.
         known = [one for one in (self.bandwidth_fraction, self.flops_fraction) if one is not None]
         return max(known, default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, for JSON: the fields, and what is computed of them."""
+        """Return plain numbers, for JSON: the fields, and the values computed from them.
+
+        Returns
+        -------
+        dict
+            The fields, and the properties. Times are in milliseconds.
+        """
         names = ("median", "minimum", "quartiles", "spread", "bandwidth", "throughput")
         computed = {name: getattr(self, name) for name in (*names, "roofline_fraction")}
         return {**asdict(self), **computed}
@@ -129,23 +135,21 @@ class Timing:
         ------
         MissingDependencyError
             Without matplotlib.
+        TypeError
+            If `axes` are not matplotlib's.
         """
-        if axes is None:
-            figures = optional("matplotlib.figure", "Timing.plot", "matplotlib")
-            axes = figures.Figure(layout="constrained").subplots()
-        elif not hasattr(axes, "hist"):
-            raise TypeError(f"axes must be matplotlib's (got {spell(axes)})")
+        axes = axes_for("Timing.plot", axes)
         axes.hist(self.times, bins=min(50, len(self.times)))
         axes.axvline(self.median, color="black", linestyle="--", label=f"median {self.median:.4g}")
-        axes.set(title=self.name, xlabel="milliseconds", ylabel="runs")
+        axes.set(title=label(self.name), xlabel="milliseconds", ylabel="runs")
         axes.legend()
         return axes
 
     def __str__(self) -> str:
         low, high = self.quartiles
         times = (
-            f"median {_time(self.median)}, quartiles {_time(low)} and {_time(high)}, minimum "
-            f"{_time(self.minimum)}"
+            f"median {time_text(self.median)}, quartiles {time_text(low)} and {time_text(high)}, "
+            f"minimum {time_text(self.minimum)}"
         )
         lines = [f"{self.name} on {self.device}", f"  {times}; {self._runs()}"]
         if self.is_emulated:
@@ -156,15 +160,16 @@ class Timing:
     def _repr_html_(self) -> str:
         low, high = self.quartiles
         rows = [
-            ("median", _time(self.median)),
-            ("quartiles", f"{_time(low)} and {_time(high)}"),
-            ("minimum", _time(self.minimum)),
+            ("median", time_text(self.median)),
+            ("quartiles", f"{time_text(low)} and {time_text(high)}"),
+            ("minimum", time_text(self.minimum)),
             ("runs", self._runs()),
             *self._rates(),
         ]
-        note = [_EMULATED] * self.is_emulated + self._histogram()
+        drawn = picture(self.plot)
+        note = [_EMULATED] * self.is_emulated + ([] if drawn else self._histogram())
         caption = f"{self.name} on {self.device}"
-        return html_table(("", "time"), rows, caption, "\n".join(note))
+        return html_table(("", "time"), rows, caption, "\n".join(note)) + drawn
 
     def _runs(self) -> str:
         return f"{len(self.times)} runs{', L2 flushed' if self.is_flushed else ''}"
@@ -178,17 +183,17 @@ class Timing:
         ):
             if rate is not None:
                 part = "" if fraction is None else f", {fraction:.1%} of {what} peak"
-                rates.append((name, f"{_scaled(rate)}{unit}{part}"))
+                rates.append((name, f"{scaled_text(rate)}{unit}{part}"))
         return rates
 
     def __repr__(self) -> str:
         runs = f"{len(self.times)} runs on {self.device}"
-        return f"<culaunch.profile.Timing {self.name}: median {_time(self.median)}, {runs}>"
+        return f"<culaunch.profile.Timing {self.name}: median {time_text(self.median)}, {runs}>"
 
     def _histogram(self) -> list[str]:
         low, high = min(self.times), max(self.times)
         quartile = self.quartiles[1]
-        # Runs that something else held up would leave one bin for all the others.
+        # A few delayed runs would squeeze all others into one bin.
         high = min(high, quartile + _FAR * (quartile - low))
         if high <= low:
             return []
@@ -198,11 +203,12 @@ class Timing:
             counts[min(int((one - low) / (high - low) * _BINS), _BINS - 1)] += 1
         step, most = (high - low) / _BINS, max(counts)
         lines = [
-            f"  {_time(low + i * step):>9} |{'#' * round(_WIDTH * count / most):<{_WIDTH}}| {count}"
+            f"  {time_text(low + i * step):>9} |{bar:<{_WIDTH}}| {count}"
             for i, count in enumerate(counts)
+            for bar in ["#" * round(_WIDTH * count / most)]
         ]
         if slower := len(self.times) - len(shown):
-            lines.append(f"  {slower} slower, up to {_time(max(self.times))}")
+            lines.append(f"  {slower} slower, up to {time_text(max(self.times))}")
         return lines
 
 
@@ -212,17 +218,3 @@ def _rate(amount: float | None, milliseconds: float) -> float | None:
 
 def _fraction(value: float | None, peak: float | None) -> float | None:
     return None if value is None or peak is None else value / peak
-
-
-def _time(milliseconds: float) -> str:
-    for unit, factor in (("s", 1e-3), ("ms", 1.0)):
-        if milliseconds * factor >= 1:
-            return f"{milliseconds * factor:.4g} {unit}"
-    return f"{milliseconds * 1e3:.4g} us"
-
-
-def _scaled(value: float) -> str:
-    for prefix, factor in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
-        if value >= factor:
-            return f"{value / factor:.4g} {prefix}"
-    return f"{value:.4g} "

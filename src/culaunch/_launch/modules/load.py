@@ -1,4 +1,4 @@
-"""Files and bytes to modules."""
+"""Loads files and bytes as modules."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def load(source: str | os.PathLike[str] | bytes | Image) -> Module:
             raise
         shown = spell(source) if len(str(source)) < _LONGEST else "source"
         raise ImageError(
-            f"load takes an image, and this is CUDA source: compile it first, as in "
+            "source must be an image (got CUDA source): compile it first, as in "
             f"culaunch.load(culaunch.compile({shown}))"
         ) from error
     return Module(image)
@@ -56,7 +56,7 @@ _LONGEST = 80
 
 
 def _is_source(given: object, *, is_there: bool) -> bool:
-    """Tell whether it is the name of a file of source, which is there, or its text."""
+    """Tell whether it is source code, or the name of an existing source file."""
     if isinstance(given, os.PathLike):
         given = os.fspath(given)
     if not isinstance(given, str):

@@ -1,4 +1,4 @@
-"""Loading images into the driver, and a record of it."""
+"""Loading images into the driver, with a record of the loads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.html import html_table
+from culaunch._base.values import counted
 from culaunch._core import Module as CoreModule
 from culaunch._errors import DriverError, ImageError
 from culaunch._image.mapped import MappedImage, buffer_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from culaunch._core import Driver
     from culaunch._image import Image
 
-# A program that loads more than this keeps the last ones.
+# A program that loads more images keeps only the most recent records.
 _MOST_KEPT = 10_000
 
 _loaded: deque[LoadedImage] = deque(maxlen=_MOST_KEPT)
@@ -47,7 +48,7 @@ class LoadedImage:
     at: float
     """When, in seconds since the epoch."""
     seconds: float
-    """What it took; PTX is compiled by it."""
+    """The duration of the load, with the compilation of PTX."""
     is_mapped: bool
     """Whether the driver read it from a file that processes share."""
     is_preloaded: bool
@@ -69,7 +70,7 @@ class LoadReport:
 
     @property
     def size(self) -> int:
-        """Bytes of all of them."""
+        """The bytes of all images."""
         return sum(one.size for one in self.images)
 
     @property
@@ -78,7 +79,13 @@ class LoadReport:
         return sum(one.seconds for one in self.images)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the report in a form that JSON can hold.
+
+        Returns
+        -------
+        dict
+            A list with one dict for each image, under ``"images"``.
+        """
         return {"images": [asdict(one) for one in self.images]}
 
     def __len__(self) -> int:
@@ -106,7 +113,7 @@ class LoadReport:
         return html_table(titles, rows, self._total())
 
     def _total(self) -> str:
-        return f"{len(self)} images, {self.size:,} bytes, {self.seconds * 1e3:.1f} ms"
+        return f"{counted(len(self), 'image')}, {self.size:,} bytes, {self.seconds * 1e3:.1f} ms"
 
 
 def _way(one: LoadedImage) -> str:
@@ -117,6 +124,11 @@ def load_report() -> LoadReport:
     """Return the images that this process has loaded into the driver, with times and durations.
 
     Times in its text count from when culaunch first loaded something of the driver's.
+
+    Returns
+    -------
+    LoadReport
+        One record for each image, in the order of the loads.
 
     Examples
     --------
@@ -138,7 +150,8 @@ def load_image(driver: Driver, image: Image) -> CoreModule:
         If the driver refuses it.
     """
     buffer = buffer_of(image)
-    # The one is a date, and may be set while the image loads; the other counts what it took.
+    # The first clock is a date, and may be set while the image loads. The second measures the
+    # duration.
     at, start = time.time(), time.perf_counter()
     try:
         module = CoreModule(driver, buffer)
@@ -148,10 +161,10 @@ def load_image(driver: Driver, image: Image) -> CoreModule:
         raise ImageError(str(error), source=image.path) from None
     except DriverError as error:
         raise explained(error, image, driver) from None
-    # Only for this thread: the calls of other threads load their images on first use.
+    # Recorded only for this thread: the calls of other threads load their images on first use.
     preloaded = getattr(_preloading, "found", None)
     one = LoadedImage(
-        image.path or f"<{len(buffer)} bytes>",
+        image.path or f"<{counted(len(buffer), 'byte')}>",
         image.format,
         len(buffer),
         at,
@@ -167,7 +180,7 @@ def load_image(driver: Driver, image: Image) -> CoreModule:
 
 @contextlib.contextmanager
 def preloading() -> Iterator[list[LoadedImage]]:
-    """Note what this thread loads meanwhile as loaded before its use; yield the list of it."""
+    """Mark this thread's loads in the block as made before their use; yield their list."""
     found: list[LoadedImage] = []
     _preloading.found = found
     try:

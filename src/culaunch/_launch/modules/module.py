@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.bundling import keep_to_bundle
 from culaunch._base.checks import checked_text, is_text
-from culaunch._base.other_words import here_it_is, with_other_words
+from culaunch._base.other_words import suggestion, with_other_words
 from culaunch._base.values import as_html, spell
 from culaunch._core import Launcher
 from culaunch._core import Module as CoreModule
@@ -64,11 +64,12 @@ class Module:
     def __init__(self, image: Image) -> None:
         if not isinstance(image, Image):
             raise TypeError(
-                f"image must be an Image (got {spell(image)}): culaunch.load takes paths and bytes"
+                f"image must be an Image (got {spell(image)}): for a path or bytes, call "
+                "culaunch.load"
             )
         self.image = image
         self._core = load_image(current_driver(), image)
-        # By every name that was asked for: the same kernel may be there several times.
+        # By every name used so far: the same kernel may appear several times.
         self._kernels: dict[str, Kernel] = {}
 
     def __getitem__(self, name: str) -> Kernel:
@@ -83,8 +84,8 @@ class Module:
         Raises
         ------
         KernelNotFoundError
-            If there is no such kernel, or several have that demangled name; the message lists
-            what there is.
+            If there is no such kernel, or several have that demangled name; the message lists the
+            known names.
         ValueError
             If the module was unloaded.
         """
@@ -105,6 +106,11 @@ class Module:
             C type names, as in ``"float*, const half*, int, float"``. Needed only if neither the
             kernel's name nor the image has the types.
 
+        Returns
+        -------
+        Kernel
+            The kernel with these types.
+
         Raises
         ------
         KernelNotFoundError
@@ -124,7 +130,7 @@ class Module:
     def variables(self) -> tuple[GlobalVariable, ...]:
         """Every ``__device__`` and ``__constant__`` variable, on the current device.
 
-        A ``static`` one is among them where the driver finds it by its name.
+        A ``static`` one is among them if the driver finds it by its name.
         """
         self._require_loaded()
         found = []
@@ -152,7 +158,7 @@ class Module:
         return iter(self.kernels)
 
     def _ipython_key_completions_(self) -> list[str]:
-        """Return what ``module["`` is completed to: names that find one kernel each."""
+        """Return completions for ``module["``: names that each identify one kernel."""
         names = [without_parameters(kernel.demangled) for kernel in self.kernels]
         return [
             short if names.count(short) == 1 else kernel.name
@@ -170,6 +176,11 @@ class Module:
         device : int, optional
             The device's ordinal; the current one by default.
 
+        Returns
+        -------
+        GlobalVariable
+            The variable on this device. It keeps the module alive.
+
         Raises
         ------
         KernelNotFoundError
@@ -182,13 +193,13 @@ class Module:
         self._require_loaded()
         ordinal = device_ordinal(self._core.driver, device)
         count = self._core.driver.device_count
-        if not 0 <= ordinal < count:  # or the variable would be said to be missing
+        if not 0 <= ordinal < count:  # otherwise the variable would be reported as missing
             raise ValueError(f"there is no device {ordinal}: this machine has {count}")
         try:
             lowered = self.image.names.get(name, name)
             address, size = self._core.get_global(lowered, ordinal)
         except KernelNotFoundError:
-            # Parsing the image for its variables is left to names that are not the image's own.
+            # Parse the image for its variables only for names that are not in the image.
             lowered = find_variable(self.image, name)
             address, size = self._core.get_global(lowered, ordinal)
         return GlobalVariable(address, size, ordinal, lowered, self._core)
@@ -199,7 +210,7 @@ class Module:
         Its launches must have ended. The module's variables no longer exist.
         """
         self._core.unload()
-        # Not found again, as any other name.
+        # Make every later lookup fail, whatever the name.
         self._kernels.clear()
 
     def __enter__(self) -> Module:
@@ -209,7 +220,7 @@ class Module:
         self.unload()
 
     def __str__(self) -> str:
-        """Return the tables that ``culaunch inspect`` prints of its image."""
+        """Return the tables that ``culaunch inspect`` prints for its image."""
         from culaunch._image import inspect
 
         return str(inspect(self.image))
@@ -232,7 +243,7 @@ class Module:
         assert layout is not None
         if signature is not None:
             return Kernel(self, lowered, parse_signature(signature, layout, demangle(lowered)))
-        # One kernel, whatever it is called.
+        # Keep one kernel object for all of its names.
         kernel = self._kernels.get(lowered)
         if kernel is None:
             kernel = Kernel(self, lowered, self._known_signature(lowered, layout))
@@ -283,27 +294,27 @@ class Kernel(KernelLaunches):
             raise TypeError(f"module must be a Module (got {spell(module)})")
         if not isinstance(signature, Signature):
             raise TypeError(f"signature must be a Signature (got {spell(signature)})")
-        # The extension converts by numbers: what Python worked out of names is worked out once.
+        # The extension converts by numbers, so Python parses the type names only once.
         types = tuple(kind_of(one).packed for one in signature.parameters)
         self = super().__new__(cls, core, name, types)
         self.module, self.signature = module, signature
         keep_to_bundle(self)
         return self
 
-    if not TYPE_CHECKING:  # for type checkers an unknown attribute cannot be set
+    if not TYPE_CHECKING:  # type checkers then refuse to set unknown attributes
 
         def __setattr__(self, name: str, value: object) -> None:
-            # CuPy's kernels are told things by attributes: nothing would come of it here.
+            # CuPy configures kernels through attributes, which would have no effect here.
             if name not in ("module", "signature"):
-                hint = here_it_is("Kernel", name)
+                hint = suggestion("Kernel", name)
                 raise AttributeError(f"a Kernel has no attribute {name!r} to set{hint}")
             super().__setattr__(name, value)
 
     def _ipython_key_completions_(self) -> list[object]:
-        return []  # its keys are launch configurations: nothing of the image, nor of the session
+        return []  # its keys are launch configurations, which no image lists
 
     def __str__(self) -> str:
-        """Return its parameters, and what it uses where the image says so."""
+        """Return its parameters, and the resources that it uses, if the image has them."""
         known = next((one for one in self.module.image.kernels if one.name == self.name), None)
         row = "" if known is None else f"\n{known}"
         return f"{self.demangled}\n{self.signature}{row}"

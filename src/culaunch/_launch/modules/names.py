@@ -1,4 +1,4 @@
-"""From the names that people use to a kernel's name in the image."""
+"""Finds a kernel's name in the image from the names that people use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         """An object that finds kernels by name: an image in the driver, or a library."""
 
         def layout(self, name: str, /) -> object | None:
-            """Return None where there is none of that name."""
+            """Return None if no kernel has that name."""
 
         def kernel_names(self) -> tuple[str, ...]:
             """Return every name."""
@@ -39,9 +39,9 @@ _BUILT_IN = re.compile(r"(?:(?:unsigned|signed|long|short|volatile) )*[\w:]+")
 def find_kernel(
     kernels: Kernels, expressions: Expressions, name: str, of: str = "the image"
 ) -> str:
-    """Return the name that is there; raise KernelNotFoundError with what there is."""
-    # From the quickest to the slowest way: the very name, then expressions of the compile, spelled
-    # otherwise, then everything that the image has, demangled.
+    """Return the name in the image; raise KernelNotFoundError with a list of the kernels."""
+    # From the fastest to the slowest way: the exact name, the compilation's name expressions in
+    # another spelling, then all demangled names of the image.
     lowered = expressions.names.get(name, name)
     if kernels.layout(lowered) is not None:
         return lowered
@@ -61,11 +61,10 @@ def find_kernel(
     if found:
         listed = "".join(f"\n  {demangled[one]}  ({one})" for one in found)
         raise KernelNotFoundError(
-            f"{len(found)} kernels are called {name!r}: give the parameters too, or the name in "
-            f"{of}:{listed}"
+            f"{len(found)} kernels have the name {name!r}: add the parameters, or give the name "
+            f"in {of}:{listed}"
         )
-    # A name without arguments in angle brackets is a template's: which of its instances is meant is
-    # not ours to choose.
+    # A name without angle brackets may be a template. Which instance is meant is not decided here.
     instances = {
         one: text
         for one, text in demangled.items()
@@ -73,7 +72,7 @@ def find_kernel(
     }
     if instances:
         raise KernelNotFoundError(
-            f"{name!r} is a template: name an instance of it; {of} has{_listed(instances)}"
+            f"{name!r} is a template: give the name of an instance. {of} has{_listed(instances)}"
         )
     short = [without_parameters(text) for text in demangled.values()]
     raise KernelNotFoundError(
@@ -83,7 +82,7 @@ def find_kernel(
 
 
 def find_variable(image: Image, name: str) -> str:
-    """Return a variable's name in the image; raise KernelNotFoundError with what there is."""
+    """Return a variable's name in the image; raise KernelNotFoundError with the variables."""
     wanted = _normal(name.lstrip("& "))
     for expression, mapped in image.names.items():
         if _normal(expression.lstrip("& ")) == wanted:
@@ -98,8 +97,8 @@ def find_variable(image: Image, name: str) -> str:
         return next(iter(found))
     if found:
         raise KernelNotFoundError(
-            f"{len(found)} variables are called {name!r}; give the name in the image:"
-            f"{_listed(found)}"
+            f"{len(found)} variables have the name {name!r}: give the name in the "
+            f"image:{_listed(found)}"
         )
     raise KernelNotFoundError(
         f"the module has no variable {name!r}{_meant(name, demangled.values())} has"
@@ -113,7 +112,7 @@ def _meant(name: str, known: Iterable[str]) -> str:
 
 
 def _listed(demangled: Mapping[str, str]) -> str:
-    """Return lines with the names that people use, and those in the image."""
+    """Return lines with the common names and the names in the image."""
     listed = "".join(
         f"\n  {text}" + (f"  ({one})" if text != one else "")
         for one, text in list(demangled.items())[:_MOST_LISTED]
@@ -124,25 +123,26 @@ def _listed(demangled: Mapping[str, str]) -> str:
 
 
 def without_parameters(demangled: str) -> str:
-    """Return ``ns::scale<float>`` of ``void ns::scale<float>(float*, int)``."""
+    """Return ``ns::scale<float>`` for ``void ns::scale<float>(float*, int)``."""
     depth = 0
-    # From the end, since parameters may be functions, and template arguments may have parentheses.
+    # Search from the end, because parameters may be functions, and template arguments may contain
+    # parentheses.
     for index in range(len(demangled) - 1, -1, -1):
         depth += {")": 1, "(": -1}.get(demangled[index], 0)
         if demangled[index] == "(" and depth == 0:
             demangled = demangled[:index]
             break
-    # Templates are demangled with their result, which is void for every kernel.
+    # Demangled templates include their return type, which is void for every kernel.
     return demangled.removeprefix("void ")
 
 
 def _normal(name: str) -> str:
-    """Spell a name as demangling does, without the spaces that mean nothing."""
+    """Spell a name as the demangler does, without redundant spaces."""
     name = re.sub(r"\s+", " ", name.strip()).removeprefix("void ")
     name = re.sub(r"\s*([<>,()*&:])\s*", r"\1", name)
     while match := _CONST_FIRST.search(name):
-        # "const float", where demangling gives "float const". A zero byte marks a qualifier that
-        # was moved, so the search does not find it again.
+        # The demangler writes "float const" for "const float". A zero byte marks a moved qualifier,
+        # so the search does not find it again.
         end = _end_of_type(name, match.end())
         name = f"{name[: match.start()]}{name[match.end() : end]} \0{name[end:]}"
     name = name.replace("\0", "const")
@@ -150,7 +150,7 @@ def _normal(name: str) -> str:
 
 
 def _end_of_type(name: str, start: int) -> int:
-    """Return where a type without pointers ends: after its words and its template arguments."""
+    """Return the end of a type without pointers: after its words and template arguments."""
     match = _BUILT_IN.match(name, start)
     end = match.end() if match else start
     while name[end : end + 1] == "<":

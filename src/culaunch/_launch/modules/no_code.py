@@ -21,10 +21,10 @@ _CODES = (
 
 
 def explained(error: DriverError, image: Image, driver: Driver) -> DriverError:
-    """Return the error with what the image has and the device needs, where that is the cause."""
-    # Other errors have other causes than the architecture.
+    """Add to the error what the image contains and the device needs, if that is the cause."""
+    # Other errors do not come from the architecture.
     if error.code not in _CODES or driver.device_count == 0 or driver.name == "emulator":
-        return error  # the emulator says itself what it lacks
+        return error  # the emulator reports it itself
     device = driver.current_device()
     major, minor = capability_of(driver, device)
     try:
@@ -35,7 +35,7 @@ def explained(error: DriverError, image: Image, driver: Driver) -> DriverError:
         f"{error}. {image.path or 'The image'} has code for {present}. Device {device} is "
         f"sm_{major}{minor}: it runs cubins for sm_{major}0 to sm_{major}{minor} (one with the "
         f"suffix a for sm_{major}{minor}a only). It also runs PTX for compute_{major}{minor} or "
-        "older that its driver's compiler knows. Compile for it, for example with "
+        "older, if its driver's compiler knows the PTX version. Compile for it, for example with "
         f"arch='sm_{major}{minor}'",
         error.code,
         error.name,

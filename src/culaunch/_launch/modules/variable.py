@@ -1,4 +1,4 @@
-"""Variables of a module: where they are, and what is in them."""
+"""Variables of a module: their addresses and their contents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.optional import optional
-from culaunch._base.values import spell
+from culaunch._base.values import counted, spell
 from culaunch._core import array_info
 from culaunch._launch.arrays.copies import fill_bytes, is_on_device
 from culaunch._launch.arrays.device_array import DeviceArray, over
@@ -53,8 +53,8 @@ class GlobalVariable:
     size: int
     device: int
     name: str = ""
-    # The variable keeps its module, whose unloading frees the memory; two variables are equal
-    # whatever module object they came by.
+    # The variable keeps its module alive, whose unloading frees the memory. Two variables are equal
+    # regardless of the module object.
     _module: CoreModule | None = field(default=None, repr=False, compare=False)
 
     def read(self, dtype: DTypeLike = "uint8", stream: object = None) -> np.ndarray[Any, Any]:
@@ -80,9 +80,12 @@ class GlobalVariable:
             If the copy fails.
         """
         kind = as_dtype(dtype)
-        # Objects of Python are addresses of this process, which a device's memory never has.
+        # Python objects are addresses in this process, which device memory never contains.
         if kind.itemsize == 0 or self.size % kind.itemsize or kind.hasobject:
-            raise ValueError(f"dtype must divide the variable's {self.size} bytes (got {kind})")
+            raise ValueError(
+                "dtype must have a size that divides the variable's "
+                f"{counted(self.size, 'byte')} (got {kind})"
+            )
         return self.as_array().numpy(stream).view(kind)
 
     def write(self, value: Any, stream: object = None) -> None:
@@ -110,7 +113,7 @@ class GlobalVariable:
         if value is None or type(value) in (bool, int, float, complex, list, tuple, str):
             raise TypeError(
                 "value must be an array or another typed value, because the image does not record "
-                f"the variable's type: pass numpy.array(value, dtype) (got {spell(value)})"
+                f"the variable's type (got {spell(value)}): pass numpy.array(value, dtype)"
             )
         if is_on_device(value):
             _of_bytes(value, array).copy_to(array, stream)
@@ -118,11 +121,13 @@ class GlobalVariable:
         np = optional("numpy", "GlobalVariable.write", "numpy")
         host = np.ascontiguousarray(_host_bytes(np, value))
         if host.dtype.hasobject:
-            raise TypeError(f"value must be of numbers (got {spell(value)})")
+            raise TypeError(f"value must contain numbers (got {spell(value)})")
         if host.nbytes != self.size:
             raise ValueError(
-                f"value must have the variable's {self.size} bytes (got {host.nbytes}, "
-                f"{host.dtype}): write a part with variable.as_array(dtype=...)[a:b].copy_from(...)"
+                f"value must have the variable's {counted(self.size, 'byte')} (got "
+                f"{counted(host.nbytes, 'byte')} of "
+                f"{host.dtype}): write a part with "
+                "variable.as_array(dtype=...)[a:b].copy_from(...)"
             )
         array.copy_from(host.reshape(-1).view("u1"), stream)
 
@@ -143,7 +148,7 @@ class GlobalVariable:
         """
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 256:
             raise ValueError(
-                f"value must be a byte, from 0 to 255 (got {spell(value)}): set others with "
+                f"value must be a byte, from 0 to 255 (got {spell(value)}): set other values with "
                 "variable.as_array(dtype=...).fill(value)"
             )
         fill_bytes(self.as_array(), bytes([value]), stream_or_current(stream, self.device))
@@ -161,6 +166,11 @@ class GlobalVariable:
         dtype : numpy.dtype or dtype-like, optional
             The type of the elements, which an image does not record.
 
+        Returns
+        -------
+        DeviceArray
+            An array over the variable's memory. It keeps the module alive.
+
         Raises
         ------
         ValueError
@@ -175,7 +185,7 @@ class GlobalVariable:
         return (self._loaded().driver.device_types[0], self.device)
 
     def __dlpack__(self, **_: Any) -> object:
-        """Refuse: DLPack has no array of unknown elements, which kernels take.
+        """Raise, because DLPack has no arrays of unknown elements.
 
         Raises
         ------
@@ -183,7 +193,7 @@ class GlobalVariable:
             Always.
         """
         raise BufferError(
-            "an image does not record the element type of a variable: pass it to "
+            "the element type of a variable is not in its image: pass it to "
             "variable.as_array(shape, dtype)"
         )
 
@@ -191,20 +201,20 @@ class GlobalVariable:
     def __array_interface__(self) -> dict[str, Any]:
         """The variable's memory, as untyped bytes, if the host can access it (emulated devices)."""
         if self._loaded().driver.device_types[0] != 1:
-            raise AttributeError("the variable is in the memory of a device")
+            raise AttributeError("a variable in the memory of a device")
         return self._interface()
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The variable's memory, as untyped bytes."""
         if self._loaded().driver.device_types[0] == 1:
-            raise AttributeError("the variable is in the memory of an emulated device")
+            raise AttributeError("a variable in the memory of an emulated device")
         return self._interface()
 
     def _interface(self) -> dict[str, Any]:
         return {
             "shape": (1,),
-            # One element of raw bytes: no framework takes it for numbers.
+            # One element of raw bytes, which no framework mistakes for numbers.
             "typestr": f"|V{self.size}",
             "data": (self.address, False),
             "strides": None,
@@ -224,12 +234,15 @@ def _of_bytes(array: Any, like: DeviceArray) -> DeviceArray:
         raise ValueError(f"value must be contiguous, in C order (got strides {strides})")
     nbytes = math.prod(shape) * (bits // 8)
     if nbytes != like.nbytes:
-        raise ValueError(f"value must have the variable's {like.nbytes} bytes (got {nbytes})")
+        raise ValueError(
+            f"value must have the variable's {counted(like.nbytes, 'byte')} (got "
+            f"{counted(nbytes, 'byte')})"
+        )
     return over(driver_of(like), place, address, (nbytes,), like.dtype, keeper=array)
 
 
 def _host_bytes(np: Any, value: Any) -> Any:
-    """Return an array, or the bytes of what has some, such as a structure of ctypes."""
+    """Return an array, or the bytes of a buffer such as a ctypes structure."""
     if not isinstance(value, np.ndarray):
         try:
             return np.frombuffer(value, np.uint8)

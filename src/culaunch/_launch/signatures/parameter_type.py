@@ -1,4 +1,4 @@
-"""What a C++ type's spelling says of the arguments that go with it."""
+"""The arguments that a C++ type accepts, from its spelling."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class TypeClass(enum.IntEnum):
 
 @dataclass(frozen=True)
 class ParameterType:
-    """What a type's spelling says.
+    """The facts that a type's spelling contains.
 
     Attributes
     ----------
     type_class : TypeClass
     size : int or None
-        In bytes; None where the spelling does not say.
+        In bytes; None if the spelling does not determine it.
     code, bits : int
-        Of a pointer's elements, or of a floating-point number: its DLPack type. Of 0 bits where
+        Of a pointer's elements, or of a floating-point number: its DLPack type. Of 0 bits if
         it is not known.
     may_write : bool
         Of a pointer: whether the kernel may write what it points to.
@@ -53,7 +53,7 @@ class ParameterType:
 
     @property
     def packed(self) -> tuple[int, int, int, bool]:
-        """The form in which the native side takes it."""
+        """The form for the native side."""
         return int(self.type_class), self.code, self.bits, self.may_write
 
 
@@ -61,7 +61,7 @@ UNKNOWN = ParameterType(TypeClass.UNKNOWN)
 
 
 def classify(spelling: str | None, names_are_types: bool = False) -> ParameterType:
-    """Return what a C++ type's spelling means for an argument.
+    """Return the facts in a C++ type's spelling that matter for an argument.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def classify(spelling: str | None, names_are_types: bool = False) -> ParameterTy
     """
     if spelling is None:
         return UNKNOWN
-    # Qualifiers say what may be done with a parameter, not what it is.
+    # Qualifiers restrict the use of a parameter, and do not change its type.
     text = " ".join(QUALIFIERS.sub(" ", spelling).split())
     if text.endswith("::*"):
         return ParameterType(TypeClass.STRUCTURE)  # a pointer to a member: an offset
@@ -93,7 +93,7 @@ def classify(spelling: str | None, names_are_types: bool = False) -> ParameterTy
 
 
 def usual(text: str) -> str:
-    """Return the usual spelling of a type: ``unsigned long`` of ``long unsigned int``."""
+    """Return the usual spelling of a type: ``unsigned long`` for ``long unsigned int``."""
     words = text.split()
     # ``long unsigned int`` and ``unsigned long`` are one type; the words may come in any order.
     if not INTEGER_WORDS.issuperset(words) or not words:
@@ -110,8 +110,8 @@ def _pointer(text: str, spelling: str) -> ParameterType:
 
 
 def _points_to_const(spelling: str) -> bool:
-    """Tell whether what a pointer points to is const: not so in ``const float**``."""
-    # First the part behind the last star, which qualifies the pointer itself, then the star. The
+    """Tell whether the target of a pointer is const. In ``const float**`` it is not."""
+    # Remove the part after the last star, which qualifies the pointer itself, and the star. The
     # rest describes the pointee.
     pointee = re.sub(r"(const|volatile|__restrict__|__restrict|restrict|\s)+$", "", spelling)
     pointee = re.sub(r"(\*|&&?|(\(&&?\))?\s*\[\d*\])$", "", pointee).rstrip()
@@ -126,7 +126,7 @@ INTEGER_WORDS = frozenset(("signed", "unsigned", "short", "long", "int"))
 QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|__restrict|restrict)\b")
 _NAME = re.compile(r"(\w+|\(anonymous namespace\))(::(\w+|\(anonymous namespace\)))*")
 
-# ---- the types that have names of their own
+# ---- types with names of their own
 
 _ENUMERATION = ParameterType(TypeClass.ENUMERATION)
 
@@ -147,7 +147,7 @@ TYPES = {
     "bool": ParameterType(TypeClass.BOOL, 1, TypeCode.BOOL, 8),
     "signed char": _integer(1, True),
     "unsigned char": _integer(1, False),
-    # A char's sign is the host's. Its pointers are bytes of anything.
+    # A char has the host's sign. Its pointers accept bytes of anything.
     "char": ParameterType(
         TypeClass.SIGNED if os.uname().machine == "x86_64" else TypeClass.UNKNOWN, 1
     ),

@@ -1,4 +1,4 @@
-"""The parameters of a kernel: where they lie, and their types as far as they are known."""
+"""The parameters of a kernel: their places, and their types as far as known."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from culaunch._base.html import html_table
-from culaunch._base.values import spell
+from culaunch._base.values import counted, spell
 from culaunch._launch.signatures.parameter_type import (
     INTEGER_WORDS,
     QUALIFIERS,
@@ -28,8 +28,8 @@ class Signature:
     ----------
     parameters : tuple[Parameter, ...]
     source : str
-        What told the types: ``"name"`` (the mangled name), ``"image"`` (recorded when it was
-        compiled), ``"ptx"``, ``"user"``, or ``"layout"`` where only sizes are known.
+        The source of the types: ``"name"`` (the mangled name), ``"image"`` (recorded when it was
+        compiled), ``"ptx"``, ``"user"``, or ``"layout"`` if only sizes are known.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Parameter:
     name: str | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     def __str__(self) -> str:
-        return self.type or f"{self.size} bytes"
+        return self.type or counted(self.size, "byte")
 
 
 def kind_of(parameter: Parameter) -> ParameterType:
@@ -109,11 +109,11 @@ def make_signature(
         is_scoped = spelling is not None and "::" in spelling
         is_certain = source in ("name", "image") and not (is_template and is_scoped)
         kind = classify(spelling, names_are_types=is_certain)
-        # The layout is the driver's and right: a type of another size is a mistake of whatever told
-        # it, and is not believed.
+        # The driver's layout is correct. A type of another size is an error of its source, and is
+        # ignored.
         if kind.size not in (None, size):
             spelling, kind = None, UNKNOWN  # noqa: PLW2901
-        # What the compiler's PTX says of a pointer is recorded as "void*", too.
+        # The compiler's PTX also records a pointer as "void*".
         is_told = source in ("name", "user") or (source == "image" and spelling != "void*")
         if kind.may_write and not is_told:
             kind = replace(kind, may_write=False)
@@ -133,21 +133,22 @@ def parse_signature(text: str, layout: Sequence[tuple[int, int]], kernel: str) -
     """
     if not isinstance(text, str):
         raise TypeError(
-            f"signature must be a str of C type names, as in 'float*, int' (got {spell(text)})"
+            f"signature must be a str of C type names, such as 'float*, int' (got {spell(text)})"
         )
     split = [_without_name(part) for part in _split(text)]
     types = [spelling for spelling, _ in split]
     if len(types) != len(layout):
         raise ValueError(
-            f"signature {text!r} has {len(types)} parameters; {kernel} has {len(layout)}, "
-            f"of {', '.join(str(size) for _, size in layout) or 'no'} bytes"
+            f"signature must have {counted(len(layout), 'parameter')}, as {kernel} has (sizes in "
+            f"bytes: {', '.join((str(size) for _, size in layout)) or 'none'}; got {text!r} with "
+            f"{len(types)})"
         )
     for index, (spelling, (_, size)) in enumerate(zip(types, layout, strict=True)):
         known = classify(spelling).size
         if known is not None and known != size:
             raise ValueError(
-                f"signature {text!r}: parameter {index} is {spelling!r}, of {known} bytes; "
-                f"in {kernel} it has {size} bytes"
+                f"parameter {index} of signature must have {counted(size, 'byte')}, as in "
+                f"{kernel} (got {spelling!r} with {counted(known, 'byte')} in {text!r})"
             )
     made = make_signature(layout, types, "user")
     named = zip(made.parameters, split, strict=True)
@@ -158,12 +159,14 @@ def _without_name(part: str) -> tuple[str, str | None]:
     """Return the type and the name of ``const float* x``; a lone type stays as it is."""
     part = part.strip()
     if not part:
-        raise ValueError("signature has an empty parameter: write C type names between the commas")
+        raise ValueError(
+            "signature must not have an empty parameter: write C type names between the commas"
+        )
     bare = " ".join(QUALIFIERS.sub(" ", part).split())
     if _has_several_names(bare):
         raise ValueError(
-            f"signature has {part!r}, which is more than a type and a name: put a comma between "
-            "parameters, each with its own type"
+            f"each parameter of signature must be a type and an optional name (got {part!r}): put "
+            "a comma between parameters, each with its own type"
         )
     match = _NAMED.match(part)
     is_type = (
@@ -177,11 +180,11 @@ def _without_name(part: str) -> tuple[str, str | None]:
 
 
 def _has_several_names(bare: str) -> bool:
-    # Brackets are taken out from the innermost on: what is in them are other types.
+    # Brackets are removed from the innermost outward, because they contain other types.
     while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)|\[[^][]*\]", "", bare)) != bare:
         bare = shorter
     *types, after = re.split(r"[*&]", re.sub(r"\b(struct|enum|class)\b|: .*", "", bare))
-    if types:  # after the last star comes the name alone
+    if types:  # only the name comes after the last star
         return len(after.split()) > 1
     words = after.split()
     own = [word for word in words if word not in INTEGER_WORDS and word not in ("char", "__int128")]
@@ -189,7 +192,7 @@ def _has_several_names(bare: str) -> bool:
 
 
 def _split(text: str) -> list[str]:
-    """Split at the commas that are in no bracket."""
+    """Split at commas outside of brackets."""
     if not text.strip() or text.strip() == "void":
         return []
     parts, depth = [""], 0

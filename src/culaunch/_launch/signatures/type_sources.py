@@ -1,4 +1,4 @@
-"""The types of a kernel's parameters, from where they are known at the least cost."""
+"""The types of a kernel's parameters, from the cheapest source."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from culaunch._image import mangled_param_types
 if TYPE_CHECKING:
     from culaunch._image import Image
 
-# Template arguments, and the result, which is void for every kernel.
+# Template arguments, and the return type, which is void for every kernel.
 _TEMPLATE = re.compile(r"^_Z.*I.*Ev", re.DOTALL)
 
 
 def recorded_types(image: Image, name: str) -> tuple[tuple[str | None, ...] | None, str]:
     """Return the types of a kernel's parameters, and their source.
 
-    The image is read only if the name has no types. Only PTX then has types: a cubin has none.
+    The image is read only if the name has no types. Only PTX contains types; a cubin does not.
     """
     types: tuple[str | None, ...] | None = mangled_param_types(name)
     if types is not None:

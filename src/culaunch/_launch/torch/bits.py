@@ -17,9 +17,9 @@ def find_bits() -> tuple[int, int, int, int, dict[str, Any]] | None:
 
     Return the offset in a tensor's Python object of the pointer to the C++ tensor, the offset of a
     word in that tensor, and the two bits in the word. Return also the offset of a pointer that is
-    null in a tensor that does not require grad (0: not found). The last item is the names in
-    torch's module that tell whether a level of forward-mode gradients is open. The search compares
-    tensors that differ in nothing else. The result must hold for a list of tensors of all kinds;
+    null in a tensor that does not require grad (0: not found). The last item is the namespace of
+    torch's module that shows whether a level of forward-mode gradients is open. The search compares
+    tensors with no other differences. The result must hold for a list of tensors of all kinds;
     otherwise return None.
     """
     watch()
@@ -35,8 +35,8 @@ def _find_in(
     groups: tuple[list[Any], ...],
 ) -> tuple[int, int, int, int, dict[str, Any]] | None:
     tensors = [*chain.from_iterable(groups)]
-    # The Python object has one word that is the address of the C++ tensor, behind the two of every
-    # object.
+    # The Python object has one word with the address of the C++ tensor, after the two words of
+    # every object.
     pointers = [
         offset
         for offset in range(16, min(map(_basic_size, tensors)) - 7, 8)
@@ -44,7 +44,7 @@ def _find_in(
     ]
     if len(pointers) != 1:
         return None
-    # Nothing is read behind what the allocator says is the object's.
+    # Read nothing beyond the size that the allocator reports for the object.
     size = min(usable_size(tensor._cdata) for tensor in tensors)
     found = [
         (offset, conjugate | negative)
@@ -64,7 +64,7 @@ def _find_in(
 
 
 def sample_tensors() -> tuple[list[Any], list[Any], list[Any], list[Any]]:
-    """Make plain tensors, the same ones conjugated, the same ones negated, and others."""
+    """Make plain tensors, their conjugates, their negatives, and others."""
     torch = sys.modules["torch"]
     cpu = torch.device("cpu")
     plain = [
@@ -94,14 +94,14 @@ def sample_tensors() -> tuple[list[Any], list[Any], list[Any], list[Any]]:
 def _bits_at(groups: tuple[list[Any], ...], offset: int) -> tuple[int, int]:
     """Return the single bits in which the conjugates and the negatives differ from plain tensors.
 
-    Return the same number twice where they differ in nothing, in more, or not in the same.
+    Return the same number twice if the difference is not exactly one common bit.
     """
     plain, conjugates, negatives, _ = (
         [word_at(tensor._cdata + offset) for tensor in group] for group in groups
     )
     bits = []
     for words in (conjugates, negatives):
-        # One and the same bit in every pair, or it is another thing that differs.
+        # It must be the same single bit in every pair. Otherwise something else differs.
         changed = {word ^ base for word, base in zip(words, plain, strict=True)}
         bit = changed.pop()
         if changed or bit.bit_count() != 1:
@@ -113,8 +113,8 @@ def _bits_at(groups: tuple[list[Any], ...], offset: int) -> tuple[int, int]:
 def _gradient_at(groups: tuple[list[Any], ...], size: int) -> int:
     """Return where fresh tensors have a null pointer, and those that require grad another.
 
-    Views and others may have a pointer there, too: then the tensor is asked. 0 is returned where
-    no word is like that, or more than one.
+    Views and others may also have a pointer there, and are then asked. Return 0 unless exactly one
+    word fits.
     """
     torch = sys.modules["torch"]
     without = groups[0]

@@ -33,8 +33,7 @@ class Layout(NamedTuple):
     """Offsets in bytes, the first seven in the C++ tensor, the last two in its storage.
 
     `readable` are tensors that are read in place, `others` are tensors that may not be. `words`
-    tells of the word that says what kind of tensor one is: pairs of what it is in host memory and
-    what it is on a GPU.
+    describes the word with the kind of a tensor: pairs of its values in host memory and on a GPU.
     """
 
     storage: int
@@ -52,7 +51,7 @@ class Layout(NamedTuple):
 
 
 def find_layout() -> Layout | None:
-    """Find the layout, or return None where one of its places is not the only one that fits."""
+    """Find the layout, or return None if one of its offsets is ambiguous."""
     try:
         with without_modes(sys.modules["torch"]):
             return _find()
@@ -64,16 +63,16 @@ def _find() -> Layout:
     torch = sys.modules["torch"]
     strided = [*_strided(torch)]
     typed = [*_typed(torch)]
-    # A tensor of inference mode has other words, and must be told apart.
+    # A tensor of inference mode has other words, and must be distinguished.
     with torch.inference_mode():
         inferred = torch.zeros(2, 3)
-    # Foreign memory, which starts at another alignment than memory from torch's allocator.
+    # Foreign memory, which has another alignment than memory from torch's allocator.
     borrowed = torch.frombuffer(bytearray(64), dtype=torch.float32)[3:]
     tensors = [*strided, *typed, inferred, borrowed]
     objects = ObjectMemory([tensor._cdata for tensor in tensors])
     storages = [tensor.untyped_storage() for tensor in tensors]
     special, byte = _special(torch)
-    # The rank stands before the sizes where both are kept in place, as torch does up to five
+    # The rank comes before the sizes if both are stored inline, as torch does up to five
     # dimensions.
     shape = objects.only(8, lambda read, i: read(-8) == tensors[i].dim() and _holds(
         read, tensors[i].shape))  # fmt: skip
@@ -85,7 +84,7 @@ def _find() -> Layout:
         objects.only(8, lambda read, i: _holds(read, tensors[i].stride())),
         _dtype_place(objects, len(strided), typed),
         _device_place(torch, objects),
-        # The allocator's own pointer may be the same one; it is another one where it is borrowed.
+        # The allocator's own pointer may be equal, but differs for borrowed memory.
         ObjectMemory([storage._cdata for storage in storages]).only(
             8, lambda read, i: read() == storages[i].data_ptr()
         ),
@@ -97,7 +96,7 @@ def _find() -> Layout:
 
 
 def _strided(torch: Any) -> Iterable[Any]:
-    """Make tensors with sizes, strides and offsets that are found nowhere else in them."""
+    """Make tensors whose sizes, strides and offsets are unique numbers in their memory."""
     memory = torch.zeros(4096, device=torch.device("cpu"))
     sizes, strides = (7, 5, 3, 11, 13), (29, 23, 19, 17, 31)
     for n in range(_MOST_DIMENSIONS + 1):
@@ -114,7 +113,7 @@ def _typed(torch: Any) -> Iterable[Any]:
 
 
 def _dtype_place(objects: ObjectMemory, first: int, typed: list[Any]) -> int:
-    """Return where two bytes are the same in tensors of a type, and others in every other."""
+    """Return the offset of two bytes that are equal for one type, and different between types."""
     pairs = range(first, first + len(typed), 2)
 
     def is_number_of_type(offset: int) -> bool:
@@ -130,7 +129,7 @@ def _dtype_place(objects: ObjectMemory, first: int, typed: list[Any]) -> int:
 
 
 def _device_place(torch: Any, objects: ObjectMemory) -> int:
-    """Return where the kind of device is, 0 for a CPU, and beside it the index, -1 for none."""
+    """Return the offset of the device's kind (0 for a CPU), with the index beside it (-1: none)."""
     tensor = torch.zeros(3, device="meta")
     meta = ObjectMemory([tensor._cdata])
     return only(
@@ -142,9 +141,9 @@ def _device_place(torch: Any, objects: ObjectMemory) -> int:
 
 
 def _special(torch: Any) -> tuple[list[Any], int]:
-    """Make tensors whose storage wants to be asked for its address, and find the byte that tells.
+    """Make tensors that must be asked for their address, and find the byte that shows this.
 
-    They are copies on write, and those that may not be written to: one byte is set in both.
+    These are copy-on-write and read-only tensors. The same byte is set in both.
     """
     lazy, guarded = torch.zeros(3), torch.zeros(3)
     before = [_storage_bytes(lazy), _storage_bytes(guarded)]

@@ -1,4 +1,4 @@
-"""The parts of torch that intercept each operation of a thread: modes, traces, transformations."""
+"""The parts of torch that intercept a thread's operations: modes, traces, transformations."""
 
 # ruff: noqa: SLF001 - torch tells it in private words alone
 
@@ -18,7 +18,7 @@ _KEYS = ("Python", "FuncTorchDynamicLayerFrontMode", "Functionalize", "Tracer")
 
 
 def watch() -> None:
-    """Let the extension know when something wants to see operations, where torch tells it."""
+    """Let the extension detect interception, if this torch shows it."""
     torch = sys.modules["torch"]
     try:
         keys = 0
@@ -33,10 +33,10 @@ def watch() -> None:
 
 @contextlib.contextmanager
 def without_modes(torch: Any) -> Iterator[None]:
-    """Use torch inside of it for ourselves: no mode or transformation sees that, or takes part.
+    """Use torch in the block for culaunch itself, unseen by modes and transformations.
 
-    Who counts operations, or records them to make them again, must not find those of a first
-    launch; and a tensor that is made is a plain one.
+    A mode that counts or records operations must not see those of a first launch. A new tensor must
+    be plain.
     """
     with contextlib.ExitStack() as stack:
         for name in ("DisableTorchFunction", "_DisableTorchDispatch", "_DisableFuncTorch"):

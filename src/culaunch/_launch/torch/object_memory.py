@@ -1,4 +1,4 @@
-"""The memory of C++ objects of another library, where what is looked for is found by its value."""
+"""The memory of another library's C++ objects, in which fields are found by their values."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class ObjectMemory:
         return range(8, self._size - step + 1, step)
 
     def read(self, i: int, offset: int, code: str) -> int:
-        """Read a number of one object; -1 beyond what all of them have."""
+        """Read a number of one object; -1 past the common length."""
         if not 0 <= offset <= self._size - struct.calcsize(code):
             return -1
         return int(struct.unpack_from(code, self._bytes[i], offset)[0])
 
     def only(self, step: int, fits: Callable[[Callable[..., int], int], bool]) -> int:
-        """Return the only offset where every object fits: fits(read, i), read(beyond=0)."""
+        """Return the only offset at which every object fits: fits(read, i), read(beyond=0)."""
         return only(
             offset
             for offset in self.offsets(step)
@@ -42,7 +42,7 @@ class ObjectMemory:
 
 
 def only(found: Iterable[int]) -> int:
-    """Return the only one; ValueError where there is none, or more."""
+    """Return the only item; ValueError if there are none or several."""
     (offset,) = found
     return offset
 
@@ -62,7 +62,7 @@ def word_at(address: int) -> int:
 
 
 def usable_size(address: int) -> int:
-    """Return how many bytes of a C++ object may be read: the allocator knows."""
+    """Return how many bytes of a C++ object may be read, according to the allocator."""
     return _malloc_usable_size()(address)
 
 

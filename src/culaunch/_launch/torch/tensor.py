@@ -1,4 +1,4 @@
-"""Tensors of torch whose memory is not what they show. The extension calls this."""
+"""torch tensors whose memory does not hold their values. The extension calls this."""
 
 # ruff: noqa: SLF001 - what a tensor is without its memory, torch tells in private words alone
 
@@ -16,31 +16,31 @@ def is_lazy(tensor: Any) -> bool:
 
 
 def check_gradient(what: str, tensor: Any) -> None:
-    """Refuse a tensor that autograd follows, in reverse or in forward mode.
+    """Refuse a tensor that autograd tracks, in reverse or forward mode.
 
     Raises
     ------
     TypeError
-        If it does; `what` names the argument.
+        If autograd tracks it; `what` names the argument.
     """
     torch = sys.modules["torch"]
     if has_tangent(tensor):
         raise TypeError(
-            f"{what} has a tangent, and the function has no forward-mode derivative; autograd "
-            "would treat the result as a constant. Detach the tensor, or call it in a "
+            f"{what} has a tangent, but the function has no forward-mode derivative, so autograd "
+            "would treat the result as a constant. Detach the tensor, or call the function in a "
             "torch.autograd.Function that has a jvp (an operator, cl.frameworks.torch_op, has "
             "reverse mode)"
         )
     if tensor.requires_grad and torch.is_grad_enabled():
         raise TypeError(
-            f"{what} requires grad, and the function has no derivative; autograd would treat the "
-            "result as a constant. Pass tensor.detach(), call it under torch.no_grad(), or in a "
-            "torch.autograd.Function that has the derivative"
+            f"{what} requires grad, but the function has no derivative, so autograd would treat "
+            "the result as a constant. Pass tensor.detach(), call the function under "
+            "torch.no_grad(), or call it in a torch.autograd.Function that has the derivative"
         )
 
 
 def has_tangent(tensor: Any) -> bool:
-    """Tell whether a forward-mode derivative would have to go through what is computed."""
+    """Tell whether a forward-mode derivative would go through the computation."""
     torch = sys.modules["torch"]
     forward_ad = torch.autograd.forward_ad
     if forward_ad._current_level < 0 or not torch._C._is_fwd_grad_enabled():
@@ -52,7 +52,7 @@ def refusal(what: str, tensor: Any) -> str:
     """Say why a tensor cannot be an argument; `what` names the argument."""
     problem, remedy = _problem(tensor)
     return (
-        f"{what} must have memory that holds what it shows (got a {type_name(tensor)} that "
+        f"{what} must own plain memory that holds its values (got a {type_name(tensor)} that "
         f"{problem}): {remedy}"
     )
 
@@ -61,13 +61,13 @@ def _problem(tensor: Any) -> tuple[str, str]:
     for name, problem, remedy in _PROBLEMS:
         if _says(tensor, name):
             return problem, remedy
-    # After the questions that any tensor answers; each of those that follow is more costly.
+    # After the checks that work on any tensor, because each of the following is more expensive.
     layout = str(getattr(tensor, "layout", "torch.strided"))
     if layout != "torch.strided":
         return f"has the layout {layout}", "pass the dense tensors that it consists of"
     torch = sys.modules["torch"]
     if isinstance(tensor, _class("torch._subclasses.fake_tensor", "FakeTensor")):
-        return "is fake: it has a shape and a type, and no data", "pass a tensor with data"
+        return "is fake: it has a shape and a type, but no data", "pass a tensor with data"
     if _says(torch._C._functorch, "is_functorch_wrapped_tensor", tensor):
         return (
             "belongs to a transformation, such as vmap or grad, and has no memory of its own",
@@ -84,16 +84,16 @@ def _problem(tensor: Any) -> tuple[str, str]:
 _PROBLEMS = (
     (
         "is_conj",
-        "is a lazy conjugate: its memory holds the numbers that are not conjugated",
+        "is a lazy conjugate: its memory holds the numbers before conjugation",
         "pass tensor.resolve_conj()",
     ),
     (
         "is_neg",
-        "is a lazy negative: its memory holds the numbers with the other sign",
+        "is a lazy negative: its memory holds the numbers before negation",
         "pass tensor.resolve_neg()",
     ),
-    ("is_meta", "is on the meta device: it has a shape, and no data", "pass a tensor with data"),
-    ("is_quantized", "is quantised", "pass tensor.int_repr() and the scale, or dequantize()"),
+    ("is_meta", "is on the meta device: it has a shape, but no data", "pass a tensor with data"),
+    ("is_quantized", "is quantized", "pass tensor.int_repr() and the scale, or dequantize()"),
     ("is_nested", "is nested", "pass the dense tensors that it consists of"),
 )
 
@@ -107,5 +107,5 @@ def _says(owner: Any, name: str, *args: Any) -> bool:
 
 
 def _class(module: str, name: str) -> Any:
-    """Return a class of a module that is loaded, else an empty tuple: nothing is one of it."""
+    """Return a class of a loaded module, or an empty tuple, which matches nothing."""
     return getattr(sys.modules.get(module), name, ())

@@ -1,4 +1,4 @@
-"""The counters of tensors' versions: by them autograd notices that what it kept was written."""
+"""The version counters of tensors, by which autograd detects writes to saved tensors."""
 
 # ruff: noqa: SLF001 - torch tells it in private words alone
 
@@ -16,17 +16,17 @@ from culaunch._launch.torch.modes import without_modes
 
 @functools.cache
 def open_counters() -> None:
-    """Let the extension count what it writes for torch, which has been imported."""
+    """Let the extension count writes for torch, which is loaded."""
     find_counters(native=True)
 
 
 def find_counters(*, native: bool) -> None:
-    """Find torch's function that counts; where it is missing, the extension calls Python."""
+    """Find torch's function that counts. If it is missing, the extension calls Python."""
     torch: Any = sys.modules["torch"]
     libraries = (str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"),) if native else ()
     with without_modes(torch):
         tensor = torch.empty(1)
-    array_info(tensor)  # the extension looks where a tensor is in its Python object
-    # Tensors of inference mode lack it, and have no counter.
+    array_info(tensor)  # the extension finds the tensor in its Python object
+    # Tensors of inference mode lack this key, and have no counter.
     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.ADInplaceOrView).raw_repr()
     open_versions(libraries, tensor, keys, torch.autograd.graph.increment_version)

@@ -1,4 +1,4 @@
-"""The word of a tensor of torch that tells what kind of tensor it is, on each device."""
+"""The word of a torch tensor that contains its kind, on each device."""
 
 # ruff: noqa: SLF001 - what a tensor is in memory, torch tells in private words alone
 
@@ -8,15 +8,15 @@ import functools
 import operator
 from typing import Any
 
-# As torch names the bits of a device: its own, those of its gradients and of its autocast.
+# torch's names of a device's bits: its own, its gradients', and its autocast's.
 _HOST, _GPU = "CPU", "CUDA"
 
 
 def words_of(torch: Any, tensor: Any) -> tuple[int, int]:
     """Return the word of a host tensor, and its value for the same tensor on a GPU.
 
-    No tensor is created on a GPU: that would open a context, which takes seconds and memory. torch
-    has a name for each bit, which contains the device's name.
+    No tensor is created on a GPU, because opening a context takes seconds and memory. torch names
+    each bit, and the name contains the device's name.
     """
     keys = torch._C._dispatch_keys(tensor)
     names = str(keys).partition("(")[2].rstrip(")").split(", ")
@@ -27,5 +27,5 @@ def words_of(torch: Any, tensor: Any) -> tuple[int, int]:
         return int(functools.reduce(operator.or_, sets).raw_repr())
 
     if word(_HOST) != keys.raw_repr():
-        raise ValueError(f"torch's names {names} are not all that it knows of a tensor")
+        raise ValueError(f"the names {names} from torch do not describe the tensor completely")
     return word(_HOST), word(_GPU)

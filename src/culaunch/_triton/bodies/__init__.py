@@ -1,1 +1,1 @@
-"""Triton kernels in the bodies of functions: which variant a call selects, as guards."""
+"""Triton kernels in functions' bodies: guards on the variant that a call selects."""

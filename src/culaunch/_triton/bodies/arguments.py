@@ -1,4 +1,4 @@
-"""The arguments of a Triton kernel in a body, in Triton's words: what they are becomes guards."""
+"""The arguments of a Triton kernel in a body, in Triton's terms, with guards for their types."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class BodyArguments:
     Attributes
     ----------
     values : dict
-        By name, as the body has them: a grid function is given these.
+        By name, as in the body. A grid function receives these.
     description : list of (type, key)
         One for each parameter, as the native half describes a call.
     leaves : list
-        The run-time arguments, tuples taken apart.
+        The run-time arguments, with tuples flattened.
     types : list of str
         Of the leaves.
     options : dict
     compiled : dict
-        By name, what is to Triton's compiler what the argument is.
+        By name, the stand-in that Triton's compiler gets for the argument.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class BodyArguments:
         self.description.append((kind, key))
         self.compiled[parameter.name] = seen
 
-    # ---- one argument: its type, its key, and what the compiler is shown
+    # ---- one argument: its type, its key, and its stand-in for the compiler
 
     def _describe(
         self, parameter: TritonParameter, value: Any, specialize: bool, align: bool
@@ -113,7 +113,7 @@ class BodyArguments:
             return self._int(value, specialize, align)
         if what == "float":
             return "fp32", None, float(plain(self.body, value))
-        if hasattr(type(value), "__dlpack__"):  # a real array, which the body closes over
+        if hasattr(type(value), "__dlpack__"):  # a real array that the body closes over
             info = array_info(value)
             is_aligned = info.address % 16 == 0 and specialize and align
             return self._tensor(parameter, str(value.dtype), is_aligned, specialize)
@@ -128,8 +128,8 @@ class BodyArguments:
         raise self._refused(parameter, value)
 
     def _int(self, value: Any, specialize: bool, align: bool) -> tuple[str, Any, Any]:
-        # Each comparison with a number of the body, here and below, is a guard of the program: a
-        # call for which it says something else records again.
+        # Each comparison with a number of the body, here and below, is a guard. A call with another
+        # result is recorded again.
         if specialize and value == 1:
             return "constexpr", 1, 1
         kind = "i32" if (value >= _LEAST) & (value <= _MOST) else "i64"  # one guard
@@ -171,7 +171,7 @@ class BodyArguments:
         if wanted.startswith("*"):
             if value is not None and not kind.startswith("*"):
                 raise self._refused(parameter, value)
-        # Triton specializes only integers: a number that is declared a float has no key, even if
+        # Triton specializes only integers. A number that is declared a float has no key, even if
         # the call passes an int.
         elif wanted in _FLOATS or wanted in ("u1", "i1"):
             if self.body.what(value) not in ("int", "float", "bool"):
@@ -183,12 +183,13 @@ class BodyArguments:
         else:
             raise TypeError(
                 f"argument {parameter.name!r} of {self.dispatcher.name}() is declared {wanted}, "
-                "which no function passes: declare it fp32, or launch the kernel outside of it"
+                "which a function cannot pass: declare it fp32, or launch the kernel outside the "
+                "function"
             )
         return wanted, key
 
     def _tuple(self, parameter: TritonParameter, value: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-        """Describe a tuple: its items are specialized whatever the parameter says."""
+        """Describe a tuple. Its items are always specialized, regardless of the parameter."""
         made = [self._describe(_ITEM, item, True, True) for item in value]
         del parameter
         kinds, keys, seen = (tuple(one[i] for one in made) for i in range(3))
@@ -199,8 +200,8 @@ class BodyArguments:
 
     def _refused(self, parameter: TritonParameter, value: Any) -> TypeError:
         return TypeError(
-            f"argument {parameter.name!r} of {self.dispatcher.name}() takes arrays, numbers, "
-            "tensor descriptors of arrays, tuples of these, and None in the body of a function "
+            f"argument {parameter.name!r} of {self.dispatcher.name}() must be an array, a number, "
+            "a tensor descriptor of arrays, a tuple of these, or None in the body of a function "
             f"(got {spell(value)})"
         )
 

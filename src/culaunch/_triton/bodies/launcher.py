@@ -1,4 +1,4 @@
-"""Triton kernels in the body of a function: which variant a call selects, as guards."""
+"""Triton kernels in a function's body: guards on the variant that a call selects."""
 
 # ruff: noqa: SLF001 - a dispatcher's own names begin with an underscore: the others are Triton's
 
@@ -30,7 +30,7 @@ class BodyLauncher:
         self.grid = grid
 
     def __call__(self, *args: Any, **keywords: Any) -> None:
-        """Launch, as the kernel does; there is no result."""
+        """Launch the kernel; there is no result."""
         if self._body.mode == "live":
             self._launch_now(args, keywords)
         elif self._body.mode == "trace":
@@ -50,13 +50,13 @@ class BodyLauncher:
         body.call(launch, values, ())
 
     def _record(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        # First, as the kernel may have other decorators than when the body was written: what is
-        # bound belongs to this one.
+        # Do this first, because the kernel may have got other decorators since. The arguments are
+        # bound to the current dispatcher.
         dispatcher = self._dispatcher._for_body(self._body)
         bound, options = bind(dispatcher, args, keywords)
         choice = dispatcher._choose_in_body(self._body, bound, options)
-        # The call must not give an argument that a decorator sets, unless the decorator replaces
-        # it, as heuristics do.
+        # A call must not pass an argument that a decorator sets, unless the decorator replaces it,
+        # as heuristics do.
         for name, value in choice.constants.items():
             if name in bound and name not in choice.replaced:
                 raise_binding(dispatcher, "tuned", name, len(args))
@@ -76,7 +76,7 @@ class BodyLauncher:
 def bind(
     dispatcher: Dispatcher, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments by name, and the keywords that no parameter has."""
+    """Return the arguments by name, and the keywords that are not parameters."""
     names = names_of(dispatcher)
     if len(args) > len(names):
         raise_binding(dispatcher, "too_many", None, len(args))
@@ -95,8 +95,8 @@ def bind(
 def record(
     body: RecordingBody, target: Any, how: str, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Any:
-    """Take part in what a body does with a Triton kernel."""
-    if isinstance(target, TritonLauncher):  # one that was made outside of the body
+    """Handle the operations of a body on a Triton kernel."""
+    if isinstance(target, TritonLauncher):  # made outside of the body
         return BodyLauncher(body, target._dispatcher, target.grid)(*args, **keywords)  # type: ignore[arg-type]
     if how == "getitem":
         return BodyLauncher(body, target, args[0])
@@ -104,17 +104,17 @@ def record(
     if body.mode == "live":
         return BodyLauncher(body, target, grid)(*positional, **named)
     raise TypeError(
-        f"a decorator of Triton launches {target.name} in Python for each call, and a function "
-        "records only launches that need no Python. Launch the kernel below that decorator, "
-        f"native(kernel.fn)[grid], with the constants that the decorator chooses (got "
+        f"a Triton decorator runs Python at each launch of {target.name}, but a function records "
+        "only launches that need no Python. Launch the kernel below that decorator, "
+        "native(kernel.fn)[grid], with the constants that the decorator chooses (got "
         f"{spell(target)})"
     )
 
 
 def _real(body: RecordingBody, value: Any) -> Any:
-    """Return what a value of a body stands for, in a tuple too."""
+    """Return the object behind a value of a body, also inside a tuple."""
     if hasattr(value, "block_shape") and body.what(getattr(value, "base", None)) == "array":
-        # The caller's descriptor keeps the array of the body.
+        # The caller's descriptor keeps the body's array.
         made = copy.copy(value)  # a tensor descriptor
         made.base = body.real(value.base)
         return made

@@ -1,4 +1,4 @@
-"""Numbers of a call in the body of a function, where Triton wants Python's."""
+"""A call's numbers in a function's body, if Triton needs Python numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def pinned(body: RecordingBody, value: Any) -> Any:
-    """Return a number of the call as Python's: the choice depends on it, so calls are guarded."""
+    """Return a number of the call as Python's, with a guard, because the choice depends on it."""
     kind = body.what(value)
     if kind is None or kind == "array":
         return value
@@ -22,9 +22,9 @@ def pinned(body: RecordingBody, value: Any) -> Any:
 
 
 def pin_shape(body: RecordingBody, array: Any, part: ShapePart) -> None:
-    """Guard a number of an array's shape: the choice depends on it."""
+    """Guard a number of an array's shape, because the choice depends on it."""
     if body.what(array) != "array" or part.kind == KeyKind.RANK:
-        return  # how many dimensions there are is of the kind of the call
+        return  # the number of dimensions is part of the call's kind
     if part.kind == KeyKind.COUNT:
         pinned(body, array.size)
         return
@@ -34,5 +34,5 @@ def pin_shape(body: RecordingBody, array: Any, part: ShapePart) -> None:
 
 
 def plain(body: RecordingBody, value: Any) -> Any:
-    """Return a number of the call as Python's, where nothing depends on it."""
+    """Return a number of the call as Python's, if nothing depends on it."""
     return getattr(value, "hint", value) if body.what(value) != "array" else value

@@ -27,7 +27,7 @@ def choose_in_body(
     bound: dict[str, Any],
     options: dict[str, Any],
 ) -> Choice:
-    """Let the decorators of a kernel choose for a call in a body.
+    """Let a kernel's decorators choose for a call in a body.
 
     Everything that they read is guarded. An autotuner without a configuration for the call's key
     measures its configurations on arrays of zeros with the call's shapes. It does not touch the
@@ -46,8 +46,8 @@ def choose_in_body(
         elif names[index] in bound:
             bound[names[index]] = pinned(body, given)
     made = None
-    # The small samples first: they are enough where the choice is known, or follows from the
-    # arguments. Only an autotuner that has to measure gets arrays of the real size.
+    # Try small samples first. They are enough if the choice is known, or follows from the
+    # arguments. Only an autotuner that must measure gets arrays of the real size.
     for is_whole in (False, True):
         given = {
             name: _sample(body, value, is_whole=is_whole, is_shaped=name in stack.shaped)
@@ -57,7 +57,7 @@ def choose_in_body(
         }
         launch = functools.partial(call, inner) if is_whole else _launch_nothing
         try:
-            # Apart from the body: what is launched to measure must not become a part of the
+            # Outside of the body, because launches that only measure must not become part of the
             # program.
             with body.apart(), compiling_for(driver_of(kernel), body.ordinal):
                 made = stack.decide((1,), (), given, launch, may_measure=is_whole)
@@ -78,7 +78,7 @@ def choose_in_body(
 
 
 def _sample(body: RecordingBody, array: Any, *, is_whole: bool, is_shaped: bool) -> Any:
-    """Return an array like one of the body: with its shape and strides where they are read."""
+    """Return an array like one of the body: with its shape and strides if they are read."""
     if not is_shaped or not hasattr(found := body.sample(array, whole=False), "as_strided"):
         return body.sample(array, whole=is_whole or is_shaped)
     sizes, strides = ([plain(body, one) for one in two] for two in (array.shape, array.strides))
@@ -87,17 +87,17 @@ def _sample(body: RecordingBody, array: Any, *, is_whole: bool, is_shaped: bool)
 
 
 def _launch_nothing(*_: Any) -> None:
-    """Launch nothing: the choice is all that is asked for."""
+    """Launch nothing, because only the choice is needed."""
 
 
 def _require_plain(kernel: Dispatcher, made: Decision) -> None:
     if any(config is not None and config.pre_hook is not None for _, config in made.configs):
         raise TypeError(
-            f"a configuration of {kernel.name} has a pre_hook, which is Python that runs at every "
-            "launch: a function launches without Python. Do in the body what the hook does"
+            f"a configuration of {kernel.name} has a pre_hook, which runs Python at every launch, "
+            "but a function launches without Python. Do the hook's work in the body"
         )
     if not made.is_kept:
         raise TypeError(
-            f"an autotuner of {kernel.name} decides in Python at each call; pass the kernel below "
-            "it to native()"
+            f"an autotuner of {kernel.name} decides in Python at each call: pass the kernel below "
+            "it (.fn) to native()"
         )

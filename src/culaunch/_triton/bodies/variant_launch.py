@@ -47,7 +47,7 @@ class VariantFacts(NamedTuple):
 
 
 class VariantLaunch:
-    """The launch of what one call selects.
+    """The launch of the variant that one call selects.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class VariantLaunch:
         self.body = body
         self.name = dispatcher.name
         self.arguments = arguments
-        # Another architecture has another variant.
+        # Another architecture needs another variant.
         for part in ("compute_capability_major", "compute_capability_minor"):
             int(body.device.attribute(part))
         with body.apart():
@@ -71,15 +71,15 @@ class VariantLaunch:
             )
         if variant is None:
             raise TypeError(
-                f"{self.name}: a hook of Triton's takes its compilation over, and there is nothing "
-                "to record"
+                f"{self.name}: a Triton hook takes over its compilation, so there is nothing to "
+                "record"
             )
         self.variant = variant
         dispatcher._note_reads(body)
         self.facts = VariantFacts(*self.variant._description)
 
     def record(self, grid: Any) -> None:
-        """Record it, with the grid that the call gave."""
+        """Record it, with the call's grid."""
         facts = self.facts
         x, y, z = self._grid(grid)
         x = x * facts.ctas
@@ -121,7 +121,7 @@ class VariantLaunch:
         return value
 
     def _part(self, descriptor: Any, part: int, index: int) -> Any:
-        """Return what a tensor descriptor gives for a parameter."""
+        """Return the part of a tensor descriptor for a parameter."""
         fills_nan = getattr(descriptor, "padding", "zero") == "nan"
         if part == BASE:
             return descriptor.base
@@ -132,7 +132,9 @@ class VariantLaunch:
         if part == TENSOR_MAP:
             swizzle, _, element, box, is_fp4_padded = self.facts.layouts[index]
             if is_fp4_padded:
-                raise TypeError(f"{self.name} takes padded 4-bit numbers, which no function passes")
+                raise TypeError(
+                    f"{self.name} takes padded 4-bit numbers, which a function cannot pass"
+                )
             return self.body.box_map(
                 descriptor.base, descriptor.shape, descriptor.strides, box,
                 (element, _NO_INTERLEAVE, swizzle, _PROMOTION_128B, int(fills_nan)),
@@ -140,16 +142,17 @@ class VariantLaunch:
         return fills_nan if part == FILLS_NAN else False
 
     def _scratch(self, blocks: Any, size: int) -> Any:
-        """Return memory for all blocks, from the framework's allocator; None where none is used."""
+        """Return memory for all blocks from the framework's allocator; None if it is not needed."""
         return None if size == 0 else self.body.empty((blocks * size,), "uint8")
 
     def _grid(self, grid: Any) -> tuple[Any, Any, Any]:
         if callable(grid):
-            grid = grid({**self.arguments.values, **self.facts.constants})
+            with self.body.within():
+                grid = grid({**self.arguments.values, **self.facts.constants})
         sizes = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
         if not 1 <= len(sizes) <= 3 or any(self.body.what(size) != "int" for size in sizes):
             raise TypeError(
-                f"a grid must be a tuple of 1 to 3 ints, or a function that returns one (got "
+                "a grid must be a tuple of 1 to 3 ints, or a function that returns one (got "
                 f"{spell(grid)})"
             )
         for size in sizes:

@@ -26,14 +26,14 @@ class CSet:
     ----------
     kernels : SavedSet
     name : str or None
-        What all names begin with; None: the kernel's own.
+        The prefix of all names; None: the kernel's own name.
     as_object : bool
-        Whether the images are in an object of their own.
+        Whether the images are in a separate object.
 
     Raises
     ------
     ValueError
-        If C cannot say something of the set.
+        If C cannot express a part of the set.
     """
 
     def __init__(self, kernels: SavedSet, name: str | None, as_object: bool) -> None:
@@ -41,7 +41,7 @@ class CSet:
         self.name = name or c_identifier(kernels.name, is_function=True)
         self.macros = self._macros()
         self.configs = CConfigs(kernels, self.name, self.macros)
-        # Parameters of functions must not be macros' names, nor hide the functions that are called.
+        # Function parameters must not have macros' names, nor hide functions that are called.
         taken = [*self.macros, self.configs.any, self.name]
         self.functions = [
             CFunction(name, kernels, self.configs, variants, [*taken, name, f"{name}_default"])
@@ -49,7 +49,7 @@ class CSet:
                 (f"{self.name}{suffix}", variants) for suffix, variants in group_by_types(kernels)
             )
         ]
-        # A configuration that must say something has no default.
+        # If callers must set a field, there is no default configuration.
         self.defaults = [] if self.configs.must_say else list(map(CDefault, self.functions))
         self.choices = [
             CChoice(kernels.table, one, self.configs, taken)
@@ -65,10 +65,10 @@ class CSet:
             *(one.body for one in self.functions),
             *(one.body for one in self.defaults),
         ]
-        # Those of the first list of types have the plain names too.
+        # The first list of types also gets the plain names.
         first = self.functions[0]
-        # The plain name is there whichever lists of types there are: a set that gets another list
-        # keeps what programs call.
+        # The plain name always exists: adding another list of types keeps the names that programs
+        # call.
         if first.name != self.name:
             bodies.append(_forward("CUresult ", self.name, first))
             bodies += [

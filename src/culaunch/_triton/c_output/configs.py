@@ -1,4 +1,4 @@
-"""The configurations of a set in C: a structure whose fields never change, and its values."""
+"""A set's configurations in C: a structure whose fields never change, and its values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from culaunch._triton.saved.set import SavedSet
     from culaunch._triton.saved.variant import SavedVariant
 
-# Every launch knows these; 0 stands for any.
+# Every launch passes these; 0 means any.
 _OPTIONS = ("num_warps", "num_stages", "num_ctas")
 _OTHER = "other"
 
@@ -45,13 +45,12 @@ class CConfigs:
             one.name for one in kernels.parameters if one.is_constexpr and one.name not in computed
         ]
         self._options = [one for one in _OPTIONS if one not in self._constants]
-        # All constants and options, whether the variants differ in them or not: the structure is
-        # the same when variants are added.
+        # Include all constants and options, so adding variants keeps the structure.
         self.fields = {one: names.add(one) for one in (*self._constants, *self._options, _OTHER)}
         self._must_say = [one for one in self._constants if one in kernels.heuristics]
         self._numbers: dict[str, int] = {}  # numbers for values that C does not have
-        # Before any row is made: two constants that are one number in C would choose one variant
-        # for the other.
+        # Check this before any row: two constants with the same number in C would select the wrong
+        # variant.
         for one in self._constants:
             check_distinct(one, [variant.constants.get(one) for variant in kernels.variants])
         rows = [self._row(one) for one in kernels.variants]
@@ -60,7 +59,7 @@ class CConfigs:
 
     @property
     def must_say(self) -> list[str]:
-        """The fields that a call has to say: heuristics gave them that are not saved."""
+        """The fields that a call must set, because heuristics gave them that are not saved."""
         return [self.fields[one] for one in self._must_say]
 
     def row_of(self, settings: Mapping[str, Any]) -> str:
@@ -75,20 +74,20 @@ class CConfigs:
             for field in self.fields.values()
         ]
         return (
-            "\n/* What the variants differ in. -1 stands for None, "
+            "\n/* The settings in which the variants differ. -1 stands for None, "
             f"and {self.any} for anything. */\n"
             f"#define {self.any} INT64_MIN\n"
             f"typedef struct {{\n{''.join(fields)}}} {self.type};\n"
         )
 
     def table(self) -> str:
-        """Return the table of all configurations, and what compares with it."""
+        """Return the table of all configurations, and the function that compares with it."""
         rows = ",\n".join(f"    {{{self._text(row)}}}" for row in self.rows)
         numbers = ", ".join(str(one) for one in self.of_variant)
         tests = []
         for one, field in self.fields.items():
-            # A constant of 0 is a value. An option of 0 means unspecified, so a structure of zeros
-            # accepts any option.
+            # A constant may be 0. An option of 0 means unspecified, so a structure of zeros accepts
+            # any option.
             is_any = f"given->{field} == {self.any}"
             if one not in self._constants:
                 is_any += f" || given->{field} == 0"
@@ -110,7 +109,7 @@ class CConfigs:
         return self._values(settings, self._rest(variant))
 
     def _rest(self, variant: SavedVariant) -> dict[str, Any]:
-        """Return what of a variant has no number of its own."""
+        """Return the settings of a variant that have no field of their own."""
         rest = {
             one: variant.constants[one]
             for one in self._constants

@@ -1,4 +1,4 @@
-"""The launch of a set in any configuration: the C signature of Triton's own tools."""
+"""A set's launch in any configuration: the C signature of Triton's own tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class CDefault:
-    """The function that launches as a C function does, and takes no configuration.
+    """The function that launches like a C function, but without a configuration.
 
     Its name is the one that Triton's linker (``triton/tools/link.py``) gives it.
 

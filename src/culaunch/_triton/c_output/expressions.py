@@ -1,4 +1,4 @@
-"""Expressions in C: what a heuristic or a grid says, for one variant."""
+"""The expressions of a heuristic or a grid in C, for one variant."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _FLOAT = {"+": "+", "-": "-", "*": "*"}
 
 
 class CannotSay(ValueError):  # noqa: N818 - says whose fault it is where it is caught
-    """Why C cannot say an expression."""
+    """The reason why C cannot express something."""
 
     def __init__(self, expression: Expression) -> None:
-        super().__init__(f"C cannot say {expression}")
+        super().__init__(f"C cannot express {expression}")
 
 
 class CExpressions:
@@ -78,7 +78,7 @@ class CExpressions:
         return text if kind == BOOL else f"({text} != 0)"
 
     def equals(self, expression: Expression, value: Any) -> str:
-        """Return whether an expression is a constant, of its type too."""
+        """Return whether an expression equals a constant, including its type."""
         if expression.is_constant:
             return "1" if same_constant(expression.value, value) else "0"
         if expression.op == "if":
@@ -97,7 +97,7 @@ class CExpressions:
         return f"({text} == {c_value(value)})"
 
     def _typed(self, expression: Expression) -> tuple[str, str]:
-        """Return the kind of number that an expression is, and the number."""
+        """Return an expression's kind of number, and the number."""
         op, operands = expression.op, expression.operands
         if op == "constant":
             return _constant(expression)
@@ -106,14 +106,14 @@ class CExpressions:
             if found is None:
                 raise CannotSay(expression)
             return found
-        if op in (*SHAPES, "is_array"):  # C has an address alone
+        if op in (*SHAPES, "is_array"):  # C has only an address
             raise CannotSay(expression)
         if op == "is_none":
             if operands[0] not in self._pointers:
                 raise CannotSay(expression)
             return BOOL, f"({self._pointers[operands[0]]} == 0)"
         if op == "if":
-            # Both results must be of one kind; an error is of any, as it gives none.
+            # Both results must have one kind. An error fits any kind, because it has no value.
             kinds = {self._typed(one)[0] for one in operands[1:] if one.op != "error"}
             if len(kinds) != 1:
                 raise CannotSay(expression)
@@ -130,9 +130,9 @@ class CExpressions:
 
     def _same(self, expression: Expression) -> str:
         op, (left, right) = expression.op, expression.operands
-        # The other operand is written all the same, for its refusals.
+        # Write the other operand anyway, because it may refuse the call.
         for one, other in ((left, right), (right, left)):
-            # A number is never a text or None.
+            # A number never equals a text or None.
             if one.is_constant and not isinstance(one.value, (int, float)):
                 self._typed(other)
                 return "0" if op == "==" else "1"
@@ -154,8 +154,8 @@ class CExpressions:
             return BOOL, f"({texts[0]} {op} {texts[1]})"
         if op in ("min", "max"):
             name = ("least" if op == "min" else "most") + ("_float" if kind == FLOAT else "")
-            # In Python min(1, 2.0) is an int or a float by which is less; a type of C is decided
-            # before.
+            # In Python, min(1, 2.0) is an int or a float depending on the values. C needs one type
+            # in advance.
             if len({one for one, _ in map(self._typed, expression.operands)} - {BOOL}) > 1:
                 raise CannotSay(expression)  # the result may be an int or a float
             return kind, f"culaunch_{name}({listed})"
@@ -187,7 +187,7 @@ class CExpressions:
 
 
 def arithmetic_used(texts: Iterable[str]) -> str:
-    """Return the functions that some C calls, and those that these call, in their order."""
+    """Return the functions that C code calls, directly or indirectly, in order."""
     functions = _functions()
     wanted: set[str] = set()
     todo = set(re.findall(r"\b(culaunch_\w+)\(", "".join(texts))) & functions.keys()

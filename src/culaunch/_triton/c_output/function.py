@@ -1,4 +1,4 @@
-"""One C function: the variants of a set that have the same element types, and how it chooses."""
+"""One C function: the variants of a set with the same element types, and the choice of one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class CFunction:
         return self.parameters_with(f"const {self._configs.type} *config")
 
     def parameters_with(self, *config: str) -> str:
-        """Return its parameters with this in the configuration's place, or nothing."""
+        """Return its parameters, with this text instead of the configuration, or without it."""
         grid = ["unsigned grid_x", "unsigned grid_y", "unsigned grid_z"]
         return ", ".join(
             [
@@ -81,7 +81,7 @@ class CFunction:
         return self.arguments_with("config")
 
     def arguments_with(self, *config: str) -> str:
-        """Return its arguments with this in the configuration's place, or nothing."""
+        """Return its arguments, with this text instead of the configuration, or without it."""
         grid = ["grid_x", "grid_y", "grid_z"] if self._kernels.grid is None else []
         names = (name for one in self.parameters.all for name in one.names)
         return ", ".join(["stream", *grid, *config, *names])
@@ -89,12 +89,12 @@ class CFunction:
     @property
     def body(self) -> str:
         """Its definition."""
-        # The most specialized variant first, which is also the preference of the Python dispatch.
+        # The most specialized variant comes first, as in the Python dispatch.
         blocks = [
             CVariant(index, variant, self._kernels, self.parameters).text
             for index, variant in sorted(self.variants, key=lambda pair: -_score(pair[1]))
         ]
-        # Arguments that no variant takes are refused before any variant is looked at.
+        # Refuse arguments that no variant accepts before trying any variant.
         checks = "".join(
             f"  if (!config || config->{field} == {self._configs.any}) "
             "return CUDA_ERROR_INVALID_VALUE;\n"
@@ -130,6 +130,6 @@ def _score(variant: SavedVariant) -> int:
     )
     match = ARCH.fullmatch(variant.arch)
     assert match is not None
-    # A cubin before PTX, which the driver would have to compile first.
+    # A cubin comes before PTX, which the driver would have to compile first.
     nearness = 10 * int(match[2]) + int(match[3]) + (1000 if match[1] == "sm" else 0)
     return score * 10_000 + nearness

@@ -1,4 +1,4 @@
-"""Variants by the element types of their pointers: C's addresses have none."""
+"""Groups variants by their pointers' element types, because C addresses have none."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 
 class _Group:
-    """Variants of one list of element types; "" where a variant folds the argument."""
+    """Variants with the same list of element types; "" if a variant folds the argument."""
 
     def __init__(self, elements: list[str]) -> None:
         self.elements = elements
         found = [one.partition(" ")[0] for one in elements if one]
-        # It depends only on the first variant: more variants do not rename it.
+        # The suffix depends only on the first variant, so adding variants does not change it.
         self.suffix = "_".join(found[:1] if len(set(found)) == 1 else found)
         self.variants: list[tuple[int, SavedVariant]] = []
 
     def takes(self, elements: list[str]) -> bool:
-        """Whether a variant goes with the others."""
+        """Whether a variant belongs to the group."""
         return all(
             not one or not other or one == other
             for one, other in zip(self.elements, elements, strict=True)
@@ -31,27 +31,26 @@ class _Group:
 
     def add(self, index: int, variant: SavedVariant, elements: list[str]) -> None:
         """Add a variant."""
-        # One variant may fold an argument that another one names.
+        # A variant may fold an argument whose type another one names.
         self.elements = [one or other for one, other in zip(self.elements, elements, strict=True)]
         self.variants.append((index, variant))
 
 
 def group_by_types(kernels: SavedSet) -> list[tuple[str, list[tuple[int, SavedVariant]]]]:
-    """Return what the functions' names end in, and their variants with their places.
+    """Return the suffixes of the functions' names, and their variants with their places.
 
-    Where there is one function, its name ends in nothing.
+    A single function has no suffix.
 
     Raises
     ------
     ValueError
         If an argument is a tuple in one variant and something else in another.
     """
-    # The parameters of the C function are the leaves of tuples, and so must be the same leaves in
-    # all variants.
+    # A C function's parameters are the leaves of tuples, which must be the same in all variants.
     if len({_shape(one.types) for one in kernels.variants}) > 1:
         raise ValueError(
             "C cannot express an argument that is a tuple in one variant and something else, or a "
-            "tuple of another length, in another: make one set for each"
+            "tuple of a different length, in another: make one set for each"
         )
     groups: list[_Group] = []
     for index, variant in enumerate(kernels.variants):
@@ -75,5 +74,5 @@ def group_by_types(kernels: SavedSet) -> list[tuple[str, list[tuple[int, SavedVa
 
 
 def _shape(types: object) -> tuple[Any, ...]:
-    """Return where there are tuples among types, and of how many."""
+    """Return the places and the lengths of tuples among types."""
     return tuple(map(_shape, types)) if isinstance(types, tuple) else ()

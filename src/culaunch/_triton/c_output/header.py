@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def header_text(output: CSet) -> str:
-    """Return the header: what a program calls."""
+    """Return the header with the functions that a program calls."""
     name, configs = output.name, output.configs
     guard = f"CULAUNCH_TRITON_{name}"
     first = output.functions[0]
@@ -31,19 +31,19 @@ def header_text(output: CSet) -> str:
         parts.append(f"/* As {first.name}. */\nCUresult {name}({first.parameter_list});")
     if output.defaults:
         parts.append(
-            "\n/* The same in any configuration: the signature that Triton's own tools give. */"
+            "\n/* The same for any configuration, with the signature of Triton's own tools. */"
         )
         parts += [f"{one.declaration};" for one in output.defaults]
         if first.name != name:
             parts.append(f"CUresult {name}_default({output.defaults[0].parameter_list});")
     parts.append(
-        "\n/* Load all that is for the current context's device, or what is of a configuration;\n"
-        " * launches of it load nothing then, as a capture into a graph demands. */\n"
+        "\n/* Load all variants for the current context's device, or those of one configuration.\n"
+        " * Their launches load nothing afterwards, as a capture into a graph requires. */\n"
         f"CUresult {name}_load(void);\n"
         f"CUresult {name}_prepare(const {configs.type} *config);\n"
-        "/* Unload all, on all devices. No launch may be running, or be made meanwhile. */\n"
+        "/* Unload all variants on all devices. No launch may run or start meanwhile. */\n"
         f"CUresult {name}_unload(void);\n\n"
-        "/* The configurations that there are, on any device; NULL past the last one. */\n"
+        "/* The configurations of the set, for any device; NULL past the last one. */\n"
         f"int {name}_count(void);\n"
         f"const {configs.type} *{name}_config_at(int index);"
     )
@@ -61,14 +61,14 @@ def _about(output: CSet) -> str:
     """Return the header's comment on a launch."""
     config = "the configuration (NULL: any; the most specialized variant is used)"
     if output.configs.must_say:
-        config = f"the configuration, which must say {', '.join(output.configs.must_say)}"
+        config = f"the configuration, which must set {', '.join(output.configs.must_say)}"
     grid = ""
     if output.kernels.grid is not None:
         sizes = ", ".join(map(str, output.kernels.grid))
         grid = f" The grid is\n * ({_comment(sizes)})."
     return (
         f"/* Launch on the current context's device.{grid} An empty grid launches nothing.\n"
-        " * Gives the driver's code; CUDA_ERROR_NO_BINARY_FOR_GPU if no variant is for this\n"
+        " * Returns the driver's code: CUDA_ERROR_NO_BINARY_FOR_GPU if no variant is for this\n"
         f" * device, and CUDA_ERROR_INVALID_VALUE if none fits the arguments and\n * {config}. */"
     )
 
@@ -76,7 +76,9 @@ def _about(output: CSet) -> str:
 def _about_choices(output: CSet) -> str:
     unsaid = ""
     if output.configs.must_say:
-        unsaid = f"\n * It does not say {', '.join(output.configs.must_say)}: copy it and set that."
+        unsaid = (
+            f"\n * It does not set {', '.join(output.configs.must_say)}: copy it, and set that."
+        )
     return (
         "\n/* The configuration that was tuned for these values and the function's element\n"
         " * types, or for the nearest ones, on the current device's architecture."
@@ -85,6 +87,6 @@ def _about_choices(output: CSet) -> str:
 
 
 def _comment(text: str) -> str:
-    """Return text as it may stand in a comment."""
+    """Return text in a form that is safe in a comment."""
     plain = "".join(one if " " <= one <= "~" else "?" for one in text)
     return plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")

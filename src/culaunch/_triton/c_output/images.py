@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from culaunch._triton.saved.set import SavedSet
     from culaunch._triton.saved.variant import SavedVariant
 
-# As the symbols of embedded images begin.
+# The prefix of the symbols of embedded images.
 _PREFIX = "culaunch_image_"
 
 
@@ -31,7 +31,7 @@ class CImages:
         self._kernels = kernels
         self._as_object = as_object
         prefix = f"{_PREFIX}{name}_" if as_object else _PREFIX
-        # In the order of the variants, each once: two variants may share an image.
+        # In the order of the variants, without duplicates, because two variants may share an image.
         members = dict.fromkeys(_member(one) for one in kernels.variants)
         self._names = {member: f"{prefix}{i}" for i, member in enumerate(members)}
 
@@ -40,7 +40,7 @@ class CImages:
         """The images, or their declarations, and the table."""
         if self._as_object:
             arrays = [
-                # Private to the program: no other library sees them.
+                # Hidden symbols, invisible to other libraries.
                 f'extern const unsigned char {name}[] __attribute__((visibility("hidden")));'
                 for name in self._names.values()
             ]
@@ -58,7 +58,7 @@ class CImages:
         )
 
     def object_file(self, machine: str | None) -> bytes:
-        """Return the object file, for a processor: this machine's where None is given."""
+        """Return the object file, for a processor: this machine's by default."""
         from culaunch._embed.named_images import embed_named_images
 
         images = {
@@ -78,8 +78,8 @@ def _row(variant: SavedVariant, image: str) -> str:
     match = ARCH.fullmatch(variant.arch)
     if match is None:
         raise ValueError(f"the architecture {variant.arch!r:.60} is not known")
-    # Which devices an image runs on: this one alone ("a"), those of its major version, or all newer
-    # ones (PTX).
+    # The devices that an image runs on: only this one ("a"), its major version, or all newer ones
+    # (PTX).
     rule = "A" if match[4] == "a" else "M" if match[1] == "sm" or match[4] == "f" else "P"
     facts = variant.facts
     return (

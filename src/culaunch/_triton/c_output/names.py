@@ -1,4 +1,4 @@
-"""Names and strings in generated C: the only way from a library into the text.
+"""Names and strings in generated C. All text from a library goes through this module.
 
 A Python name becomes a C name by one rule, and different names stay different. Each character that
 is not an ASCII letter, digit or underscore becomes ``_u<hex>_``. A name that C, C++, their headers
@@ -29,20 +29,20 @@ def c_identifier(name: str, *, is_function: bool = False) -> str:
         If there is no name.
     """
     if not name:
-        raise ValueError("a name of C has at least one letter")
+        raise ValueError("a C name must have at least one letter")
     made = name
     if not _PLAIN.fullmatch(name) or _SPELT.search(name):
-        # Underscores before a u are escaped, too, so no name looks like an escape sequence. The
-        # rule is reversible: two names never become one.
+        # Also escape underscores before a u, so no name looks like an escape sequence. The rule is
+        # reversible: two names never become one.
         made = re.sub(r"_(?=u)", "_u5f_", name)
         made = re.sub(r"\A[0-9]|[^A-Za-z0-9_]", lambda found: f"_u{ord(found[0]):x}_", made)
-    # With underscores at its end a taken name is as good as taken: its own spelling is there.
+    # A reserved name with added underscores counts as reserved, because its own spelling may occur.
     taken = is_reserved(made, is_function) or is_reserved(made.rstrip("_"), is_function)
     return f"{made}_" if taken else made
 
 
 def is_reserved(name: str, is_function: bool = False) -> bool:
-    """Whether a name means something already where generated C is compiled."""
+    """Tell whether a name already has a meaning in compiled C."""
     if name in WORDS or FAMILIES.fullmatch(name):
         return True
     if not is_function:
@@ -57,7 +57,7 @@ def check_c_name(name: object, what: str = "name") -> str:
     Raises
     ------
     TypeError, ValueError
-        If it is no identifier of C, or is taken.
+        If it is not a C identifier, or is taken.
     """
     if not isinstance(name, str):
         raise TypeError(f"{what} must be a str (got {type(name).__qualname__})")
@@ -77,7 +77,7 @@ def c_string(text: str) -> str:
         if letter in _ESCAPES:
             letters.append(_ESCAPES[letter])
         else:
-            # Octal digits end after three, whatever follows.
+            # Octal escapes end after three digits, regardless of the next character.
             letters.append(letter if 32 <= byte < 127 else f"\\{byte:03o}")
     return '"' + "".join(letters) + '"'
 
@@ -88,21 +88,23 @@ def c_include(file: str) -> str:
     Raises
     ------
     ValueError
-        If the file's name cannot stand there: an include knows no escapes.
+        If an include cannot name the file: includes have no escapes.
     """
     if not file.isprintable() or re.search(r'["\\]|\?\?|//|/\*', file):
-        raise ValueError(f"{file!r} cannot be the name of a header: no C source could include it")
+        raise ValueError(
+            f"{file!r} cannot be the name of a header: a C source could not include it"
+        )
     return f'#include "{file}"'
 
 
 class NameSpace:
-    """Names of one scope: where two would be one, the later gets underscores."""
+    """The names of one scope. If two would be equal, the later one gets underscores."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(taken)
 
     def add(self, name: str) -> str:
-        """Return the C name of one more parameter or constant."""
+        """Return the C name of another parameter or constant."""
         made = c_identifier(name)
         while made in self._taken:
             made += "_"

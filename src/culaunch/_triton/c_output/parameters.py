@@ -1,4 +1,4 @@
-"""The parameters of a C function: a kernel's arguments, whatever its variants fold."""
+"""The parameters of a C function: a kernel's arguments, regardless of what its variants fold."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class CParameter:
 
 
 class CParameters:
-    """All parameters beside the stream, the grid and the configuration.
+    """All parameters except the stream, the grid and the configuration.
 
     They depend on the kind of argument, and not on the single variants. An int of 32 or 64 bits is
     an ``int64_t``, which is checked. An argument that is None or 1 in all variants is a parameter,
@@ -121,7 +121,7 @@ class CParameters:
 
 
 def _c_type(kinds: set[str], keys: set[Any], name: str) -> str:
-    # A leaf may be open in one variant and folded in another; C has one type for both.
+    # A leaf may be open in one variant and folded in another, but C has one type for both.
     is_none_somewhere = "constexpr" in kinds and None in keys
     open_kinds = kinds - {"constexpr"}
     if not open_kinds:
@@ -132,9 +132,8 @@ def _c_type(kinds: set[str], keys: set[Any], name: str) -> str:
     elif all(kind.startswith("tensordesc<") for kind in open_kinds) and "constexpr" not in kinds:
         return DESCRIPTOR
     elif not is_none_somewhere:
-        # A number in a Python call has a size that depends on its value. An i32 is passed as 64
-        # bits, and a variant for i32 checks that the value fits. Python does the same: a large
-        # value selects another variant there.
+        # In Python, a number's value determines its size. C passes an i32 as 64 bits, and a variant
+        # for i32 checks that the value fits. A large value selects another variant, as in Python.
         types = {"int64_t" if kind == "i32" else C_TYPES.get(kind, "") for kind in open_kinds}
         if len(types) == 1 and "" not in types:
             return types.pop()
@@ -148,7 +147,7 @@ def _c_type(kinds: set[str], keys: set[Any], name: str) -> str:
 def _leaf_names(
     parameters: Sequence[TritonParameter], variant: SavedVariant
 ) -> Iterator[tuple[str, str]]:
-    """Give each leaf its name, and the argument's if it is all of it."""
+    """Name each leaf, with the argument's name if the leaf is the whole argument."""
 
     def visit(name: str, argument: str, kind: Any) -> Iterator[tuple[str, str]]:
         if not isinstance(kind, tuple):
@@ -163,7 +162,7 @@ def _leaf_names(
 
 
 def leaf_keys(types: Any, keys: Any) -> Iterator[Any]:
-    """Flatten Triton's keys as the types are flattened."""
+    """Flatten Triton's keys like the types."""
     for kind, key in zip(types, keys, strict=True):
         if isinstance(kind, tuple):
             yield from leaf_keys(kind, key)
@@ -172,14 +171,14 @@ def leaf_keys(types: Any, keys: Any) -> Iterator[Any]:
 
 
 def rank_of(kind: str) -> int:
-    """Return how many dimensions a tensor descriptor has; of anything else 0."""
+    """Return the rank of a tensor descriptor; 0 for anything else."""
     if not kind.startswith("tensordesc<"):
         return 0
     return kind.partition("[")[2].partition("]")[0].count(",") + 1
 
 
 def element_of(kind: str) -> str:
-    """Return the element type of a pointer or a tensor descriptor; of anything else ""."""
+    """Return the element type of a pointer or a tensor descriptor; "" for anything else."""
     if kind.startswith("*"):
         return kind[1:].removeprefix("k")
     return kind.partition("<")[2].partition("[")[0] if rank_of(kind) else ""

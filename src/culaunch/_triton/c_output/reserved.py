@@ -1,4 +1,4 @@
-"""Names that generated C must not use: names of the languages, of its headers, and its own."""
+"""Names that generated C must not use: of the languages, of its headers, and its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from culaunch._base.c_keywords import KEYWORDS
 
-# Keywords, what the languages' headers define as macros, and names that the output has itself.
+# Keywords, macros of the languages' headers, and names that the output itself defines.
 _WORDS = """
     I complex imaginary noreturn assert errno stdin stdout stderr offsetof setjmp va_arg va_copy
     va_end va_start NULL EOF NAN INFINITY NDEBUG TRUE FALSE linux unix i386 main
@@ -38,10 +38,10 @@ _FUNCTIONS = """
     vfprintf vfscanf vprintf vscanf vsnprintf vsprintf vsscanf wait write y0 y1 yn
 """
 FUNCTIONS = frozenset(_FUNCTIONS.split())
-# The same for float and long double, as math.h has them.
+# The same for float and long double, as in math.h.
 FUNCTION_SUFFIXES = ("f", "l")
 
-# Whole families: of the compiler, of cuda.h, of stdint.h, of POSIX threads, and of this source.
+# Families of names: of the compiler, cuda.h, stdint.h, POSIX threads, and this source.
 FAMILIES = re.compile(
     r"__.*|_[A-Z].*|CU.*|cu[A-Z].*|cuda[A-Z].*|cuuint\w*|cudbg.*|u?int\w*_t|culaunch_.*"
     r"|(pthread|sched|timer|clock)_.*|(PTHREAD|SCHED|TIMER|CLOCKS?|FLT|DBL|LDBL|SEEK|EXIT)_[A-Z]\w*"

@@ -80,16 +80,16 @@ class CChoice:
                 for index, variant in self._function.variants
                 if not settings_fit(variant, entry.constants, entry.options)
             ]
-            # A configuration whose variants do not run on the device is passed over, as
-            # `TunedTable.of_device` does it.
+            # Skip a configuration whose variants do not run on the device, like
+            # `TunedTable.of_device`.
             listed = ", ".join(map(str, [*indices, -1]))
             lists.append(f"static const int {name}_runs_{number}[] = {{{listed}}};\n")
             for key, value in zip(self._table.key, entry.values, strict=True):
                 if not is_c_value(value):
                     raise ValueError(
-                        f"C cannot choose by {key} of the tuned table, which is {value!r:.60}; "
-                        "only by ints, bools and None. Compile the set with configs=[...]; it then "
-                        "has no table"
+                        f"C cannot choose by {key} of the tuned table, which is {value!r:.60}, "
+                        "but only by ints, bools and None. Compile the set with configs=[...], "
+                        "which leaves the table out"
                     )
             # At least one element, because an array of size zero is not valid C.
             values = ", ".join([c_value(value) for value in entry.values] or ["0"])
@@ -134,7 +134,7 @@ class CChoice:
         )
 
     def _types(self) -> tuple[str, ...]:
-        """Return the element types of the function's tensors, in order, as a tuned key has them."""
+        """Return the element types of the function's tensors, in order, as in a tuned key."""
         columns = zip(*(leaves_of(one.types) for _, one in self._function.variants), strict=True)
         pointers = [
             next((kind for kind in column if kind.startswith("*")), "") for column in columns

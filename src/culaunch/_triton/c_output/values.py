@@ -1,4 +1,4 @@
-"""Constants in C, where every constant that chooses a variant is an ``int64_t``."""
+"""Constants in C, where a constant that selects a variant must be an ``int64_t``."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def c_value(value: Any) -> str:
         )
     if not _LEAST <= value <= _MOST:
         raise ValueError("C cannot choose by an integer of more than 64 bits")
-    # C has no negative literals: the number would be too large before its sign is applied.
+    # C has no negative literals, and this number is too large without its sign.
     if value == _LEAST:
         return f"(-INT64_C({_MOST}) - 1)"
     return f"INT64_C({int(value)})"
 
 
 def is_c_value(value: Any) -> bool:
-    """Whether a constant is a number of 64 bits, or None; the least number means anything."""
+    """Whether a constant is a 64-bit number, or None. The smallest number is reserved for "any"."""
     return value is None or (isinstance(value, int) and _LEAST < value <= _MOST)
 
 
 def check_distinct(name: str, values: Iterable[Any]) -> None:
-    """Refuse different constants that are one number in C: the wrong variant would be taken.
+    """Refuse different constants with the same number in C, which would select the wrong variant.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def check_distinct(name: str, values: Iterable[Any]) -> None:
 
 
 def c_macro_value(value: int) -> str | None:
-    """Return a constant for a macro: as plain as it can be; None where C has no such number."""
+    """Return a constant for a macro, as simple as possible; None if C cannot express it."""
     number = int(value)
     if -(2**31) < number < 2**31:
         return str(number) if number >= 0 else f"({number})"

@@ -1,4 +1,4 @@
-"""The C code for one variant: whether it fits a call, its grid, and its launch."""
+"""The C code of one variant: whether it fits a call, its grid, and its launch."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ class CVariant:
             *self._argument_conditions(),
             f"culaunch_config_fits(config, {self._index})",
         ]
-        # Computed inside of the block: the facts about the variant make most of them constants.
+        # Compute these inside of the block, where the facts about the variant make most of them
+        # constants.
         heuristics = self._heuristics()
         lines = []
         if heuristics or self._kernels.grid is not None:
@@ -105,22 +106,22 @@ class CVariant:
             if one.name not in self._variant.constants:
                 raise ValueError(
                     f"C cannot express the argument {one.name} of {self._kernels.name}, which a "
-                    "heuristic gives at run time"
+                    "heuristic computes at run time"
                 )
             # With the variant's constants inserted, the rest depends only on the call.
-            value = partly(one.value, self._known)
+            value = partly(one.value, self._known_value)
             try:
                 made.append(self._expressions().equals(value, self._variant.constants[one.name]))
             except CannotSay as error:
                 raise ValueError(
-                    f"C cannot work out the heuristic {one.name} = {one.value} of "
+                    f"C cannot evaluate the heuristic {one.name} = {one.value} of "
                     f"{self._kernels.name}: {error}"
                 ) from None
         return [one for one in made if one != "1"]
 
     # ---- known facts about its arguments
 
-    def _known(self, op: str, name: str) -> Expression | None:
+    def _known_value(self, op: str, name: str) -> Expression | None:
         constants = self._variant.constants
         if name in constants:
             return known_leaf(op, constants[name])
@@ -197,10 +198,10 @@ class CVariant:
         lines, checks = [], []
         for name, size in zip(_DIMENSIONS, sizes, strict=True):
             try:
-                text = self._expressions().number(partly(size, self._known))
+                text = self._expressions().number(partly(size, self._known_value))
             except CannotSay as error:
                 raise ValueError(
-                    f"C cannot work out the grid of {self._kernels.name}: {error}"
+                    f"C cannot evaluate the grid of {self._kernels.name}: {error}"
                 ) from None
             lines.append(f"const int64_t culaunch_size_{name} = {text};")
             checks.append(f"culaunch_size_{name} < 0 || culaunch_size_{name} > INT32_MAX")
@@ -213,10 +214,10 @@ class CVariant:
 
     def _sources(self) -> tuple[ParameterSource, ...]:
         variant = self._variant
-        # Folded arguments are no parameters of the compiled kernel.
+        # Folded arguments are not parameters of the compiled kernel.
         kinds = [kind for kind in self._kinds if kind != "constexpr"]
         if any(kind.startswith("tensordesc<") for kind in kinds):
-            # The versions of Triton differ in the parts of a descriptor: the image tells.
+            # The parts of a descriptor depend on Triton's version, so the image decides.
             member = variant.image or variant.ptx
             assert member is not None
             found = [
@@ -233,8 +234,8 @@ class CVariant:
 
     def _value(self, source: ParameterSource, lines: list[str]) -> str:
         one = self._parameters.by_leaf[source.leaf]
-        # The driver copies as many bytes as the image's parameter has, from an address: the C
-        # parameter may be wider.
+        # The driver reads the image's parameter size from an address, and the C parameter may be
+        # wider.
         exact = C_TYPES.get(source.type, POINTER)
         if exact == one.type:
             return f"&{one.name}"
@@ -264,7 +265,7 @@ class CVariant:
             BASE: "data", SHAPE: f"shape[{source.index}]", STRIDE: f"strides[{source.index}]",
             FILLS_NAN: "fills_nan", ROUNDS_TO_TF32: "rounds_to_tf32",
         }[source.part]  # fmt: skip
-        # The driver copies from there; a size of 32 bits is the lower half.
+        # The driver copies from this address. A 32-bit size is the lower half.
         return f"(void *)(uintptr_t)&{name}->{member}"
 
 

@@ -46,8 +46,8 @@ def write_c(
         own = check_c_name(name) if name is not None else c_identifier(kernels.name)
         name = check_c_name(prefix + own, "prefix" if prefix else "name")
     output = CSet(kernels, name, as_object)
-    # All before any is written: a refusal leaves no half of an output behind, and a source does not
-    # stand beside the header of another set.
+    # Build all texts before writing any. A refusal then leaves no partial output, and no source
+    # beside the header of another set.
     pieces = {source: output.source(header.name).encode(), header: header_text(output).encode()}
     if as_object:
         pieces[Path(f"{base}_images.o")] = output.images.object_file(machine)

@@ -48,29 +48,29 @@ class Dispatcher(TritonDispatcher):
     name: str
     annotations: dict[str, str]
     own_parameters: tuple[TritonParameter, ...]
-    # Whether a variant that is not there yet is compiled, by Triton.
+    # Whether Triton compiles a missing variant.
     compiles = False
 
-    # ---- what the native half calls
+    # ---- called by the native half
 
     def _prepare(self) -> None:
         """Choose the driver at the first call: making a dispatcher does not need one."""
         driver = current_driver()
-        # Not imported for this: without it no argument is a tensor of it.
+        # Do not import torch here: if it is not loaded, no argument is a tensor.
         torch = sys.modules.get("torch") if DeviceType.CUDA in driver.device_types else None
         self._set_driver(driver, getattr(torch, "Tensor", None))
 
     def _guarded(self, grid: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         return self._call_plain(grid, args, kwargs)
 
-    def _tritons_way(
+    def _fall_back(
         self,
         grid: object,  # noqa: ARG002
         args: tuple[Any, ...],  # noqa: ARG002
         kwargs: dict[str, Any],  # noqa: ARG002
         reason: Exception,
     ) -> object:
-        raise reason  # only what is installed goes there
+        raise reason  # only installed kernels call this
 
     def _run_hook(
         self,
@@ -80,7 +80,7 @@ class Dispatcher(TritonDispatcher):
         kwargs: dict[str, Any],
         settings: dict[str, Any],
     ) -> None:
-        """Call the hook of a configuration, where `_tune` said that there is one."""
+        """Call a configuration's hook, if `_tune` has reported one."""
 
     def _set_to_zero(self, values: dict[str, Any]) -> None:
         """Set arguments to zero that the driver cannot fill as a whole."""
@@ -89,18 +89,18 @@ class Dispatcher(TritonDispatcher):
                 set_to_zero(self.name, one.name, values)
 
     def _chose(self, config: Any) -> None:
-        """Note what a call uses that differs from the call before."""
+        """Record the parts of a call that differ from the previous call."""
 
     # ---- in the body of a function
 
     def _for_body(self, body: RecordingBody) -> Dispatcher:  # noqa: ARG002
-        """Return the dispatcher that a body records, prepared: the kernel may have changed."""
+        """Return a prepared dispatcher for a body, because the kernel may have changed."""
         if self._driver is None:
             self._prepare()
         return self
 
     def _note_reads(self, body: RecordingBody) -> None:
-        """Let the program depend on what the variant was compiled from."""
+        """Make the program depend on the variant's sources."""
 
     def _choose_in_body(
         self,
@@ -108,20 +108,20 @@ class Dispatcher(TritonDispatcher):
         bound: dict[str, Any],  # noqa: ARG002
         options: dict[str, Any],  # noqa: ARG002
     ) -> Choice:
-        """Return what decorators set for a call in a body; what they look at is guarded."""
+        """Return the decorators' settings for a call in a body; guard the values that they read."""
         return Choice()
 
     def _read_grid(
         self,
         grid: Any,  # noqa: ARG002
     ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[object, ...], bool] | None:
-        """Return what a grid that is a function depends on; None: it is called."""
+        """Return the values that a grid function depends on; None if it must be called."""
         return None
 
     def _compare(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: dict[str, Any]
     ) -> None:
-        """Compare what was chosen with what Python says, where that is asked for."""
+        """Compare the choice with Python's, if the check is enabled."""
 
     def _allocate(
         self,
@@ -135,6 +135,6 @@ class Dispatcher(TritonDispatcher):
         torch = sys.modules.get("torch")
         if torch is None or self._driver is None or self._driver.name != "cuda":
             return None
-        # On the current stream, which the launch uses: the allocator may reuse the block for what
-        # comes after in that stream.
+        # Allocate on the current stream, which the launch uses: the allocator may reuse the block
+        # for later work in that stream.
         return torch.empty(size, dtype=torch.uint8, device=f"cuda:{device}")

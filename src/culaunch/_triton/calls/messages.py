@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from culaunch._base.values import show
+from culaunch._base.values import counted, show
 from culaunch._launch.formats.dlpack import memory_name
 from culaunch._triton.calls.private_members import driver_of, names_of
 
 
 def raise_binding(dispatcher: Any, what: str, name: str | None, count: int) -> NoReturn:
-    """Raise for arguments that do not go with the parameters."""
+    """Raise for arguments that do not match the parameters."""
     title = f"{dispatcher.name}()"
     names = names_of(dispatcher)
     if what == "not_by_position":
         raise TypeError(
-            f"{title} was compiled already, and takes its {len(names)} arguments "
+            f"{title} was compiled already, and takes its {counted(len(names), 'argument')} "
             f"({', '.join(names)}) by position"
         )
     if what == "too_many":
         raise TypeError(
-            f"{title} takes {len(names)} arguments ({', '.join(names)}), but {count} positional "
+            f"{title} takes {counted(len(names), 'argument')} ({', '.join(names)}), but {count} "
+            "positional "
             "ones were given"
         )
     if what == "twice":
@@ -30,14 +31,14 @@ def raise_binding(dispatcher: Any, what: str, name: str | None, count: int) -> N
             f"Conflicting meta-parameters: {name}. The autotuner chooses it: leave it out of the "
             f"call of {title}"
         )
-    # Before the general sentence: leaving it out is right with Triton's own kernel, and the message
-    # says why it is not here.
+    # Comes before the general message: omitting it is right with Triton's own kernel, and this
+    # message explains the difference.
     if name in getattr(dispatcher, "heuristics", ()):
         raise TypeError(
-            f"{title} misses argument {name!r}: it comes from @triton.heuristics, whose Python is "
-            "not saved. Compute it as the heuristic does, and pass it"
+            f"{title} is missing argument {name!r}: it comes from @triton.heuristics, whose Python "
+            "is not saved. Compute it as the heuristic does, and pass it"
         )
-    raise TypeError(f"{title} misses argument {name!r}, which has no default")
+    raise TypeError(f"{title} is missing argument {name!r}, which has no default")
 
 
 def raise_unknown(dispatcher: Any, unknown: list[str], options: list[str]) -> NoReturn:
@@ -76,7 +77,7 @@ def raise_argument(
             f"device {device}: all arrays of a call must be on one device"
         )
     if mismatch == "kind" and annotation:
-        raise TypeError(f"{start} is declared {annotation} and takes a value of that type {got}")
+        raise TypeError(f"{start} must be of the declared type {annotation} {got}")
     raise TypeError(
         f"{start} must be a tensor, an int, a float, a bool, None, a tuple of these, a tensor "
         f"descriptor or a constexpr {got}"

@@ -1,4 +1,4 @@
-"""Triton's treatment of objects that the native code does not know: asked once per type."""
+"""Triton's treatment of objects that the native code does not know, queried once per type."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ DESCRIPTORS = {
     ("triton.tools.tensor_descriptor", "TensorDescriptor"),
     (TensorDescriptor.__module__, "TensorDescriptor"),
 }
-# Objects of these types never change: a constant is recognized by identity.
+# Objects of these types never change, so identity is enough to recognize a constant.
 _IMMUTABLE = {("triton.language.core", "dtype"), ("triton.runtime.jit", "JITFunction")}
 
-# Triton's names of PyTorch's and its own element types (triton._utils, type_canonicalisation_dict).
+# Triton's names of PyTorch's element types and its own (triton._utils, type_canonicalisation_dict).
 TYPE_NAMES = {
     "bool": "u1", "int1": "u1", "uint1": "u1", "i1": "u1",
     "float8e4nv": "fp8e4nv", "float8e5": "fp8e5", "float8e4b15": "fp8e4b15",
@@ -37,7 +37,7 @@ TYPE_NAMES = {
 
 
 def classify(kind: type) -> int:
-    """Tell what objects of a type are to Triton."""
+    """Tell how Triton treats objects of a type."""
     names = {(base.__module__, base.__name__) for base in kind.__mro__}
     if names & _CONSTANTS:
         return _KINDS["CONSTEXPR"]
@@ -56,15 +56,15 @@ def classify(kind: type) -> int:
 
 
 def constant(value: object) -> tuple[object, bool]:
-    """Return a key that is equal for equal constants of a type, and whether the object is fixed."""
+    """Return a key that is equal for equal constants of a type, and whether it is immutable."""
     kind = type(value)
-    # The type belongs to the key: of two named tuples with equal items the fields may differ.
+    # The type is part of the key, because two named tuples with equal items may have other fields.
     if issubclass(kind, tuple):
         return (kind, tuple(constant(item)[0] for item in value)), False  # type: ignore[attr-defined]
     if kind.__module__ == "triton.language.core" and kind.__name__ == "constexpr":
         return (kind, constant(value.value)[0]), False  # type: ignore[attr-defined]
     if isinstance(value, (float, complex)) or kind.__module__ == "numpy":
-        # A NaN equals nothing, and the two zeros are equal.
+        # A NaN equals nothing, and the two zeros are equal but differ.
         return (kind, "repr", repr(value)), kind is float
     try:
         hash(value)
@@ -74,12 +74,12 @@ def constant(value: object) -> tuple[object, bool]:
 
 
 def describe_constant(value: Any) -> tuple[str, object]:
-    """Return Triton's (type, key) of an object that is a constant wherever it is passed."""
+    """Return Triton's (type, key) for an object that is always a constant."""
     return ("constexpr", getattr(value, "cache_key", value))
 
 
 def type_name(dtype: object) -> str:
-    """Return Triton's name of an element type: of PyTorch, of Triton, or of NumPy."""
+    """Return Triton's name of an element type of PyTorch, Triton or NumPy."""
     name = str(dtype).rpartition(".")[2]
     return TYPE_NAMES.get(name, name)
 
@@ -93,14 +93,14 @@ def type_in_language(name: str) -> Any:
 
 
 class TensorStandIn:
-    """What Triton's compiler takes for an array of a library whose arrays it does not know."""
+    """Represents an array of another library for Triton's compiler."""
 
     def __init__(self, dtype: object, *, divisible: bool) -> None:
         self.dtype = dtype
         self._address = 0 if divisible else 8
 
     def data_ptr(self) -> int:
-        """Return an address of the array's alignment."""
+        """Return an address with the array's alignment."""
         return self._address
 
 

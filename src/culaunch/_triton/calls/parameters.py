@@ -19,10 +19,10 @@ class TritonParameter:
     ----------
     name : str
     annotation : str
-        The type that it is forced to, such as ``"i64"``; "" where its values tell.
+        The type that it is forced to, such as ``"i64"``; "" if its values decide.
     is_constexpr : bool
     is_const : bool
-        A pointer to what is only read.
+        A pointer to memory that is only read.
     specialize, align : bool
         Whether its values, and their divisibility by 16, make separate variants.
     is_optional : bool
@@ -64,7 +64,7 @@ class TritonParameter:
 
 
 def parameters_of(function: Any, optional: frozenset[str]) -> tuple[TritonParameter, ...]:
-    """Read the parameters of a JIT function; those in `optional` may be left out of a call."""
+    """Read the parameters of a JIT function. A call may omit those in `optional`."""
     return tuple(
         TritonParameter(
             name=one.name,
@@ -74,7 +74,7 @@ def parameters_of(function: Any, optional: frozenset[str]) -> tuple[TritonParame
             specialize=not one.do_not_specialize,
             align=not one.do_not_specialize_on_alignment,
             is_optional=one.name in optional,
-            # Not one.has_default: where the default is a constexpr, so is that.
+            # Do not use one.has_default: it is wrong if the default is a constexpr.
             has_default=one.default is not Parameter.empty,
             default=None if one.default is Parameter.empty else one.default,
         )

@@ -1,4 +1,7 @@
-"""The private part of a dispatcher for this package: its public names match Triton's object."""
+"""The private members of a dispatcher for this package.
+
+Its public names are those of Triton's object.
+"""
 
 # ruff: noqa: SLF001 - every name of a dispatcher's own begins with an underscore
 
@@ -22,5 +25,5 @@ def driver_of(dispatcher: TritonDispatcher) -> Driver:
 
 
 def call(dispatcher: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a dispatcher: what ``dispatcher[grid](*args, **kwargs)`` does."""
+    """Call a dispatcher, like ``dispatcher[grid](*args, **kwargs)``."""
     return dispatcher._call(grid, args, kwargs)

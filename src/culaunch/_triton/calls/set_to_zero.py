@@ -1,4 +1,4 @@
-"""Arrays that a saved set sets to zero before each launch."""
+"""Arrays that a saved set zeroes before each launch."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def set_to_zero(kernel: str, name: str, values: Mapping[str, Any]) -> None:
     if (clear := getattr(array, "zero_", None)) is not None:
         clear()
         if type(array).__module__.partition(".")[0] == "torch":
-            open_counters()  # native code counts, too, and zeroes from the next call on
+            open_counters()  # native code also counts, and zeroes from the next call on
         return
-    # The libraries whose arrays have `fill` work on a current stream of their own. It is the
-    # launch's where every array is of that library.
+    # Libraries whose arrays have `fill` use their own current stream. It is the launch's stream if
+    # all arrays belong to that library.
     others = [one for one in values.values() if _is_array(one) and type(one) is not type(array)]
     fill = getattr(array, "fill", None)
     if fill is None or not _is_array(array) or others:
@@ -47,7 +47,7 @@ def set_to_zero(kernel: str, name: str, values: Mapping[str, Any]) -> None:
             "by NumPy, CuPy or culaunch, works if all arrays of the call have its type "
             f"(got {_named(array)}{beside})"
         )
-    # CuPy's arrays are filled on the device that is current, and launched on theirs.
+    # CuPy fills arrays on the current device, but launches on theirs.
     device: Any = getattr(array, "device", None)
     if not hasattr(type(device), "__enter__"):
         device = contextlib.nullcontext()

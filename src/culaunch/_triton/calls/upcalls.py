@@ -1,4 +1,4 @@
-"""The functions here that the extension calls: ``_core.TritonUpcalls`` has the types."""
+"""The functions of this package for the extension: ``_core.TritonUpcalls`` has the types."""
 
 from culaunch._triton.calls.messages import raise_argument, raise_binding
 from culaunch._triton.calls.object_kinds import (

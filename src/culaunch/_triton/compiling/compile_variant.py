@@ -42,15 +42,15 @@ def compile_variant(
     Raises
     ------
     CompileError
-        If Triton cannot compile it; the log has what Triton said.
+        If Triton cannot compile it; the log has Triton's message.
     OSError
         If Triton has no room for its files.
     TypeError, ValueError
-        If an argument or `arch` is nothing that Triton can compile for.
+        If an argument or `arch` cannot be compiled by Triton.
     """
     parameters = list(zip(function.params, arguments, strict=True))
     constants = {
-        # Before anything is compiled: a constant that no file can hold is refused.
+        # Refuse constants that no file can hold before compiling.
         one.name: normal_constant(argument.value)
         for one, argument in parameters
         if one.is_constexpr
@@ -64,7 +64,7 @@ def compile_variant(
     except Warning:
         raise
     except Exception as error:
-        # It is not the kernel that is wrong then.
+        # Then the kernel is not at fault.
         if isinstance(error, OSError) and error.errno in _NO_ROOM:
             raise _no_room(function, error) from error
         raise CompileError(
@@ -81,8 +81,8 @@ def compile_variant(
         members,
         only_ptx=only_ptx,
     )
-    # Triton makes code of the architecture with the letter "a" whatever was asked for: under the
-    # wrong name a device would take it that cannot run it.
+    # Triton always compiles for the architecture with the letter "a". Under a wrong name, a device
+    # would load code that it cannot run.
     if made.arch != arch:
         raise ValueError(
             f"Triton compiles for {made.arch} on that device, not for {arch!r}: pass "
@@ -92,22 +92,23 @@ def compile_variant(
 
 
 def _no_room(function: Any, error: OSError) -> OSError:
-    """Return an error that says where Triton writes."""
+    """Return an error that names Triton's output directory."""
     home = os.environ.get("TRITON_HOME") or os.path.expanduser("~")
     cache = os.environ.get("TRITON_CACHE_DIR") or os.path.join(home, ".triton", "cache")
     why = (
-        f"{error.strerror}: Triton compiles {function.__name__}, and writes to {cache} "
-        f"(TRITON_CACHE_DIR names another place) and {tempfile.gettempdir()} (TMPDIR)"
+        f"{error.strerror}: to compile {function.__name__}, Triton writes to {cache} (set "
+        f"TRITON_CACHE_DIR to change it) and {tempfile.gettempdir()} (TMPDIR)"
     )
     return OSError(error.errno, why, error.filename or cache)
 
 
 def _target(arch: str) -> Any:
-    """Return what Triton calls an architecture."""
+    """Return Triton's description of an architecture."""
     match = ARCH.fullmatch(arch) if isinstance(arch, str) else None
     if match is None:
         raise ValueError(
-            f'arch must be such as "sm_80", "sm_90a" or "compute_80" (got {spell(arch)})'
+            'arch must be an architecture such as "sm_80", "sm_90a" or "compute_80" '
+            f"(got {spell(arch)})"
         )
     capability = 10 * int(match[2]) + int(match[3])
     return triton_module("backends.compiler").GPUTarget("cuda", capability, 32)
@@ -119,7 +120,7 @@ def backend_of(arch: str) -> Any:
 
 
 def _target_of(function: Any, arch: str) -> AbstractContextManager[None]:
-    """Answer, where there is no device, what Gluon in Triton 3.4 asks the active driver."""
+    """Answer Gluon's questions to the active driver (in Triton 3.4) if there is no device."""
     if not _is_gluon(function):
         return contextlib.nullcontext()
     capability: int = _target(arch).arch
@@ -131,10 +132,10 @@ def _is_gluon(function: Any) -> bool:
 
 
 def _log_of(error: BaseException) -> str:
-    """Return what an exception of Triton says, and those that it came from."""
+    """Return the message of a Triton exception and its causes."""
     texts: list[str] = []
     found: BaseException | None = error
-    # A chain of causes may be a circle.
+    # A chain of causes may be circular.
     while found is not None and len(texts) < 10:
         texts.append(str(found) or repr(found))
         found = found.__cause__ or found.__context__
@@ -142,7 +143,7 @@ def _log_of(error: BaseException) -> str:
 
 
 def _source(function: Any, arguments: Sequence[Argument]) -> Any:
-    """Make what Triton's compiler takes."""
+    """Make the source object for Triton's compiler."""
     names = [one.name for one in function.params]
     constants: dict[tuple[int, ...], Any] = {}
     attributes: dict[tuple[int, ...], list[list[Any]]] = {}
@@ -174,14 +175,14 @@ def _collect(
 
 
 def _for_triton(value: Any) -> Any:
-    """Return a constant as Triton has it: an element type that an expression gave is its own."""
+    """Return a constant in Triton's form: element types become Triton's own."""
     if isinstance(value, SavedType):
         return type_in_language(value.name)
     return value
 
 
 def _shown_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the options that can be written down."""
+    """Keep only options that can be written down."""
     kept = {}
     for name, value in options.items():
         try:

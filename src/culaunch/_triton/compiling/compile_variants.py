@@ -52,10 +52,10 @@ def compile_variants(
         return [_compile(function, one, members) for one in requests], members
     checked_executor(executor)
     module, name = name_of("the kernel", function.fn)
-    # Found again by its name here, as a worker will: one that was redefined, or is inside of a
-    # function, would compile something else there.
+    # Find the kernel by name, as a worker will. For a redefined kernel, or one inside a function,
+    # the worker would compile something else.
     if Decorated.of(find(module, name)).function is not function:
-        raise ValueError(f"{module}.{name} is another kernel than the one to compile")
+        raise ValueError(f"{module}.{name} is not the kernel to compile")
     tasks = [
         Task(
             _compile_on_executor,

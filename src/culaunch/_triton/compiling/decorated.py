@@ -1,4 +1,4 @@
-"""A kernel under its decorators: what of ``autotune`` and ``heuristics`` can be saved."""
+"""A decorated kernel: the parts of ``autotune`` and ``heuristics`` that can be saved."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Heuristic:
-    """One argument that ``@triton.heuristics`` gives.
+    """One argument that ``@triton.heuristics`` computes.
 
     Attributes
     ----------
     name : str
     call : callable
-        Of a dict of the arguments.
+        Receives a dict of the arguments.
     is_early : bool
-        Whether it stands above the autotuner.
+        Whether it is above the autotuner.
     """
 
     name: str
@@ -41,14 +41,14 @@ class Heuristic:
 
 @dataclass(frozen=True)
 class Decorated:
-    """What :func:`culaunch.triton.compile` was given, taken apart.
+    """The argument of :func:`culaunch.triton.compile`, taken apart.
 
     Attributes
     ----------
     function : triton.runtime.JITFunction
     tuner : triton.runtime.Autotuner or None
     heuristics : tuple of Heuristic
-        What ``@triton.heuristics`` gives, in the order in which it is worked out.
+        The heuristics, in the order in which they are evaluated.
     """
 
     function: Any
@@ -72,11 +72,11 @@ class Decorated:
         while not isinstance(kernel, known.function):
             if type(kernel).__name__ == "InterpretedFunction":
                 raise TypeError("TRITON_INTERPRET is set: unset it to compile")
-            # `native` below a decorator: the walk goes on in Triton's own object.
+            # `native` was applied below a decorator, so continue in Triton's own object.
             if isinstance(kernel, NativeKernel):
                 kernel = kernel._kernel  # noqa: SLF001 - other names are Triton's
                 continue
-            # Classes that are made from Triton's, too: fla has an autotuner of its own.
+            # Include subclasses of Triton's classes: fla has an autotuner of its own.
             found = kernel if isinstance(kernel, known.autotuner) else None
             if found is not None and tuner is not None:
                 raise ValueError(
@@ -85,34 +85,34 @@ class Decorated:
             tuner = tuner or found
             if isinstance(kernel, known.heuristics):
                 for name, call in kernel.values.items():
-                    heuristics.pop(name, None)  # the inner one has the last word
+                    heuristics.pop(name, None)  # the inner one takes precedence
                     heuristics[name] = Heuristic(name, call, is_early=tuner is None)
             elif found is None:
                 kind = f"{type(kernel).__module__}.{type(kernel).__qualname__}"
                 # Any other decorator runs unknown Python code.
-                advice = ": compile what is below it (.fn)" if hasattr(kernel, "fn") else ""
+                advice = ": compile the kernel below it (.fn)" if hasattr(kernel, "fn") else ""
                 raise TypeError(
-                    "compile() takes what @triton.jit makes, under @triton.autotune and "
+                    "kernel must be a @triton.jit kernel, optionally under @triton.autotune and "
                     f"@triton.heuristics (got {kind}){advice}"
                 )
             kernel = kernel.fn
         if kernel.pre_run_hooks:
             raise ValueError(
-                f"{kernel.__name__} has pre-run hooks, which are Python and are not saved: compile "
-                "it without them"
+                f"{kernel.__name__} has pre-run hooks, which are Python code and cannot be saved: "
+                "compile it without them"
             )
-        # "Early" says something only where there is an autotuner to be earlier than.
+        # Without an autotuner, "early" has no meaning.
         if tuner is None:
             heuristics = {name: replace(one, is_early=False) for name, one in heuristics.items()}
         return cls(kernel, tuner, tuple(heuristics.values()))
 
     def hooks(self, *, has_own_configs: bool) -> SavedHooks:
-        """Return what the hooks of the configurations do.
+        """Return the effects of the configurations' hooks.
 
         Parameters
         ----------
         has_own_configs : bool
-            Whether the caller names configurations: whose hooks these need is not known then.
+            Whether the caller names configurations. Then the hooks that they need are not known.
         """
         used: Sequence[Any] = ()
         if self.tuner is not None:
@@ -120,7 +120,7 @@ class Decorated:
         return SavedHooks(self.function, used, has_own_configs=has_own_configs)
 
     def configs(self) -> tuple[Sequence[dict[str, Any]] | None, TunedTable | None]:
-        """Return the configurations to compile, and the table of those that were chosen."""
+        """Return the configurations to compile, and the table of the chosen ones."""
         if self.tuner is None:
             return None, None
         settings: list[dict[str, Any]] = []
@@ -130,12 +130,12 @@ class Decorated:
         return settings, self._table()
 
     def _settings(self, config: Any) -> dict[str, Any]:
-        """Return what a configuration sets, and no heuristic below the autotuner sets again."""
+        """Return a configuration's settings that no heuristic below the autotuner replaces."""
         given = options_of(self.function, self.heuristics)
         return {name: one for name, one in config.all_kwargs().items() if name not in given}
 
     def _used(self) -> list[Any]:
-        """Return the configurations that are chosen for some key, or all where none was yet."""
+        """Return the configurations chosen for any key; all of them if none was chosen yet."""
         if not self._is_tuned():
             return list(self.tuner.configs)
         return list(self._choices.values())
@@ -146,7 +146,7 @@ class Decorated:
     @property
     def _choices(self) -> Mapping[Any, Any]:
         """The autotuner's choices by key; empty if they cannot be listed."""
-        # A subclass may keep its choices in a database, by keys of its own.
+        # A subclass may store its choices in a database, with its own keys.
         cache = self.tuner.cache
         return cache if isinstance(cache, Mapping) else {}
 
@@ -154,8 +154,8 @@ class Decorated:
         if not self._is_tuned():
             return None
         arch, device = _own_device()
-        # The autotuner looks for a choice before its configurations, and heuristics below it, set
-        # their values.
+        # The autotuner looks up a choice before its configurations and the heuristics below it set
+        # values.
         unknown = {name for config in self.tuner.configs for name in config.kwargs}
         unknown.update(one.name for one in self.heuristics if not one.is_early)
         names = tuple(
@@ -189,8 +189,8 @@ class Decorated:
     ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
         """Return the values of an autotuner's key, and the element types of the call's tensors.
 
-        Triton's key has the values of those arguments that the call gave, in order, and then the
-        element types of all tensors as texts.
+        Triton's key has the values of the given arguments, in order. The element types of all
+        tensors follow as texts.
         """
         count = len(key)
         while count and _is_element_type(key[count - 1]):
@@ -202,8 +202,9 @@ class Decorated:
         left_out = [name for name in names if name in defaults]
         if len(values) + len(left_out) != len(names):
             raise ValueError(
-                f"{self.function.__name__} was tuned by ({', '.join(names)}) in a call without "
-                f"some of these, and Triton's key {key!r:.100} does not show which: pass all of "
+                f"{self.function.__name__} was tuned by ({', '.join(names)}) in a call that passed "
+                f"only some of these, and Triton's key {key!r:.100} does not show which: pass all "
+                "of "
                 "them when you tune"
             )
         rest = iter(values)
@@ -211,7 +212,7 @@ class Decorated:
 
 
 def options_of(function: Any, heuristics: Iterable[Heuristic]) -> frozenset[str]:
-    """Return the options of the compiler among what heuristics give."""
+    """Return the compiler options among the results of heuristics."""
     return frozenset(one.name for one in heuristics) - frozenset(function.arg_names)
 
 
@@ -220,9 +221,9 @@ def _is_element_type(value: object) -> bool:
 
 
 def _own_device() -> tuple[str, str]:
-    """Return the architecture and the name of the current device, which the tuning was done on.
+    """Return the architecture and the name of the current device, on which the kernel was tuned.
 
-    "" where there is no device: what was tuned came from a file, or by hand.
+    Both are "" without a device; the tuning then came from a file, or was set by hand.
     """
     try:
         driver = current_driver()

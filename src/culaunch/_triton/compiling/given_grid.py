@@ -1,4 +1,4 @@
-"""The grid that a set is compiled with: text, numbers or a function, as expressions."""
+"""The grid of a compiled set: text, numbers or a function, as expressions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def grid_expressions(grid: Any, function: Any) -> tuple[Expression, ...] | None:
     Parameters
     ----------
     grid : str, callable, int, sequence or None
-        A sequence has ints and texts.
+        A sequence has ints and strings.
     function : JITFunction
 
     Raises
@@ -49,20 +49,20 @@ def grid_expressions(grid: Any, function: Any) -> tuple[Expression, ...] | None:
         items = grid if isinstance(grid, Sequence) else [grid]
         sizes = tuple(made for one in items for made in _sizes(one, names))
     if not 1 <= len(sizes) <= 3:
-        raise ValueError(f"a grid has 1 to 3 numbers (got {len(sizes)})")
+        raise ValueError(f"a grid must have 1 to 3 numbers (got {len(sizes)})")
     for one in sizes:
-        # An open value is checked at each call, when it is known.
+        # An open value is checked in each call, when it is known.
         if one.is_constant and (type(one.value) is not int or not 0 <= one.value <= MOST_BLOCKS):
-            raise ValueError(f"a grid has ints from 0 to 2^31 - 1 (got {spell(one.value)})")
+            raise ValueError(f"a grid must have ints from 0 to 2^31 - 1 (got {spell(one.value)})")
         if reason := never_an_int(one):
-            raise ValueError(f"a grid has ints from 0 to 2^31 - 1, and {one} {reason}")
+            raise ValueError(f"a grid must have ints from 0 to 2^31 - 1, but {one} {reason}")
     return sizes
 
 
 def check_numbers(
     sizes: Sequence[Expression] | None, variants: Sequence[Mapping[str, Any]], name: str
 ) -> None:
-    """Refuse a grid that computes with what is an array in every variant.
+    """Refuse a grid that computes with an argument that is an array in every variant.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _sizes(one: Any, names: Sequence[str]) -> tuple[Expression, ...]:
         return parse_expressions(one, names)
     if type(one) is not int:
         raise TypeError(
-            "grid must be text, a function of the arguments, or one to three of ints and texts "
+            "grid must be a str, a function of the arguments, or a tuple of 1 to 3 ints and strs "
             f"(got {spell(one)})"
         )
     return (constant(one),)

@@ -1,4 +1,4 @@
-"""Heuristics at compile time: which values they can have, and what of them a set keeps."""
+"""Heuristics at compile time: their possible values, and what a set saves of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from culaunch._triton.compiling.decorated import Heuristic
     from culaunch._triton.compiling.signature import Argument
 
-_MOST_CASES = 64  # of values that nothing but a call decides
+_MOST_CASES = 64  # of values that only a call decides
 
 
 class Heuristics:
@@ -54,14 +54,15 @@ class Heuristics:
                 self._unknown[one.name] = value
             else:
                 made.append(SavedHeuristic(one.name, value, one.is_early))
-        # One that reads what another gives, which is not saved, gets that from the call.
+        # A heuristic that reads the result of another one, which is not saved, gets it from the
+        # call.
         self._traced = tuple(made)
         self.options = options_of(function, heuristics)
         self.saved = tuple(one for one in made if one.name not in self.options)
 
     @property
     def names(self) -> frozenset[str]:
-        """All arguments that heuristics give."""
+        """All arguments that heuristics set."""
         return frozenset((*self._unknown, *(one.name for one in self.saved))) - self.options
 
     def is_given(self, name: str) -> bool:
@@ -76,7 +77,7 @@ class Heuristics:
         Parameters
         ----------
         arguments : mapping
-            The kernel's arguments by name, without what heuristics give.
+            The kernel's arguments by name, without the results of heuristics.
         given : mapping
             The constants and options that the caller names.
         signature : str
@@ -92,15 +93,15 @@ class Heuristics:
             if name in decided and name not in given:
                 raise ValueError(
                     f"the heuristic {name} of {self._name} cannot be saved: {reason}. Give its "
-                    f"value by constants or configs, and in every call of the set; or compile "
+                    "value with constants= or configs=, and in every call of the set, or compile "
                     "the kernel below the decorator (.fn)"
                 )
         known: dict[str, Any] = {
             name: one.value for name, one in arguments.items() if one.is_constant
         }
         fixed = {name: given[name] for name in self._unknown if name in given}
-        # Heuristics are worked out in their order, each with what those before gave: where one is
-        # open, every later one is looked at for both of its values.
+        # Heuristics are evaluated in order, each with the results of the earlier ones. If one is
+        # open, the later ones are evaluated for all of its values.
         cases: list[dict[str, Any]] = [fixed]
         for one in self._traced:
             if one.name not in decided:  # its type is in the signature
@@ -114,8 +115,8 @@ class Heuristics:
             ]
             if len(cases) > _MOST_CASES:
                 raise ValueError(
-                    f"the heuristics of {self._name} have more than {_MOST_CASES} combinations "
-                    "that a call decides: name their values by constants or configs"
+                    f"the heuristics of {self._name} have more than {_MOST_CASES} combinations to "
+                    "choose from at each call: give their values with constants= or configs="
                 )
         return cases
 
@@ -134,21 +135,21 @@ class Heuristics:
             return [chosen]
         if value.is_constant:
             return [value.value]
-        # All forms are compiled, where there are some that can be listed.
+        # All forms are compiled if they can be listed.
         listed = [True, False] if is_boolean(value) else _listed(value)
         if listed and one.name not in self.options:
             return listed
         what = ""
         if one.name in self.options:
-            what = ", which the calls of a set do not choose by"
+            what = ", and the calls of a set cannot choose by it"
         raise ValueError(
-            f"{where} has other values from call to call{what}: name those that are to be "
-            f"compiled, by configs=[{{{one.name!r}: ...}}, ...]"
+            f"{where} changes from call to call{what}: list the values to compile with "
+            f"configs=[{{{one.name!r}: ...}}, ...]"
         )
 
 
 def _listed(value: Expression) -> list[Any]:
-    """Return the constants that a choice is between; nothing for any other expression."""
+    """Return the constants that an expression chooses between; nothing for other expressions."""
     if value.is_constant:
         return [value.value]
     if value.op != "if":
@@ -159,7 +160,7 @@ def _listed(value: Expression) -> list[Any]:
 
 
 def _traced(one: Heuristic, names: Sequence[str]) -> Expression | str:
-    """Return a heuristic as an expression, or the reason why it cannot be one."""
+    """Return a heuristic as an expression, or the reason why this is impossible."""
     try:
         return traced_heuristic(one.call, names)
     except Unknown as unknown:

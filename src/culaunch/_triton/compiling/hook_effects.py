@@ -1,4 +1,4 @@
-"""A configuration's ``pre_hook`` as data: what it does to arguments, if that is certain."""
+"""A configuration's ``pre_hook`` as data: its effects on arguments, if they are certain."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def effects_of(
     A hook is a function of the arguments by name. Its code may name only the functions above. Its
     closure and its defaults may hold only strings and lists of strings. A run on stand-ins must do
     nothing but set arguments to zero, and blocks of descriptors to numbers. Without other names,
-    the hook can reach nothing else. Lists count with their present contents.
+    the hook can reach nothing else. Lists are read with their present contents.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ def effects_of(
     namespace: dict[str, Any] = {**_PURE, "isinstance": arguments.is_instance}
     if _DESCRIPTOR in code.co_names:
         namespace[_DESCRIPTOR] = _Descriptor
-    # A copy that sees the stand-ins' own `isinstance`, and lists of names as they are now.
+    # A copy with the stand-ins' own `isinstance`, and with the current contents of lists of names.
     defaults = tuple(map(_fixed, hook.__defaults__ or ()))
     cells = tuple(types.CellType(_fixed(one.cell_contents)) for one in hook.__closure__ or ())
     copy = types.FunctionType(code, {"__builtins__": namespace}, code.co_name, defaults, cells)
     try:
         copy(arguments)
-    except Exception:  # noqa: BLE001  (whatever a hook does with a stand-in, it is not certain)
+    except Exception:  # noqa: BLE001  (a hook that raises on a stand-in has no certain effects)
         return None
     if not arguments.is_certain:
         return None
@@ -76,7 +76,7 @@ def effects_of(
 
 def _is_narrow(hook: Any, code: types.CodeType) -> bool:
     defaults = hook.__defaults__ or ()
-    # `lambda args, name=name: ...` closes over what its defaults say.
+    # `lambda args, name=name: ...` closes over the values of its defaults.
     if not code.co_argcount <= 1 + len(defaults) or code.co_kwonlyargcount or not code.co_argcount:
         return False
     if code.co_flags & (0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200):  # *args, **kw, a generator
@@ -89,11 +89,11 @@ def _is_narrow(hook: Any, code: types.CodeType) -> bool:
 
 
 def _names_little(code: types.CodeType, found: Mapping[str, Any]) -> bool:
-    """Whether code names nothing but what is listed; `found` are the globals."""
+    """Whether code uses only the listed names; `found` are the globals."""
     if set(code.co_names) - _OF_ARGUMENTS - _PURE.keys() - {_DESCRIPTOR}:
         return False
     for one in code.co_consts:
-        # Up to CPython 3.11 the list of a comprehension is made by a function within the function.
+        # Up to CPython 3.11, a list comprehension is a function inside the function.
         if isinstance(one, types.CodeType):
             if one.co_name != "<listcomp>" or not _names_little(one, found):
                 return False
@@ -114,7 +114,7 @@ def _names_little(code: types.CodeType, found: Mapping[str, Any]) -> bool:
 
 
 def _is_names(value: Any) -> bool:
-    """Whether it is a name, or some of them."""
+    """Whether it is a name, or a list of names."""
     many = value if type(value) in (tuple, list) else (value,)
     return all(type(one) is str for one in many)
 
@@ -128,17 +128,17 @@ def _is_descriptor(found: Any) -> bool:
 
 
 class _Descriptor:
-    """Stands for Triton's class of descriptors."""
+    """A stand-in for Triton's class of descriptors."""
 
 
 class _StandIn:
-    """The argument of a hook: it records any use except the expected ones."""
+    """The argument of a hook. It records any unexpected use."""
 
     def __init__(self, owner: _Arguments) -> None:
         object.__setattr__(self, "_owner", owner)
 
     def _refuse(self, *_: object) -> NoReturn:
-        self._owner.is_certain = False  # even where the hook catches what is raised
+        self._owner.is_certain = False  # even if the hook catches the exception
         raise TypeError
 
     _owner: _Arguments
@@ -176,18 +176,18 @@ class _Arguments(_StandIn):
                 return value
         if type(name) is not str or name not in self._kinds:
             self._refuse()
-        # A hook sees None for a folded argument, and must not read the value of any other one.
+        # A hook sees None for a folded argument, and must not read any other value.
         kind = self._kinds[name]
         return None if kind == "constexpr" else _Argument(self, name, kind)
 
     def get(self, name: object, default: object = None) -> Any:
-        """Look one up: what is neither an argument nor said by a configuration is not there."""
+        """Look one up. Only arguments and the settings of a configuration exist."""
         if type(name) is str and name not in self._settings and name not in self._kinds:
             return default
         return self[name]
 
     def is_instance(self, value: object, kind: object) -> bool:
-        """Say whether an argument is a descriptor; of nothing else is it known."""
+        """Say whether an argument is a descriptor. This is known only of descriptors."""
         if value is None:
             return False
         if type(value) is not _Argument or kind is not _Descriptor:

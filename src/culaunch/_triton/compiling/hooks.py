@@ -1,4 +1,4 @@
-"""Hooks of an autotuner's configurations at compile time: what of them a set keeps."""
+"""Hooks of an autotuner's configurations at compile time, and what a set saves of them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class SavedHooks:
         self._name = function.__name__
         self._configs = configs
         self._has_own_configs = has_own_configs
-        # What is zeroed, and the descriptors whose blocks are set: the same for all variants. One
-        # configuration that does so for messages.
+        # The arguments that are set to zero, and the descriptors whose blocks are set, which must
+        # be the same for all variants. Also one configuration with these effects, for messages.
         self._found: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = {}
 
     @property
@@ -58,21 +58,22 @@ class SavedHooks:
         config: Mapping[str, Any],
         settings: Mapping[str, Any],
     ) -> dict[str, Argument]:
-        """Return a variant's arguments as the hook of its configuration leaves them.
+        """Return a variant's arguments after its configuration's hook.
 
         Parameters
         ----------
         arguments : mapping
-            By name, without what heuristics give.
+            By name, without the results of heuristics.
         config : mapping
-            What the configuration sets.
+            The settings of the configuration.
         settings : mapping
             All constants and options that are known.
 
         Raises
         ------
         ValueError
-            If a hook may do anything that is not kept, or not all configurations do the same.
+            If a hook may have effects that cannot be saved, or if the configurations have
+            different effects.
         """
         made = dict(arguments)
         for one in self._configs:
@@ -85,7 +86,8 @@ class SavedHooks:
                 if len(own) != len(block):
                     raise ValueError(
                         f"the pre_hook of the configuration {one} of {self._name} gives {name} a "
-                        f"block of {len(block)} sizes, and the signature one of {len(own)}"
+                        f"block of {len(block)} sizes, but the signature declares a block of "
+                        f"{len(own)}"
                     )
                 made[name] = replace(made[name], type=descriptor_type(element, block))
         return made

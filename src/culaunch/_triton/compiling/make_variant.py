@@ -28,14 +28,14 @@ def make_variant(
     *,
     only_ptx: bool = False,
 ) -> SavedVariant:
-    """Make a variant of compiled code, checked against it; its images join `members`.
+    """Make a variant of compiled code, check it, and add its images to `members`.
 
     Raises
     ------
     ValueError
-        If the cubin has no such kernel, or an argument is of a type that no file can say.
+        If the cubin has no such kernel, or an argument has a type that a file cannot hold.
     ImageError
-        If the kernel's parameters are others.
+        If the kernel's parameters differ.
     """
     arguments = list(arguments)
     image = Image(cubin)
@@ -46,7 +46,7 @@ def make_variant(
     types = tuple(one.type for one in arguments)
     keys = tuple(one.key for one in arguments)
     check_arguments(types, keys)
-    # Called only because it refuses: a set that cannot be launched is not made.
+    # Called only to refuse a set that could not be launched.
     parameter_sources(types, facts, [(one.offset, one.size) for one in kernels[0].parameters])
     text = ptx.encode() if isinstance(ptx, str) else ptx
     arch = image.arch[0]
@@ -66,7 +66,7 @@ def make_variant(
 
 
 def _member(members: dict[str, bytes], data: bytes, suffix: str) -> str:
-    """Name an image by its contents: equal ones are kept once."""
+    """Name an image by its contents, so equal images are stored once."""
     name = f"images/{hashlib.sha256(data).hexdigest()[:20]}.{suffix}"
     members[name] = data
     return name

@@ -1,4 +1,4 @@
-"""Names that go with a kernel: constants are its parameters, options are Triton's."""
+"""Valid names of settings: constants are the kernel's parameters, options are Triton's."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 # The limits of devices and libraries; the compiler itself checks less.
 _RANGES = {"num_warps": (1, 32), "num_ctas": (1, 16), "num_stages": (0, 1000), "maxnreg": (1, 255)}
-# Triton 3.9 warns where this option is not given, because its default will change. Only the
-# compilation shall warn, and it uses the default of the Triton that is installed.
+# Triton 3.9 warns if this option is missing, because its default will change. Setting it avoids
+# further warnings; compilation uses the installed Triton's default.
 _ASKED = {"enable_fp_fusion": True}
 
 
 def check_constants(function: Any, constants: Collection[str]) -> None:
-    """Refuse constants that are no parameters of the kernel.
+    """Refuse constants that are not parameters of the kernel.
 
     Raises
     ------
     ValueError
-        Naming them, and what the kernel has.
+        Naming them, and the kernel's parameters.
     """
     names = function.arg_names
     unknown = sorted(set(constants) - set(names))
@@ -37,7 +37,7 @@ def check_constants(function: Any, constants: Collection[str]) -> None:
 
 
 def check_config(function: Any, config: Mapping[str, Any]) -> None:
-    """Refuse a configuration that sets what every launch passes: no variant has it.
+    """Refuse a configuration that sets a run-time argument, which a variant cannot contain.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def check_config(function: Any, config: Mapping[str, Any]) -> None:
     """
     for one in function.params:
         value = config.get(one.name)
-        # None and 1 are folded, as they are wherever they come from.
+        # As everywhere, only None and 1 are folded.
         if not one.is_constexpr and not (value is None or (type(value) is int and value == 1)):
             raise ValueError(
                 f"the configuration {dict(config)} of {function.__name__} sets {one.name}, which "
@@ -56,7 +56,7 @@ def check_config(function: Any, config: Mapping[str, Any]) -> None:
 
 
 def check_options(function: Any, options: Mapping[str, Any], backend: Any, where: str) -> None:
-    """Refuse what Triton's compiler does not know, and values that it does not take.
+    """Refuse options that Triton's compiler does not know, and values that it does not accept.
 
     Parameters
     ----------
@@ -66,15 +66,15 @@ def check_options(function: Any, options: Mapping[str, Any], backend: Any, where
     backend : triton.backends.compiler.BaseBackend
         Of the target.
     where : str
-        What sets them, for the message.
+        Where they are set, for the message.
 
     Raises
     ------
     ValueError
-        Naming them, and what there is.
+        Naming them, and the valid ones.
     """
-    # Triton's compiler ignores names that it does not know. The object that it makes of almost none
-    # has every name that it does.
+    # Triton's compiler ignores unknown names. An object made without options shows all names that
+    # it has.
     with warnings_named(function.__name__):
         defaults = vars(backend.parse_options(dict(_ASKED)))
     known = sorted(defaults)
@@ -98,7 +98,7 @@ def check_options(function: Any, options: Mapping[str, Any], backend: Any, where
 
 
 def _check_value(name: str, value: Any, default: Any, where: str) -> None:
-    """Refuse what Triton takes and nothing can launch, or what it fails over deep inside."""
+    """Refuse values that Triton accepts, but that cannot be launched, or fail deep inside it."""
     if name in _RANGES:
         least, most = _RANGES[name]
         if value is None and default is None:

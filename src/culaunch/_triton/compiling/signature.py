@@ -1,4 +1,4 @@
-"""Signatures as people write them: ``"*fp32:16, *fp32:16, i32, 1024"``."""
+"""Signatures in text form: ``"*fp32:16, *fp32:16, i32, 1024"``."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _parse_entry(text: str) -> Argument:
         if fields is not None:
             entries = [entry.partition("=")[2].strip() for entry in entries]
         items = [_parse_entry(entry) for entry in entries]
-        # Any named tuple of these fields will do: only its fields are read.
+        # Any named tuple with these fields works, because only the fields are read.
         kind = () if fields is None else named_tuple(fields)(*fields)
         return Argument(
             like_tuple(kind, (item.type for item in items)),
@@ -100,7 +100,7 @@ def _parse_entry(text: str) -> Argument:
         _check_element(type_name(name), text)
         return make_constant(SavedType(type_name(name)))
     try:
-        # Only literals: a signature may come from a file.
+        # Accept only literals, because a signature may come from a file.
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         raise ValueError(
@@ -111,17 +111,20 @@ def _parse_entry(text: str) -> Argument:
 
 
 def _fields_of(entries: list[str], text: str) -> tuple[str, ...] | None:
-    """Return the names of a tuple's items; None where they have none."""
+    """Return the names of a tuple's items; None if they have no names."""
     found = [match[1] for match in map(_FIELD.fullmatch, entries) if match]
     if not found:
         return None
     if len(found) != len(entries):
-        raise ValueError(f"some items of {text!r} in the signature have names, and some have none")
+        raise ValueError(
+            f"some items of {text!r} in the signature have names and some do not: "
+            "name all of them or none"
+        )
     for name in found:
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
             raise ValueError(f"{name!r} in the signature is not the name of a field")
     if len(set(found)) != len(found):
-        raise ValueError(f"two items of {text!r} in the signature have one name")
+        raise ValueError(f"two items of {text!r} in the signature have the same name")
     return tuple(found)
 
 
@@ -148,8 +151,7 @@ def _split(text: str) -> Iterator[str]:
     depth = 0
     start = 0
     for i, letter in enumerate(text):
-        # Commas inside of brackets belong to one entry: those of a tuple, and of a descriptor's
-        # block.
+        # Commas inside of brackets belong to one entry: a tuple, or a descriptor's block.
         if letter in "([<{":
             depth += 1
         elif letter in ")]>}":

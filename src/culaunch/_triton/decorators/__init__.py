@@ -1,1 +1,1 @@
-"""The decorators of a kernel, taken apart: they choose, and launch natively."""
+"""A kernel's decorators, taken apart: they choose, and the launch is native."""

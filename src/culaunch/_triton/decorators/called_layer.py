@@ -1,4 +1,4 @@
-"""A decorator whose Python runs at every call, over a kernel that is launched natively."""
+"""A decorator that runs Python at every call, above a kernel that is launched natively."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def called_layer(layer: Any, make_native: Callable[[Any], Any]) -> Any:
     own = {name: value for name, value in own.items() if name not in ("__dict__", "__weakref__")}
     made: Any = object.__new__(type(kind.__name__, (kind,), own))
     vars(made)["_original"] = layer
-    # Without this the copy, whose class is patched where kernels are installed, would ask for a
-    # native half, and come here again.
+    # Otherwise the copy, whose class is patched for installed kernels, would ask for a native half,
+    # and recurse.
     vars(made)[ATTRIBUTE] = OwnWay()
     made.take_over()
     return made
 
 
 class _CalledLayer:
-    """The attributes of a copy beyond its class: all attributes of the original, at any time."""
+    """The attributes of a copy besides its class: at any time, those of the original."""
 
     _original: Any
     _make_native: Callable[[Any], Any]
@@ -48,7 +48,7 @@ class _CalledLayer:
         setattr(self._original, name, value)
 
     def take_over(self) -> None:
-        """Have all that the original has now."""
+        """Take over all current attributes of the original."""
         own, original = vars(self), vars(self._original)
         below = own.get("_below")
         inner = own.get("fn")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CopiedLayers:
-    """The decorators of a kernel, copied: what they note goes to Triton's own objects.
+    """Copies of a kernel's decorators, which record their notes in Triton's own objects.
 
     Parameters
     ----------
@@ -24,12 +24,12 @@ class CopiedLayers:
         Triton's class of autotuners.
     function : JITFunction
     launch : callable
-        Of a grid, arguments and keywords: launches natively.
+        Takes a grid, arguments and keywords, and launches natively.
 
     Attributes
     ----------
     recorder : Recorder
-        What came to the function.
+        The calls that reached the function.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class CopiedLayers:
         self._may_measure = may_measure
         self._tuners: list[tuple[Any, Any]] = []
         inner: Any = self.recorder
-        # From the inside out: each copy calls the one made before it, and the innermost the
+        # From the inside out: each copy calls the one made before it, and the innermost calls the
         # recorder.
         for layer in reversed(layers):
             made = copy.copy(layer)
@@ -67,7 +67,7 @@ class CopiedLayers:
         NotMeasured
             If an autotuner has to measure its configurations first, and must not.
         """
-        if self._may_measure:  # hooks and pruning may look there, at the object that they know
+        if self._may_measure:  # hooks and pruning may read it from the original object
             for layer, _ in self._tuners:
                 layer.nargs = dict(zip(layer.arg_names, args, strict=False))
         try:
@@ -82,7 +82,7 @@ class CopiedLayers:
 
     @property
     def configs(self) -> tuple[tuple[Any, Any], ...]:
-        """The autotuners with what they chose, outermost first."""
+        """The autotuners with their choices, outermost first."""
         return tuple((layer, made.best_config) for layer, made in reversed(self._tuners))
 
     def _give_back(self) -> None:

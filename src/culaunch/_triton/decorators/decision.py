@@ -58,7 +58,7 @@ class Recorder:
         self._launch = launch
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-        """Launch natively."""
+        """Record the choices, and launch natively."""
         self.count += 1
         self.grid, self.args, self.final = grid, args, kwargs
         if warmup:
@@ -67,7 +67,7 @@ class Recorder:
         return self.result
 
     def has(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether the last launch had these: the same objects."""
+        """Whether the last launch had these identical objects."""
         missing = object()
         return (
             self.grid is grid
@@ -80,20 +80,20 @@ class Recorder:
         return getattr(self.fn, name)
 
 
-# Python's own errors name what was called.
+# Python's own errors name the called object.
 Recorder.run.__module__, Recorder.run.__qualname__ = "triton.runtime.jit", "JITFunction.run"
 
 
 def refuse_to_measure(*_: Any, **__: Any) -> None:
-    """Raise: an autotuner would measure now."""
+    """Raise, because an autotuner would measure now."""
     raise NotMeasured
 
 
 def give_back(made: Any, tuner: Any) -> None:
-    """Set on an autotuner what its copy, which ran, noted."""
+    """Copy the results of an autotuner's copy to the autotuner after a run."""
     own = vars(tuner)
     for name, value in vars(made).items():
-        # Everything the copy noted is given back, by whatever name: subclasses of Triton's
-        # autotuner have results of their own.
+        # Copy every new attribute under any name, because subclasses of Triton's autotuner have
+        # their own.
         if name not in _OF_THE_COPY and own.get(name, made) is not value:
             own[name] = value

@@ -1,4 +1,4 @@
-"""A kernel of Triton: its decorators, from the outermost in, and the JIT function below them."""
+"""A Triton kernel: its decorators, from the outermost inward, and the JIT function below them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from culaunch._triton.upstream.target import triton_module
 
 
 class Kinds(NamedTuple):
-    """Triton's classes of what a kernel is made of."""
+    """Triton's classes for a kernel and its decorators."""
 
     function: Any
     autotuner: Any
@@ -53,12 +53,12 @@ def take_apart(kernel: Any) -> tuple[list[Any], Any]:
             if own_run(kernel, known.heuristics) is not None:
                 raise Unknown(f"{type(kernel).__qualname__} has a run() of its own")
         elif not isinstance(kernel, known.autotuner):
-            raise TypeError(f"no kernel of Triton: {type(kernel).__qualname__}")
+            raise TypeError(f"not a Triton kernel: {type(kernel).__qualname__}")
         if "run" in vars(kernel):
-            raise Unknown(f"other code has set run of its {type(kernel).__qualname__}")
+            raise Unknown(f"other code replaced run() of its {type(kernel).__qualname__}")
         layers.append(kernel)
         kernel = kernel.fn
-        # native() may have been put below a decorator.
+        # native() may have been applied below a decorator.
         if not isinstance(kernel, known.function):
             kernel = getattr(kernel, "_kernel", kernel)
     if own_run(kernel, known.function) is not None or "run" in vars(kernel):
@@ -67,7 +67,7 @@ def take_apart(kernel: Any) -> tuple[list[Any], Any]:
 
 
 def own_run(layer: Any, base: type) -> Any:
-    """Return the ``run`` that a subclass of Triton's class defines; None where it defines none."""
+    """Return the ``run`` that a subclass of Triton's class defines; None if it defines none."""
     for kind in type(layer).__mro__:
         if kind is base:
             return None

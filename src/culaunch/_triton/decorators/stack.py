@@ -1,4 +1,4 @@
-"""A kernel with its decorators: what they choose, and what that depends on."""
+"""A decorated kernel: the choices of its decorators, and the values that they depend on."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Stack:
     Raises
     ------
     Unknown
-        If what a decorator chooses has to be asked of it at every call.
+        If a decorator must be asked for its choice at every call.
     TypeError
-        If it is no kernel.
+        If it is not a kernel.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Stack:
     chosen : frozenset of str
         Everything that a decorator sets.
     key : tuple of (int, KeyKind, int) or None
-        The parameters that the choice depends on, how, and which dimension of a shape; None where
+        The parameters that the choice depends on, how, and which dimension of a shape; None if
         there is no decorator.
     """
 
@@ -52,12 +52,12 @@ class Stack:
         self._autotuner = triton_kinds().autotuner
         self._reads: list[Reads] = []
         self._set: set[str] = set()
-        # The values that are set whatever an autotuner chooses.
+        # The values that are set regardless of the autotuner's choice.
         self._certain: set[str] = set()
         self._replaced: set[str] = set()
         kinds: dict[str, set[tuple[KeyKind, int]]] = {}
-        # Outermost first, which is the order in which they run: what one sets is known when the
-        # next is looked at.
+        # Outermost first, the order in which they run: one decorator's settings are known when the
+        # next is analyzed.
         for layer in self._layers:
             reads = (
                 self._of_autotuner(layer) if self._is_tuner(layer) else self._of_heuristics(layer)
@@ -89,7 +89,7 @@ class Stack:
 
     @property
     def fingerprint(self) -> object:
-        """The inputs of native code: if they are equal, it need not be made again."""
+        """The inputs of the native code. If they are equal, it need not be rebuilt."""
         layers = [
             (id(layer), tuple((name, id(call)) for name, call in layer.values.items()))
             if not self._is_tuner(layer)
@@ -107,15 +107,15 @@ class Stack:
         *,
         may_measure: bool = True,
     ) -> Decision:
-        """Let the decorators choose, in Python, and launch what they chose.
+        """Let the decorators choose, in Python, and launch their choice.
 
         Raises
         ------
         NotMeasured
             If an autotuner has to measure its configurations first, and must not.
         """
-        # An autotuner class that left its cache unchanged has decided by something unknown. Its
-        # decision is not kept.
+        # An autotuner class that left its cache unchanged has decided by something unknown, so its
+        # decision is not cached.
         deciding = [tuner for tuner in self.tuners if self._decides(tuner)]
         caches = [(layer.cache, dict(layer.cache)) for layer in deciding]
         copies = CopiedLayers(
@@ -124,17 +124,17 @@ class Stack:
         result = copies.run(grid, args, kwargs)
         recorder = copies.recorder
         final = recorder.final
-        # An argument that reached the kernel and was not in the call was set by a decorator.
+        # A decorator has set an argument that reached the kernel but was not in the call.
         names = self._replaced | (final.keys() - kwargs.keys())
         given = {name: value for name, value in kwargs.items() if name not in self._replaced}
         is_kept = (
             all(before == cache for cache, before in caches)
-            # A class of its own may pass on something else, more than once, and give what it likes;
-            # what it shows to a hook is not known.
+            # A user's class may pass other arguments on, pass them several times, or return
+            # anything. It is unknown which arguments it shows to a hook.
             and recorder.has(grid, args, given)
             and (not deciding or (recorder.count == 1 and recorder.result is result))
             and not (deciding and any(one.pre_hook is not None for _, one in copies.configs))
-            # A configuration from elsewhere may set other arguments than those that are known.
+            # A configuration from elsewhere may set unknown arguments.
             and self._certain <= names
             and self._are_plain(args, kwargs)
         )
@@ -142,13 +142,13 @@ class Stack:
         return Decision(settings, frozenset(self._replaced), copies.configs, is_kept, result)
 
     def heuristics_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return what the heuristics above any autotuner say, and nothing below says again."""
+        """Return the heuristics' settings above all autotuners that no lower decorator replaces."""
         found = dict(kwargs)
         made: dict[str, Any] = {}
         for i, layer in enumerate(self._layers):
             if self._is_tuner(layer):
                 if any(map(self._decides, self.tuners)):
-                    return {}  # it may have put something else in their place
+                    return {}  # it may have been replaced
                 below = [one.values for one in self._layers[i:] if not self._is_tuner(one)]
                 return {
                     name: one for name, one in made.items() if not any(name in b for b in below)
@@ -172,8 +172,7 @@ class Stack:
         Parameters
         ----------
         configs : dict
-            An autotuner -> what it chose.
-        settings : dict
+            An autotuner -> its choice. settings : dict
             What the decorators set.
         """
         found = {"grid": grid, "warmup": False, **kwargs}
@@ -189,7 +188,7 @@ class Stack:
             found.update(config.all_kwargs())
 
     def guards(self) -> Guards:
-        """Return what must be as it is for the decorators to choose as before."""
+        """Return the guards under which the decorators choose as before."""
         guards = Guards()
         for layer in self._layers:
             for name in ("fn", "run", "arg_names"):
@@ -203,8 +202,8 @@ class Stack:
             if type(layer.keys) is list:
                 guards.lists.append((layer.keys, len(layer.keys), None))
             configs = layer.configs
-            # A list is guarded by its length; of a single configuration, which is used without a
-            # key, by its identity as well.
+            # A list is guarded by its length. A single configuration, which is used without a key,
+            # is also guarded by identity.
             guards.lists.append((configs, len(configs), configs[0] if len(configs) == 1 else None))
             guards.contents(layer.cache, all_of_it=False)
             # Configurations are mutable objects, and may change after they were chosen.
@@ -221,7 +220,7 @@ class Stack:
         return guards
 
     def _are_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether native code reads what was read of the arguments as Python does."""
+        """Whether native code reads the same values of the arguments as Python."""
         given = {**dict(zip(self.function.arg_names, args, strict=False)), **kwargs}
         return all(
             is_plain(given[name])
@@ -282,17 +281,16 @@ class Stack:
                 raise Unknown(f"it reads the {what} of {name}, which a decorator sets")
 
     def _of_autotuner(self, layer: Any) -> Iterator[tuple[str, KeyKind, int]]:
-        # More would also be correct, but do not occur in practice: promise only what is tested.
+        # More autotuners would also be correct, but do not occur in practice. Only two are tested.
         if len(self.tuners) > 2:
             raise Unknown("more than two autotuners are above it")
         if type(layer.cache) is not dict or type(layer.configs) is not list:
-            raise Unknown("its autotuner keeps its choices, or configurations, in an own way")
-        # With one configuration there is nothing to choose by.
+            raise Unknown("its autotuner stores its choices or configurations in its own way")
+        # A single configuration leaves nothing to choose.
         if len(layer.configs) > 1 or self._decides(layer):
             names = set(layer.keys) & set(self.function.arg_names)
             yield from ((one, KeyKind.VALUE, 0) for one in names - self._certain)
-        # The chosen one may not be in the list of configurations: it may come from a file, for
-        # instance.
+        # The chosen configuration may be missing in the list, for instance if it comes from a file.
         settings = [set(one.all_kwargs()) for one in chain(layer.configs, layer.cache.values())]
         self._set.update(*settings)
         self._certain.update(set.intersection(*settings))

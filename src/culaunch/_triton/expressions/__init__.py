@@ -1,4 +1,4 @@
-"""Expressions over a kernel's arguments: what of a heuristic or of a grid can be saved."""
+"""Expressions over a kernel's arguments: the form in which heuristics and grids are saved."""
 
 from culaunch._triton.expressions.arithmetic import ExpressionError
 from culaunch._triton.expressions.evaluate import (

@@ -1,4 +1,4 @@
-"""The operations of expressions on plain values: Python's, of numbers of 64 bits."""
+"""The operations of expressions on plain values: Python's, limited to 64-bit numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ExpressionError(ValueError):
 
 
 def _checked(value: Any) -> Any:
-    # C computes with 64 bits, and a saved expression means the same in both.
+    # C computes with 64 bits, and a saved expression must mean the same in both.
     if type(value) is int and not _LEAST <= value <= _MOST:
         raise ExpressionError("a number of more than 64 bits")
     return value
@@ -42,7 +42,7 @@ def _numbers(call: Callable[..., Any]) -> Callable[..., Any]:
 def _shift(call: Callable[[int, int], int]) -> Callable[[int, int], int]:
     def apply(value: int, count: int) -> int:
         if not 0 <= count <= 63:
-            raise ExpressionError(f"a shift by {count}: 0 to 63 are possible")
+            raise ExpressionError(f"a shift by {count}, but it must be by 0 to 63")
         return call(value, count)
 
     return apply
@@ -96,7 +96,7 @@ APPLY: dict[str, Callable[..., Any]] = {
     "not": operator.not_,
     "bool": bool,
 }
-# How many operands an operation takes.
+# The number of operands of each operation.
 ARITY = {
     "if": 3,
     **dict.fromkeys(APPLY, 2),

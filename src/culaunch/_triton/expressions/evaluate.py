@@ -25,12 +25,12 @@ def evaluate(
     values : mapping
         The arguments by name.
     type_of : callable
-        Returns the element type of an array, as expressions have it.
+        Returns the element type of an array, in the form of expressions.
 
     Raises
     ------
     ExpressionError
-        If an argument is missing or is no number, or a number is too large.
+        If an argument is missing or is not a number, or a number is too large.
     """
     op, operands = expression.op, expression.operands
     if op == "constant":
@@ -40,7 +40,7 @@ def evaluate(
     if op in LEAVES:
         name = operands[0]
         if name not in values:
-            raise ExpressionError(f"{name} is not given")
+            raise ExpressionError(f"{name} has no value")
         value = values[name]
         if op == "is_none":
             return value is None
@@ -51,7 +51,7 @@ def evaluate(
         return _plain(name, value) if op == "value" else type_of(value)
     if op == "if":
         condition, chosen, other = operands
-        # Only the branch that is taken: the other may have no value for these arguments.
+        # Evaluate only the taken branch, because the other may have no value for these arguments.
         is_true = evaluate(condition, values, type_of)
         return evaluate(chosen if is_true else other, values, type_of)
     return APPLY[op](*(evaluate(one, values, type_of) for one in operands))
@@ -73,7 +73,7 @@ def partly(expression: Expression, known: Callable[[str, str], Any]) -> Expressi
         found = known(op, operands[0]) if op not in SHAPES else None
         return expression if found is None else found
     if op == "if":
-        # A known condition leaves one branch, and an error in the other one away.
+        # A known condition selects one branch, and drops an error in the other.
         condition = partly(operands[0], known)
         if condition.is_constant:
             return partly(operands[1] if condition.value else operands[2], known)
@@ -82,7 +82,7 @@ def partly(expression: Expression, known: Callable[[str, str], Any]) -> Expressi
 
 
 def known_values(values: Mapping[str, Any]) -> Callable[[str, str], Expression | None]:
-    """Return the known values if some arguments are constants."""
+    """Return the known values, given that some arguments are constants."""
 
     def known(op: str, name: str) -> Expression | None:
         return known_leaf(op, values[name]) if name in values else None
@@ -100,7 +100,7 @@ def known_leaf(op: str, value: Any) -> Expression | None:
 
 
 def is_array(value: Any) -> bool:
-    """Whether an argument is an array, of whatever library."""
+    """Whether an argument is an array of any library."""
     return any(
         hasattr(value, one) for one in ("__dlpack__", "__cuda_array_interface__", "data_ptr")
     )
@@ -127,11 +127,11 @@ def _of_shape(op: str, name: str, array: Any, dimension: int = 0) -> int:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return an argument as expressions have it: a number, a str, None, an element type."""
+    """Return an argument as an expression's value: a number, a str, None, an element type."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     kinds = {(one.__module__, one.__name__) for one in type(value).__mro__}
     try:
         return normal_constant(value.item() if ("numpy", "generic") in kinds else value)
     except (TypeError, ValueError):
-        raise ExpressionError(f"{name} is a {type(value).__qualname__}, and not a number") from None
+        raise ExpressionError(f"{name} is a {type(value).__qualname__}, not a number") from None

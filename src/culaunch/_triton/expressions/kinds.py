@@ -5,7 +5,7 @@ from __future__ import annotations
 from culaunch._triton.expressions.tree import LEAVES, Expression, is_boolean
 
 _DIVISIONS = ("/", "//", "%", "cdiv")
-# A float where any operand is one.
+# A float if any operand is one.
 _ARITHMETIC = ("+", "-", "*", "//", "%", "cdiv", "neg", "abs")
 
 
@@ -16,7 +16,7 @@ def never_an_int(expression: Expression) -> str:
     if _divides_by_zero(expression):
         return "divides by 0"
     if _is_float(expression):
-        return "is a float: divide by // or cdiv"
+        return "is a float: divide with // or cdiv"
     if is_boolean(expression):
         return "is True or False"
     return "is an element type" if expression.op == "dtype" else ""
@@ -26,7 +26,7 @@ def _divides_by_zero(expression: Expression) -> bool:
     op, operands = expression.op, expression.operands
     if op in _DIVISIONS and operands[1].is_constant and operands[1].value == 0:
         return True
-    # A branch may be one that no call takes.
+    # No call may ever take some branches.
     return op not in LEAVES and any(
         _divides_by_zero(one)
         for one in (operands[:1] if op == "if" else operands)

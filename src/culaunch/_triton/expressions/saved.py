@@ -19,7 +19,7 @@ _DIMENSIONS = 64  # as many as DLPack's arrays can have
 
 
 def write_expression(expression: Expression) -> Any:
-    """Return an expression as JSON has it: ``["//", ["value", "n"], 64]``."""
+    """Return an expression in the form for JSON: ``["//", ["value", "n"], 64]``."""
     if expression.is_constant:
         value = encode(expression.value)
         return value if _is_plain(value) else ["constant", value]
@@ -36,8 +36,8 @@ def read_expression(entry: Any, names: Collection[str]) -> Expression:
     TypeError, ValueError
         If it is invalid.
     """
-    # The depth is limited while reading, the size afterwards: the entry is already in memory, and
-    # the reader of JSON limits it.
+    # The depth is limited while reading, and the size afterwards. The entry is already in memory,
+    # and the JSON reader limits it.
     made = _read(entry, names, 0)
     if sum(1 for _ in walk(made)) > _MOST:
         raise ValueError(f"an expression has more than {_MOST} operations")
@@ -50,7 +50,7 @@ def check_size(expression: Expression) -> Expression:
     Raises
     ------
     ValueError
-        If it is too large, or says what no file can.
+        If it is too large, or has a part that a file cannot hold.
     """
     return read_expression(write_expression(expression), _Everything())
 
@@ -69,7 +69,7 @@ def _read(entry: Any, names: Collection[str], depth: int) -> Expression:
     if op in LEAVES and len(operands) == (2 if op in DIMENSIONED else 1):
         name, *dimension = operands
         if check_identifier(name) not in names:
-            raise ValueError(f"an expression reads {name!r:.60}, which it cannot")
+            raise ValueError(f"an expression reads {name!r:.60}, which is not available there")
         if not all(map(is_dimension, dimension)):
             raise ValueError(f"{dimension[0]!r:.60} is not a dimension")
         return Expression(op, (name, *dimension))

@@ -17,14 +17,15 @@ _TYPES = (bool, int, float)
 
 
 class Substitution:
-    """Copies of functions that know what a symbol is."""
+    """Copies of functions that can handle symbols."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
+        # The global builtins may differ from Python's: IPython adds some.
         self._builtins = {
             name: self._of(found)
             for name, found in vars(builtins).items()
-            if callable(found) or name == "__debug__"
+            if name == "__debug__" or (callable(found) and type(found) is not types.FunctionType)
         }
 
     def function(
@@ -57,7 +58,7 @@ class Substitution:
         module = getattr(found, "__module__", "")
         if module == "triton" and name in ("cdiv", "next_power_of_2"):
             return self._operation(name, found)
-        # Only for types: "==" of an array, which a function may use, has no truth value.
+        # Only for types, because an array's "==", which a function may use, has no truth value.
         if found in _TYPES if isinstance(found, type) else False:
             return self._conversion(found)
         if found is isinstance:
@@ -69,8 +70,8 @@ class Substitution:
     def _isinstance(self, value: Any, kinds: Any) -> Any:
         if not isinstance(value, (Symbol, Shape)):
             return isinstance(value, kinds)
-        # Which argument it is decides what it can be asked for: a number has no class that is
-        # certain, as a call may give one of NumPy's.
+        # The argument determines which queries are possible. A number has no certain class, because
+        # a call may pass a NumPy number.
         is_tensor = (getattr(kinds, "__module__", ""), getattr(kinds, "__qualname__", "")) == (
             "torch", "Tensor",
         )  # fmt: skip

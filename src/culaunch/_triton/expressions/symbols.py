@@ -1,4 +1,4 @@
-"""Stand-ins for a kernel's arguments: what a function does with them becomes an expression."""
+"""Stand-ins for a kernel's arguments. A function's operations on them become an expression."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from culaunch._triton.variants.constants import normal_constant
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MOST_CASES = 24  # questions that one way through a function may ask
+_MOST_CASES = 24  # questions on one path through a function
 
 
 class Fork(BaseException):
@@ -23,14 +23,14 @@ class Fork(BaseException):
 
 
 class Failure(BaseException):
-    """A function was about to decide by a value that is unknown."""
+    """A function would have decided by an unknown value."""
 
     def __init__(self, error: Expression) -> None:
         self.error = error
 
 
 class Answers:
-    """The answers to what a function asks on its way, in order.
+    """The answers to a function's questions, in order.
 
     Parameters
     ----------
@@ -44,23 +44,23 @@ class Answers:
 
     def ask(self, question: Expression) -> bool:
         """Return the answer."""
-        # `bool(x)` and `if x` are one question.
+        # `bool(x)` and `if x` ask the same question.
         if question.op == "bool":
             question = question.operands[0]
         if question.op == "error":
             raise Failure(question)
         if question.is_constant:
             return bool(question.value)
-        # An answer stays the same on one path: a function that asks twice whether `n > 0` has two
-        # cases, not four.
+        # An answer stays the same on one path: a function that tests `n > 0` twice has two cases,
+        # not four.
         for known, answer in zip(self._asked, self._given, strict=False):
             if same(known, question):
                 return answer
         if len(self._asked) == len(self._given):
             if len(self._given) == _MOST_CASES:
                 raise Unknown("it distinguishes too many cases")
-            # Out of the function, whatever it catches: a BaseException. It is run again with either
-            # answer.
+            # A BaseException leaves the function past its handlers. The function is run again with
+            # each answer.
             raise Fork(question)
         self._asked.append(question)
         return self._given[len(self._asked) - 1]
@@ -141,9 +141,9 @@ class Symbol:
         self._refuse()
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise Unknown(f"it does with {self.expression} something that no expression can express")
+        raise Unknown(f"it uses {self.expression} in a way that an expression cannot represent")
 
-    # A TypeError would look like one of the function's own.
+    # A TypeError would look like the function's own.
     __len__ = __iter__ = __contains__ = __hash__ = __index__ = __float__ = __int__ = _refuse
     __complex__ = __getitem__ = __call__ = __format__ = __str__ = __repr__ = __round__ = _refuse
     __trunc__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __bytes__ = __reversed__ = _refuse
@@ -203,14 +203,14 @@ class Arguments:
         self._answers = answers
 
     def __getitem__(self, name: str) -> Symbol | None:
-        # None has to be None itself, as functions ask with `is`, which no stand-in can answer: so
-        # it is asked first.
+        # None must be None itself, because functions test it with `is`, which a stand-in cannot
+        # answer. This question therefore comes first.
         if self._answers.ask(Expression("is_none", (name,))):
             return None
         return Symbol(Expression("value", (name,)), self._answers)
 
     def get(self, name: str, *default: Any) -> Symbol | None:  # noqa: ARG002
-        """Look one up: those that are parameters are always there."""
+        """Look up an argument. Parameters always exist."""
         return self[name]
 
     def __contains__(self, name: object) -> bool:

@@ -1,4 +1,4 @@
-"""Expressions as people write them: ``"cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N), 1, 1"``."""
+"""Expressions in text form: ``"cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N), 1, 1"``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CALLED = {
     "cdiv": 2, "next_power_of_2": 1, "abs": 1, "int": 1, "float": 1, "bool": 1, "ceil": 1,
     "floor": 1,
 }  # fmt: skip
-_MODULES = ("triton", "tl", "math")  # whose functions these are in Python
+_MODULES = ("triton", "tl", "math")  # the modules of these functions in Python
 # The queries of an array's shape, as an attribute and as a method.
 _PARTS = {"ndim": "rank"}
 _METHODS = {"size": "size", "stride": "stride", "dim": "rank", "numel": "count"}
@@ -64,7 +64,7 @@ def _parse(text: str) -> ast.expr:
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:  # a zero byte, half a surrogate
-        reason = getattr(error, "msg", "it has characters that no program has")
+        reason = getattr(error, "msg", "it has characters that Python code cannot have")
         raise ValueError(f"{text!r:.200} is not an expression: {reason}") from None
 
 
@@ -88,7 +88,7 @@ class _Reader:
             if node.value is None or isinstance(node.value, (bool, int, float, str)):
                 return constant(node.value)
         elif isinstance(node, ast.Name):
-            return Expression("value", (self._known(node.id),))
+            return Expression("value", (self._checked_name(node.id),))
         elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
             return make(_BINARY[type(node.op)], self.read(node.left), self.read(node.right))
         elif isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
@@ -100,7 +100,7 @@ class _Reader:
         elif isinstance(node, ast.IfExp):
             return make("if", self.read(node.test), self.read(node.body), self.read(node.orelse))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            return self._called(node, node.func.id)
+            return self._call(node, node.func.id)
         elif (found := self._of_something(node)) is not None:
             return found
         raise self._wrong(node)
@@ -112,7 +112,7 @@ class _Reader:
             if not isinstance(owner, ast.Name) or node.keywords:
                 return None
             if owner.id in _MODULES and owner.id not in self._names:
-                return self._called(node, name)
+                return self._call(node, name)
             return self._of_shape(owner, _METHODS.get(name), node.args)
         if isinstance(node, ast.Attribute):
             return self._of_shape(node.value, _PARTS.get(node.attr), [])
@@ -132,18 +132,18 @@ class _Reader:
             return None
         if len(found) != (op in DIMENSIONED) or not all(map(is_dimension, found)):
             return None
-        return Expression(op, (self._known(owner.id), *found))
+        return Expression(op, (self._checked_name(owner.id), *found))
 
-    def _known(self, name: str) -> str:
+    def _checked_name(self, name: str) -> str:
         if name not in self._names:
             raise ValueError(
-                f"{self._text!r:.200} reads {name}, which is not a parameter: there are "
+                f"{self._text!r:.200} reads {name}, which is not a parameter: the parameters are "
                 f"{', '.join(self._names)}"
             )
         return name
 
     def _logic(self, node: ast.BoolOp) -> Expression:
-        # As Python has it: `a and b` is `b` where `a` is true, and `a` itself where it is not.
+        # As in Python: `a and b` is `b` if `a` is true, and `a` itself if it is not.
         *before, made = map(self.read, node.values)
         for one in reversed(before):
             made = (
@@ -170,10 +170,10 @@ class _Reader:
         is_none = isinstance(right, ast.Constant) and right.value is None
         if not isinstance(op, (ast.Is, ast.IsNot)) or not is_none or not isinstance(left, ast.Name):
             raise self._wrong(node)
-        made = Expression("is_none", (self._known(left.id),))
+        made = Expression("is_none", (self._checked_name(left.id),))
         return made if isinstance(op, ast.Is) else make("not", made)
 
-    def _called(self, node: ast.Call, name: str) -> Expression:
+    def _call(self, node: ast.Call, name: str) -> Expression:
         operands = [self.read(one) for one in node.args]
         if not node.keywords and name in ("min", "max") and len(operands) >= 2:
             made = operands[0]
@@ -187,7 +187,7 @@ class _Reader:
     def _wrong(self, node: ast.expr) -> ValueError:
         shown = ast.get_source_segment(self._text.strip(), node) or type(node).__name__
         return ValueError(
-            f"{shown!r:.200} is nothing that an expression can say: it has numbers, the kernel's "
-            f"arguments, arithmetic, comparisons, conditions, x.shape[0], min, max and "
+            f"{shown!r:.200} is not supported in an expression, which can use numbers, the "
+            "kernel's arguments, arithmetic, comparisons, conditions, x.shape[0], min, max and "
             f"{', '.join(_CALLED)}"
         )

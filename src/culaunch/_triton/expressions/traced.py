@@ -1,4 +1,4 @@
-"""A heuristic, or a grid, as expressions: its Python is run on stand-ins, once for each case."""
+"""A heuristic, or a grid, as expressions: its Python code runs on stand-ins, once for each case."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_WAYS = 200
 
 
 def traced_heuristic(function: Any, names: Collection[str]) -> Expression:
-    """Return what a heuristic gives.
+    """Return the result of a heuristic.
 
     Parameters
     ----------
@@ -33,13 +33,13 @@ def traced_heuristic(function: Any, names: Collection[str]) -> Expression:
     Raises
     ------
     Unknown
-        Why no expression can say it.
+        The reason why an expression cannot represent it.
     """
     return _traced(function, names, (1,), is_tuple=False)[0]
 
 
 def traced_grid(function: Any, names: Collection[str]) -> tuple[Expression, ...]:
-    """Return the one to three numbers that a grid function gives.
+    """Return the one to three numbers of a grid function.
 
     Raises
     ------
@@ -61,8 +61,8 @@ def _traced(
     is_tuple: bool,
     symbols: Collection[str] = (),
 ) -> tuple[Expression, ...]:
-    # Only for functions that are known to be pure: they run many times, and must not have effects.
-    # Most calls create their grid function again, with the defaults of that call.
+    # Only for functions known to be pure, because they run many times. Most calls create a new grid
+    # function, with that call's defaults.
     reads = reads_of(function, stays=not is_tuple)
     _refuse_identity(function)
     missing = sorted(reads.names - set(names))
@@ -76,7 +76,7 @@ def _traced(
 
 
 class _Tracer:
-    """Runs a function along every way through it.
+    """Runs a function along every path through it.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class _Tracer:
     symbols : collection of str
         Variables of its surroundings that stand for arguments of these names.
     is_tuple : bool
-        Whether it may give a tuple of numbers.
+        Whether it may return a tuple of numbers.
     """
 
     def __init__(
@@ -97,28 +97,28 @@ class _Tracer:
         self.lengths: set[int] = set()
 
     def explore(self, given: tuple[bool, ...]) -> Expression:
-        """Return what it gives after these answers, as an expression whose results are tuples."""
+        """Return its result after these answers, as an expression whose results are tuples."""
         self._runs += 1
         if self._runs > _MOST_WAYS:
             raise Unknown("it distinguishes too many cases")
         answers = Answers(given)
-        # A copy, whose globals are stand-ins' friends: `min` and `isinstance` of the builtins would
-        # ask a stand-in for numbers.
+        # A copy whose globals work with stand-ins: the builtin `min` and `isinstance` would ask a
+        # stand-in for numbers.
         copy = Substitution(answers).function(self._function, self._symbols)
         try:
             found = copy(Arguments(answers))
         except Fork as fork:
-            # From the beginning each time, with one answer more: Python cannot go back to where the
-            # question was.
+            # Start over each time with one more answer, because Python cannot return to the
+            # question.
             yes, no = (self.explore((*given, answer)) for answer in (True, False))
             return Expression("if", (fork.question, yes, no))
         except Failure as failure:
             return failure.error
         except Unknown:
             raise
-        except Exception as error:  # noqa: BLE001  (what it raises, it raises when it is called)
+        except Exception as error:  # noqa: BLE001  (an exception here also occurs in the real call)
             return Expression("error", (f"{type(error).__name__}: {error}"[:500],))
-        # A grid function may give one number, or a tuple of them.
+        # A grid function may return one number, or a tuple of numbers.
         items = found if self._is_tuple and isinstance(found, (tuple, list)) else (found,)
         result = tuple(map(expression_of, items))
         self.lengths.add(len(result))
@@ -137,11 +137,11 @@ def _column(made: Expression, index: int) -> Expression:
 
 
 def _tidy(made: Expression) -> Expression:
-    """Drop the question for None where None fails by itself: the value is used as a number."""
+    """Drop the question for None if None fails anyway, because the value is used as a number."""
     if made.op != "if":
         return made
     question, yes, no = made.operands[0], _tidy(made.operands[1]), _tidy(made.operands[2])
-    # Which of two errors it is matters to nobody who gets one.
+    # Both errors mean the same to the caller.
     if yes.op == no.op == "error":
         return no
     if question.op == "is_none" and yes.op == "error" and _uses(no, question.operands[0]):
@@ -150,7 +150,7 @@ def _tidy(made: Expression) -> Expression:
 
 
 def _uses(expression: Expression, name: str) -> bool:
-    """Whether every way through an expression does something with an argument's value."""
+    """Whether every path through an expression uses an argument's value."""
     operands = expression.operands
     if expression.op == "if":
         return _uses(operands[0], name) or (_uses(operands[1], name) and _uses(operands[2], name))
@@ -174,10 +174,10 @@ def _refuse_identity(function: types.FunctionType, depth: int = 0) -> None:
         if one.opname in ("CACHE", "EXTENDED_ARG", "NOP"):
             continue
         is_none = before is not None and before.opname == "LOAD_CONST" and before.argval is None
-        # A jump on "is None" is one instruction from CPython 3.11 on, and no IS_OP; any other
+        # From CPython 3.11 on, a jump on "is None" is one instruction, not an IS_OP. Any other test
         # loads None just before it.
         if one.opname == "IS_OP" and not is_none:
-            raise Unknown("it asks whether an object is another one")
+            raise Unknown("it compares the identity of objects")
         before = one
     if depth > 5:
         return
@@ -189,7 +189,10 @@ def _refuse_identity(function: types.FunctionType, depth: int = 0) -> None:
 
 
 def _numbers_of(grid: Any) -> list[str]:
-    """Return the numbers of its surroundings that a grid uses: mostly they are of one call."""
+    """Return the enclosing variables that are numbers and that a grid uses.
+
+    Most of them belong to one call.
+    """
     code = getattr(grid, "__code__", None)
     if code is None:
         return []
@@ -203,13 +206,13 @@ def _numbers_of(grid: Any) -> list[str]:
 def _of_one_call(
     used: Collection[str], sizes: Collection[Expression], names: Collection[str]
 ) -> str:
-    """Say that a grid uses numbers of its surroundings, and what it is as text."""
+    """Explain that a grid uses numbers of its surroundings, and show its text."""
     text = ", ".join(map(str, sizes))
     others = sorted(set(used) - set(names))
-    reason = f"it uses the variable {', '.join(used)}, whose value may be of one call"
+    reason = f"it uses the variable {', '.join(used)}, whose value may differ from call to call"
     if others:
         return (
             f"{reason}; it is {text}, where {', '.join(others)} is not a parameter of the kernel: "
-            "write it by the parameters, or give the grid in each call"
+            "write it in terms of the parameters, or give the grid in each call"
         )
-    return f'{reason}; where that is the parameter of this name, it is grid="{text}"'
+    return f'{reason}; if that is the parameter of this name, pass grid="{text}"'

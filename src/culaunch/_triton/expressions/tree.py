@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 # The queries of an array's shape: one dimension (from the end if negative), or the whole shape.
 SHAPES = ("size", "stride", "rank", "count")
 DIMENSIONED = ("size", "stride")
-# The queries of one argument: its value, whether it is None, whether it is an array, its element
-# type, its shape.
+# The queries for one argument: its value, whether it is None or an array, its element type, its
+# shape.
 LEAVES = ("value", "is_none", "is_array", "dtype", *SHAPES)
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _OF_ANYTHING = frozenset({"==", "!=", "not", "bool"})
@@ -86,7 +86,7 @@ def constant(value: Any) -> Expression:
 
 
 def make(op: str, *operands: Expression) -> Expression:
-    """Make an operation; of constants it is a constant at once."""
+    """Make an operation. An operation on constants becomes a constant at once."""
     if op == "if":
         return _choice(*operands)
     if op == "bool" and is_boolean(operands[0]):
@@ -103,7 +103,7 @@ def make(op: str, *operands: Expression) -> Expression:
         try:
             return constant(APPLY[op](*(one.value for one in operands)))
         except ExpressionError:
-            pass  # it is said when it is evaluated
+            pass  # evaluation reports it
     return Expression(op, operands)
 
 
@@ -128,12 +128,12 @@ def _choice(condition: Expression, chosen: Expression, other: Expression) -> Exp
 
 
 def same(one: Expression, other: Expression) -> bool:
-    """Whether two expressions are one: `True`, `1` and `1.0` are not."""
+    """Whether two expressions are equal, including types: `True`, `1` and `1.0` differ."""
     return repr(one) == repr(other)
 
 
 def is_boolean(expression: Expression) -> bool:
-    """Whether an expression is True or False, whatever the arguments are."""
+    """Whether an expression is True or False for any arguments."""
     if expression.is_constant:
         return isinstance(expression.value, bool)
     if expression.op == "if":
@@ -142,7 +142,7 @@ def is_boolean(expression: Expression) -> bool:
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """Give an expression and everything in it."""
+    """Yield an expression and all parts of it."""
     yield expression
     for one in expression.operands:
         if isinstance(one, Expression):
@@ -150,5 +150,5 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def names_of(expression: Expression, *ops: str) -> set[str]:
-    """Return the arguments that an expression asks, for one of `ops` or for anything."""
+    """Return the arguments that an expression reads, through one of `ops` or through any query."""
     return {one.operands[0] for one in walk(expression) if one.op in (ops or LEAVES)}

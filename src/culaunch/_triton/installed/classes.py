@@ -1,8 +1,8 @@
-"""What Triton's classes do while kernels are launched natively.
+"""The behavior of Triton's classes while kernels are launched natively.
 
-A class keeps all of its attributes but two, which are put back: what ``kernel[grid]`` does, and
-what ``run`` does. ``run`` of heuristics stays Triton's: Dynamo traces it, and what it calls in the
-end goes natively.
+Only two attributes of a class change, and are restored later: the methods behind ``kernel[grid]``
+and ``run``. ``run`` of heuristics stays Triton's: Dynamo traces it, and the kernel that it finally
+calls launches natively.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ class Classes:
         self._launcher = launcher
         self._went = went
         self._compiled = compiled
-        # Class, name, what the class itself has there (or _ABSENT), and what stands in its place.
+        # Class, name, the class's own attribute (or _ABSENT), and its replacement.
         self._patches: list[tuple[type, str, Any, Any]] = []
         self._runs: dict[type, Any] = {}
         self._own_runs: dict[type, Any] = {}
-        # Classes whose `run` other code had replaced before.
+        # Classes whose `run` other code had already replaced.
         self._replaced: set[type] = set()
         self._threads = _Threads()
 
     def patch(self) -> None:
-        """Change them."""
+        """Patch the classes."""
         jit, autotuner = triton_module("runtime.jit"), triton_module("runtime.autotuner")
         for module, kind in ((jit, jit.JITFunction), (autotuner, autotuner.Autotuner)):
             self._own_runs[kind] = kind.run
@@ -69,7 +69,7 @@ class Classes:
         base, heuristics = jit.KernelInterface, autotuner.Heuristics
         self._runs[heuristics] = heuristics.run
         self._note_replaced(autotuner, heuristics)
-        # A replacement by other code is called, and calls `run`.
+        # A replacement by other code is called, and it calls `run`.
         if _is_of(jit, base.__getitem__):
             original = base.__getitem__
             self._patch(base, "__getitem__", self._subscripting(original))
@@ -84,9 +84,9 @@ class Classes:
                 self._patch(module.CompiledKernel, "run", self._compiled.running(run, subscript))
 
     def restore(self) -> None:
-        """Make them as they were."""
+        """Restore the classes."""
         for kind, name, original, made in self._patches:
-            # Another replacement since then calls ours, which then calls Triton's.
+            # Later replacements call ours, which then calls Triton's.
             if vars(kind).get(name) is not made:
                 continue
             if original is _ABSENT:
@@ -98,18 +98,18 @@ class Classes:
         self._own_runs.clear()
         self._replaced.clear()
 
-    # ---- what native halves ask
+    # ---- queries of native halves
 
     def call(self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function that runs a kernel: another ``run`` if one has replaced ours."""
-        # If it is that one which has called us, calling it again would never end.
+        # If that replacement has called this code, calling it again would recurse forever.
         run = self._run_of(kernel) if self.is_running(kernel) else kernel.run
         return run(*args, grid=grid, warmup=False, **kwargs)
 
     def launch_in_triton(
         self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Do likewise, and leave what comes to ours to Triton's own Python."""
+        """Do the same, but send calls that reach our replacement to Triton's own Python."""
         passing = self._threads.passing
         passing.append(kernel)
         try:
@@ -128,7 +128,7 @@ class Classes:
         """Return the earlier replacement by other code, or None."""
         for kind in self._replaced:
             if isinstance(kernel, kind):
-                return f"somebody replaced {kind.__name__}.run before install(): it is called"
+                return f"other code replaced {kind.__name__}.run before install(): it is called"
         return None
 
     def is_passing(self, kernel: Any) -> bool:
@@ -136,29 +136,29 @@ class Classes:
         return any(one is kernel for one in self._threads.passing)
 
     def is_running(self, kernel: Any) -> bool:
-        """Whether the ``run`` that stands in Triton's place runs for a kernel, in this thread."""
+        """Whether the replacement of ``run`` is active for a kernel in this thread."""
         return any(one is kernel for one in self._threads.running)
 
     def are_ours(self, kernel: Any) -> bool:
-        """Whether what runs a kernel is what stands in Triton's place, and nobody else's."""
+        """Whether our replacement is a kernel's ``run``, and not another one."""
         return all(
             (name in namespace) is present and namespace.get(name) is expected
             for namespace, name, present, expected in self.guards(kernel)
         )
 
     def guards(self, kernel: Any) -> Iterator[tuple[dict[str, Any], str, bool, object]]:
-        """Yield the entries of dicts that say so."""
-        # An attribute of the object itself would come before its class's.
+        """Yield the dict entries that determine this."""
+        # An attribute of the object itself would override its class's.
         yield vars(kernel), "run", False, None
         for kind in type(kernel).__mro__:
             namespace = _namespace(kind)
             if kind in self._runs:
                 yield namespace, "run", True, self._runs[kind]
                 return
-            # A subclass of Triton's autotuner: it was examined.
+            # A subclass of Triton's autotuner, which was analyzed.
             yield namespace, "run", "run" in namespace, namespace.get("run")
 
-    # ---- what stands in Triton's place
+    # ---- the replacements of Triton's methods
 
     def _run_of(self, kernel: Any) -> Callable[..., Any]:
         for kind in type(kernel).__mro__:
@@ -183,7 +183,7 @@ class Classes:
         return TritonSubscript(ATTRIBUTE, original, find, types.MethodType, tuple(triton_kinds()))
 
     def _traceable(self, original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Make one that Dynamo traces as it traces Triton's own."""
+        """Make a replacement that Dynamo traces like Triton's own method."""
         subscript = self._subscripting(original)
 
         @functools.wraps(original)
@@ -198,8 +198,8 @@ class Classes:
         @untraced
         def run(kernel: Any, /, *args: Any, **kwargs: Any) -> Any:
             grid = kwargs.get("grid")
-            # A call without a grid, or with warmup, launches nothing. It goes to Triton, which also
-            # refuses wrong calls. Without patches, other code has kept this function beyond
+            # A call without a grid, or with warmup, launches nothing, so it goes to Triton, which
+            # also refuses wrong calls. Without patches, other code has kept this function beyond
             # `uninstall`.
             if not self._patches or grid is None or kwargs.get("warmup", True):
                 return original(kernel, *args, **kwargs)
@@ -211,7 +211,7 @@ class Classes:
             del kwargs["warmup"], kwargs["grid"]
             running = self._threads.running
             # A launcher that is not served returns to `kernel.run`, which is this function. The
-            # list of kernels tells that apart from a call by another replacement.
+            # list of kernels distinguishes this from a call by another replacement.
             running.append(kernel)
             try:
                 return launcher(*args, **kwargs)
@@ -222,7 +222,7 @@ class Classes:
 
 
 class _Threads(threading.local):
-    """The kernels that this thread runs, from the outermost call to the innermost."""
+    """The kernels that this thread runs, from the outermost call inward."""
 
     def __init__(self) -> None:
         self.passing: list[Any] = []
@@ -230,14 +230,14 @@ class _Threads(threading.local):
 
 
 def _is_of(module: Any, function: Any) -> bool:
-    """Whether a function is one that a module defines."""
-    # Not by its names, which `functools.wraps` gives to what stands in its place.
+    """Whether a module defines a function."""
+    # Do not compare names, because `functools.wraps` copies them to the replacement.
     return getattr(function, "__globals__", None) is vars(module)
 
 
 def _namespace(kind: type) -> dict[str, Any]:
-    """Return the dict of a class, whose changes are noticed; a copy where that cannot be had."""
-    # `vars` of a class gives a read-only view, and what watches for changes needs the dict itself.
+    """Return the dict of a class, whose changes are detected; a copy if it is not accessible."""
+    # `vars` of a class returns a read-only view, but watching for changes needs the dict itself.
     for found in gc.get_referents(vars(kind)):
         if isinstance(found, dict):
             return found

@@ -44,11 +44,11 @@ class CompiledLaunches:
     ) -> None:
         self._record_of = record_of
         self._saved_of = saved_of
-        # By identity and weakly, all that have a native half.
+        # All kernels with a native half, by identity and weakly.
         self._kept: dict[int, weakref.ref[Any]] = {}
 
     def forget(self) -> None:
-        """Remove the native halves: the next call decides again which kernels are native."""
+        """Remove the native halves. The next call decides again which kernels are native."""
         for reference in list(self._kept.values()):
             compiled = reference()
             half = vars(compiled).pop(ATTRIBUTE, None) if compiled is not None else None
@@ -64,13 +64,13 @@ class CompiledLaunches:
             half = self._half_of(compiled, original)
             if isinstance(half, InstalledCompiled):
                 try:
-                    # Triton reads three items of a longer grid, and refuses a shorter one at the
+                    # Triton reads three items of a longer grid, and refuses a shorter one in the
                     # call.
                     return half[grid[0], grid[1], grid[2]]
                 except (LookupError, TypeError, ValueError, OverflowError):
                     return functools.partial(half.launch_in_triton, grid)
             if half is not None and (record := self._record_of(compiled.src.fn)) is not None:
-                record.went_tritons_way(half.reason)
+                record.fell_back(half.reason)
             return original(compiled, grid)
 
         kind = triton_module("compiler.compiler").CompiledKernel
@@ -99,7 +99,7 @@ class CompiledLaunches:
     def _half_of(
         self, compiled: Any, original: Callable[[Any, Any], Any]
     ) -> InstalledCompiled | Refusal | None:
-        """Return what launches it natively, or why nothing does; None where its kernel is not."""
+        """Return its native launcher, or the reason why it has none; None if not native."""
         found: InstalledCompiled | Refusal | None = vars(compiled).get(ATTRIBUTE)
         if found is not None and found.serves(compiled):
             return found
@@ -118,7 +118,7 @@ class CompiledLaunches:
 
 
 def _made_set(compiled: Any, saved_of: Callable[[Any], SavedSet]) -> SavedSet | None:
-    """Return the set of what Triton compiled; None where none can be made, or none could run."""
+    """Return a set of the kernel that Triton compiled; None if it cannot exist or run."""
     driver = current_driver()
     most = driver.attribute(
         DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, driver.current_device()

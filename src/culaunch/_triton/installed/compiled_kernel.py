@@ -1,11 +1,11 @@
-"""``InstalledCompiled``: what Triton has compiled, whose own launches are native."""
+"""``InstalledCompiled``: a kernel that Triton has compiled, with native launches."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
-from culaunch._core import TritonsWay
+from culaunch._core import TritonFallback
 from culaunch._triton.live.tritons_run import has_hooks, hook_guards
 from culaunch._triton.saved.variant_dispatch import VariantDispatcher
 from culaunch._triton.upstream.allocators import users_allocator
@@ -25,8 +25,8 @@ _OTHER = "a compiled kernel was launched differently from its compilation, or wi
 class InstalledCompiled(VariantDispatcher):
     """The native half of a ``CompiledKernel``, for ``compiled[grid](*args)``.
 
-    Triton passes on what it is given, whatever it has compiled for. So a call that the one variant
-    does not fit goes there, before anything was launched.
+    Triton passes on any arguments, even if the code was compiled for others. A call that does not
+    fit the one variant therefore goes to Triton before any launch.
 
     Parameters
     ----------
@@ -57,26 +57,26 @@ class InstalledCompiled(VariantDispatcher):
         return self
 
     def serves(self, compiled: Any) -> bool:
-        """Whether it was made for this one, and not for one that it is a copy of."""
+        """Whether it was made for this object, and not for the original of a copy."""
         return self._compiled is compiled
 
     def retire(self) -> None:
-        """Leave every further launch to its class, even through launchers that a program kept."""
+        """Leave all later launches to its class, even through launchers that a program kept."""
         self._is_retired = True
         self._serve(None, self._record.native, True)
         self._watch()
 
     def __reduce__(self) -> Any:
-        """Leave it out of copies that go through pickle."""
+        """Omit it from copies made through pickle."""
         return type(None), ()
 
     @untraced
     def launch_in_triton(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Leave a launch to Triton, and count it as such."""
-        self._record.went_tritons_way(_OTHER)
+        """Leave a launch to Triton, and count it."""
+        self._record.fell_back(_OTHER)
         return self._original(self._compiled, grid)(*args, **kwargs)
 
-    # ---- what the native half calls
+    # ---- called by the native half
 
     def _prepare(self) -> None:
         super()._prepare()
@@ -84,14 +84,14 @@ class InstalledCompiled(VariantDispatcher):
 
     @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._is_retired:  # the class has another method now
+        if self._is_retired:  # the class has another method by now
             return self._compiled[grid](*args, **kwargs)
         if has_hooks():
             return self.launch_in_triton(grid, *args, **kwargs)
         self._watch()  # other hooks replaced them, and are empty
         return self._call_plain(grid, args, kwargs)
 
-    def _tritons_way(
+    def _fall_back(
         self,
         grid: Any,
         args: tuple[Any, ...],
@@ -105,7 +105,7 @@ class InstalledCompiled(VariantDispatcher):
         try:
             return super()._miss(*asked)
         except Exception as error:
-            raise TritonsWay(str(error)) from error
+            raise TritonFallback(str(error)) from error
 
     def _allocate(self, which: str, size: int, alignment: int, stream: int, device: int) -> object:
         allocator = users_allocator(which)
@@ -117,6 +117,6 @@ class InstalledCompiled(VariantDispatcher):
 
     def _watch(self) -> None:
         guards = hook_guards()
-        if self._is_retired:  # as if a hook were there, always
+        if self._is_retired:  # as if a hook were always installed
             guards.hooks = [[None]]
         self._set_guards(tuple(guards.entries), tuple(guards.hooks), (), ())

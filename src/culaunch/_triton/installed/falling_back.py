@@ -1,4 +1,4 @@
-"""``FallingBack``: a native kernel that leaves to Triton what it cannot do."""
+"""``FallingBack``: a native kernel that leaves calls to Triton if it cannot launch them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
-from culaunch._core import TritonsWay
+from culaunch._core import TritonFallback
 from culaunch._triton.native_kernel import NativeKernel
 from culaunch._triton.upstream.target import triton_module
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class FallingBack(NativeKernel):
-    """A kernel that Triton launches where it cannot be native.
+    """A kernel that Triton launches if it cannot be native.
 
-    By itself it is what decorators launch while they decide, and is not counted: the call is.
+    Decorators launch this object while they decide. Only their call is counted.
 
     Parameters
     ----------
@@ -44,15 +44,15 @@ class FallingBack(NativeKernel):
     _record: Record
     _classes: Classes
 
-    # ---- what the native half calls
+    # ---- called by the native half
 
     @untraced
-    def _tritons_way(
+    def _fall_back(
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: object
     ) -> Any:
         # Launches by decorators are counted where they happen.
         if self._kernel is self._function:
-            self._record.went_tritons_way(str(reason))
+            self._record.fell_back(str(reason))
         return self._classes.launch_in_triton(self._kernel, grid, args, kwargs)
 
     # ---- helpers
@@ -66,4 +66,4 @@ class FallingBack(NativeKernel):
         except triton_module("runtime.errors").OutOfResources:
             raise  # the autotuner skips this configuration
         except Exception as error:
-            raise TritonsWay(f"{type(error).__name__}: {error}") from error
+            raise TritonFallback(f"{type(error).__name__}: {error}") from error

@@ -57,26 +57,26 @@ class InstalledKernel(FallingBack):
         return self._kernel is kernel and not self._is_retired
 
     def retire(self) -> None:
-        """Leave every further call to Triton, even through launchers that a program kept."""
+        """Leave all later calls to Triton, even through launchers that a program kept."""
         vars(self)["_is_retired"] = True
         self._serve(None, self._record.native)
         self._stop()
 
     def __reduce__(self) -> Any:
-        """Leave it out of copies of a kernel that go through pickle."""
+        """Omit it from copies of a kernel made through pickle."""
         return type(None), ()
 
-    # ---- what the native half calls
+    # ---- called by the native half
 
     @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kernel, classes = self._kernel, self._classes
-        # Other code has replaced our `run`. A call goes there, as it would without us, and may come
-        # back here.
+        # Other code has replaced our `run`. A call goes there, as without culaunch, and may return
+        # here.
         is_replaced = not classes.are_ours(kernel) and not classes.is_running(kernel)
         if self._is_retired or is_replaced:
             return classes.call(kernel, grid, args, kwargs)
-        # A kernel below a decorator: the decorator's Python calls it.
+        # A kernel below a decorator, whose Python code calls it.
         if not all(map(classes.are_ours, self._layers[1:])):
             return classes.launch_in_triton(kernel, grid, args, kwargs)
         return super()._guarded(grid, args, kwargs)
@@ -93,7 +93,7 @@ class InstalledKernel(FallingBack):
     # ---- helpers
 
     def _watch(self) -> None:
-        # Its first call may come when it is retired already.
+        # Its first call may come after it was retired.
         if self._is_retired:
             self._stop()
             return
@@ -104,10 +104,10 @@ class InstalledKernel(FallingBack):
             )
 
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
-        self.retire()  # the next call makes another
+        self.retire()  # the next call makes a new one
         return functools.partial(self._classes.call, self._kernel)
 
     def _more_entries(self) -> Iterator[Guard]:
-        """Return Triton's class attributes: a change of those is not a change of the kernel."""
+        """Return Triton's class attributes. Changing them is not a change of the kernel."""
         for layer in self._layers:
             yield from self._classes.guards(layer)

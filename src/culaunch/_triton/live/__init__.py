@@ -1,1 +1,1 @@
-"""Native calls of Triton's own kernels: what they depend on, what is compiled for them."""
+"""Native calls of Triton's own kernels: their dependencies, and the compilations for them."""

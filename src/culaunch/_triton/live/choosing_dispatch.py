@@ -1,4 +1,4 @@
-"""``ChoosingDispatcher``: what the decorators above a kernel choose, for its native calls."""
+"""``ChoosingDispatcher``: the choices of the decorators above a kernel, for its native calls."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 class ChoosingDispatcher(Dispatcher):
-    """Lets autotuners, heuristics and grids decide, and tells the native half what they chose."""
+    """Lets autotuners, heuristics and grids decide, and passes their choice to the native half."""
 
     _stack: Stack
-    # The same kernel below its decorators; None where there are none.
+    # The same kernel below its decorators; None if it has none.
     _inner: Dispatcher | None
-    # Globals of functions that grids are.
+    # Globals that grid functions use.
     _grid_guards: list[Guard]
 
     def _watch_more(self) -> None:
-        """Guard what calls depend on, which has become more."""
+        """Guard the additional values that calls now depend on."""
         raise NotImplementedError
 
-    # ---- what the native half calls
+    # ---- called by the native half
 
     def _prepare(self) -> None:
         super()._prepare()
@@ -48,12 +48,12 @@ class ChoosingDispatcher(Dispatcher):
         kwargs: dict[str, Any],
         device: int,
     ) -> Tuned:
-        """Let the decorators choose and launch; say what they chose."""
+        """Let the decorators choose and launch; return their choice."""
         assert self._driver is not None
         assert self._inner is not None
         launch = self._inner._call  # noqa: SLF001
         if self._driver.name == "cuda":
-            # Triton's active driver selects the device and belongs to this driver.
+            # Triton's active driver selects the device, and it is this driver.
             made = self._stack.decide(grid, args, kwargs, launch)
         else:  # an autotuner may ask Triton for its device
             with compiling_for(self._driver, device):
@@ -77,7 +77,7 @@ class ChoosingDispatcher(Dispatcher):
 
     @untraced
     def _chose(self, configs: tuple[tuple[Any, Any], ...]) -> None:
-        """Note on the autotuners what is used, as they do themselves."""
+        """Record the used configuration on the autotuners, as they do themselves."""
         for tuner, config in configs:
             tuner.best_config = config
 
@@ -107,7 +107,7 @@ class ChoosingDispatcher(Dispatcher):
     def _compare(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: dict[str, Any]
     ) -> None:
-        """Find our own mistakes: the heuristics say again what they said."""
+        """Find defects of culaunch: run the heuristics again, and compare the results."""
         said = self._stack.heuristics_of(args, kwargs)
         for name, value in said.items():
             if chosen[name] != value or type(chosen[name]) is not type(value):

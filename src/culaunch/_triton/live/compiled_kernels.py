@@ -26,14 +26,14 @@ class CompiledKernels:
 
     def __init__(self, function: Any) -> None:
         self._function = function
-        # By the identity of Triton's kernel, which is kept alive by being there.
+        # By the identity of Triton's kernel, which this entry keeps alive.
         self.loaded: dict[tuple[int, str], tuple[Any, TritonVariant]] = {}
-        # Where Triton keeps each: its dict, the key there, and the kernel.
+        # Triton's place of each kernel: the dict, the key there, and the kernel.
         self._places: dict[int, tuple[dict[Any, Any], Any, Any]] = {}
         self._constants: dict[int, Any] = {}
 
     def note(self, kernel: Any, values: Iterable[object]) -> None:
-        """Note what Triton gave for a call, and the values that it was compiled for."""
+        """Record Triton's result for a call, and the values that it was compiled for."""
         for value in values:
             self._constants.update((id(one), one) for one in _functions_in(value))
         place = self._place(kernel)
@@ -41,14 +41,14 @@ class CompiledKernels:
             self._places[id(kernel)] = place
 
     def variant(self, kernel: Any, driver: str, load: Callable[[], TritonVariant]) -> TritonVariant:
-        """Return what is loaded of a kernel for the driver of a name; load it if need be."""
+        """Return a kernel's loaded image for the named driver; load it if necessary."""
         found = self.loaded.get((id(kernel), driver))
         if found is None:
             found = self.loaded[id(kernel), driver] = (kernel, load())
         return found[1]
 
     def forget(self) -> None:
-        """Let go what Triton no longer keeps."""
+        """Drop kernels that Triton no longer keeps."""
         caches = [entry[0] for entry in list(self._function.device_caches.values())]
         self._places = {
             number: (cache, key, kernel)
@@ -59,17 +59,18 @@ class CompiledKernels:
         self._constants.clear()
 
     def guards(self) -> Guards:
-        """Return what must be as it is for all that was compiled to be what Triton would launch."""
+        """Return the guards under which Triton would launch the same compiled kernels."""
         caches = self._function.device_caches
         guards = Guards([(caches, device, True, caches[device]) for device in list(caches)])
-        # Triton's key for a function constant is the hash of its source; a changed one has None.
+        # Triton's key of a function constant is the hash of its source. It is None for a changed
+        # function.
         guards.entries += [
             (vars(one), "hash", True, one.hash)
             for one in self._constants.values()
             if "hash" in vars(one)
         ]
-        # One for each kernel are many, where a program has many variants. The names of a cache are
-        # quick to compare, and change where one of its kernels does.
+        # One guard per kernel would be too many for a program with many variants. A cache's names
+        # are fast to compare, and change with any of its kernels.
         guards.exact += [(cache, key, True, kernel) for cache, key, kernel in self._places.values()]
         used = {id(cache): cache for cache, _, _ in self._places.values()}
         guards.quick += [(cache, None, True, tuple(cache)) for cache in used.values()]
@@ -85,7 +86,7 @@ class CompiledKernels:
 
 
 def _functions_in(value: object) -> Iterator[Any]:
-    """Give the JIT functions that a constant is, or has in it."""
+    """Yield the JIT functions that a constant is or contains."""
     if isinstance(value, triton_kinds().function):
         yield value
     elif isinstance(value, (tuple, list)):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from culaunch._core import Driver, TritonVariant
 
-# A CompiledKernel's attribute, the driver's, and its unit in bytes.
+# An attribute of CompiledKernel, the driver's attribute, and its unit in bytes.
 _FOUND_OUT = {
     "n_regs": (FunctionAttribute.NUM_REGS, 1),
     "n_spills": (FunctionAttribute.LOCAL_SIZE_BYTES, 4),
@@ -46,20 +46,20 @@ def compile_kernel(
     values, options : dict
         Of the call, by name.
     description : list of (type, key)
-        What the arguments are to Triton, by parameter.
+        Triton's description of the arguments, by parameter.
 
     Returns
     -------
     CompiledKernel or None
-        None where a hook of Triton's took the compilation over.
+        None if a Triton hook took over the compilation.
     """
     hooks = function.pre_run_hooks
     none: list[Any] = []
     if hooks:  # they ran before, for the call itself
         function.pre_run_hooks = none
     forget_keys(function)
-    # After the keys were forgotten: the key of a stand-in would otherwise be remembered for the
-    # array that it stands for.
+    # Do this after forgetting the keys. Otherwise a stand-in's key would be cached for the real
+    # array.
     known = _known_to_triton(function, values, description)
     try:
         with warnings_named(function.__name__), known_compiler(), _told_as_a_launch(function):
@@ -73,7 +73,7 @@ def compile_kernel(
 
 @contextlib.contextmanager
 def _told_as_a_launch(function: Any) -> Iterator[None]:
-    """Tell Triton's hooks of compilation, if there are any, that no warm-up was asked for."""
+    """Tell Triton's compilation hooks, if any, that this is not a warm-up."""
     runtime = triton_module("knobs").runtime
     hooks = ("jit_cache_hook", "jit_post_compile_hook")
     if all(getattr(runtime, name, None) is None for name in hooks):
@@ -82,7 +82,7 @@ def _told_as_a_launch(function: Any) -> Iterator[None]:
     own = vars(function)
     before = {name: value for name, value in own.items() if name == "_call_hook"}
     call = function._call_hook  # noqa: SLF001 - Triton's own place for it
-    # Whether it is a warm-up comes last.
+    # The last argument says whether it is a warm-up.
     own["_call_hook"] = lambda *args: call(*args[:-1], False)
     try:
         yield
@@ -92,10 +92,10 @@ def _told_as_a_launch(function: Any) -> Iterator[None]:
 
 
 def forget_keys(function: Any) -> None:
-    """Make Triton work its keys of a JIT function out again.
+    """Make Triton recompute its keys of a JIT function.
 
-    From 3.6 on it keeps them by arguments that are equal, though True, 1 and 1.0 are. The keys
-    themselves tell them apart.
+    From 3.6 on, it caches them by equal arguments, and True, 1 and 1.0 are equal. The keys
+    themselves distinguish them.
     """
     for kept in function.device_caches.values():
         if len(kept) > 1 and isinstance(kept[1], dict):
@@ -105,7 +105,7 @@ def forget_keys(function: Any) -> None:
 def load_compiled(
     driver: Driver, function: Any, kernel: Any, description: list[tuple[Any, Any]], device: int
 ) -> TritonVariant:
-    """Load what Triton compiled, as its own launch would: with its hooks, and its refusals.
+    """Load a compiled kernel as Triton's own launch would, with its hooks and checks.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def load_compiled(
     facts = LaunchFacts.from_metadata(kernel.metadata)
     parameters = zip(function.params, description, strict=True)
     types = [kind for parameter, (kind, _) in parameters if not parameter.is_constexpr]
-    # The emulated device runs PTX; every other gets what Triton's own launch would load.
+    # The emulated device runs PTX. Other devices load the same image as Triton's own launch.
     data = kernel.asm["ptx"] if driver.name == "emulator" else kernel.asm["cubin"]
     if isinstance(data, str):
         data = data.encode()
@@ -129,9 +129,9 @@ def load_compiled(
     variant = load_variant(driver, Image(data), facts, types, {}, kernel, ttir)
     missing = resources_missing(driver, variant, facts, device)
     if missing is not None:
-        # The autotuner skips a configuration that raises this.
+        # The autotuner skips configurations that raise this.
         raise triton_module("runtime.errors").OutOfResources(*missing)
-    # What Triton's own launch finds out, for those who look at what a call returned.
+    # Triton's own launch adds these attributes for code that inspects the result of a call.
     for name, (attribute, unit) in _FOUND_OUT.items():
         if not hasattr(kernel, name):
             setattr(kernel, name, kernel_attribute(variant.kernel, attribute, device) // unit)
@@ -144,7 +144,7 @@ def load_compiled(
 def _known_to_triton(
     function: Any, values: dict[str, Any], description: list[tuple[Any, Any]]
 ) -> dict[str, Any]:
-    """Put stand-ins for arrays of other libraries than PyTorch."""
+    """Replace arrays that are not PyTorch's with stand-ins."""
     known = dict(values)
     for parameter, (kind, key) in zip(function.params, description, strict=True):
         value = values.get(parameter.name)
@@ -155,7 +155,7 @@ def _known_to_triton(
 
 
 def _known_value(value: Any, kind: Any, key: Any) -> Any:
-    """Return what Triton's compiler takes for a value; the value itself where it knows that."""
+    """Return the form of a value that Triton's compiler knows; the value itself if it is known."""
     if isinstance(kind, tuple) and isinstance(value, tuple):
         items = [_known_value(*one) for one in zip(value, kind, key, strict=True)]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
@@ -164,12 +164,12 @@ def _known_value(value: Any, kind: Any, key: Any) -> Any:
     if not str(kind).startswith("*") or hasattr(value, "data_ptr") or value is None:
         return value
     if isinstance(value, int):
-        return value  # an address, of a parameter that is declared a pointer
+        return value  # an address for a parameter that is declared a pointer
     return _stand_in(kind.lstrip("*k"), divisible=key == "D")
 
 
 def _known_descriptor(given: TensorDescriptor) -> Any:
-    """Return Triton's own descriptor for one of culaunch."""
+    """Return Triton's own descriptor for a culaunch descriptor."""
     made = object.__new__(triton_module("tools.tensor_descriptor").TensorDescriptor)
     vars(made).update(vars(given))
     if not hasattr(given.base, "data_ptr"):

@@ -1,6 +1,6 @@
-"""What Triton's own ``run`` of a JIT function does around a launch, and what says: nothing.
+"""The steps of Triton's own ``run`` around a launch, and whether a call has any of them.
 
-The two are one knowledge: of what ``run`` looks at in every call, in whatever its version keeps it.
+Both depend on the values that ``run`` reads in every call, and on where its version stores them.
 """
 
 # ruff: noqa: SLF001 - of dispatchers: names without an underscore are those of Triton's object
@@ -16,15 +16,17 @@ from culaunch._triton.upstream.target import triton_module
 if TYPE_CHECKING:
     from culaunch._core import TritonDispatcher, TritonVariant
 
-# Called around the launch. From 3.5 on each is a chain, always there; before, a function or None.
+# Called around the launch. From 3.5 on, each is a chain that always exists; before, a function or
+# None.
 AROUND = ("launch_enter_hook", "launch_exit_hook")
-# Worked into what is compiled: the groups of Triton's knobs, names. No version has all of them.
+# Settings that are part of the compiled code: the groups of Triton's knobs, and names. No version
+# has all of them.
 COMPILED_IN = (
     ("runtime", "debug"),
     ("compilation", "instrumentation_mode"),
     ("compilation", "fpsan_homomorphic_casts"),
 )
-# Its result becomes part of the compiled code, and may differ at each call.
+# Its result is part of the compiled code, and may differ in each call.
 ASKED = "add_stages_inspection_hook"
 
 
@@ -35,17 +37,17 @@ def run_as_triton(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Do all that Triton's ``run`` does, in its order, and launch natively."""
+    """Do everything that Triton's ``run`` does, in the same order, and launch natively."""
     hooks = function.pre_run_hooks
     if hooks:
-        # A wrong call for this kernel raises before they run. If Triton handles the call, its own
-        # `run` calls them.
+        # A wrong call of this kernel must raise before the hooks run. If Triton handles the call,
+        # its own `run` calls them.
         dispatcher._specialize(args, kwargs)
     for hook in hooks:
         hook(*args, **_options(function, kwargs))
     if has_changed_global(function):
-        # Nothing is known from here on: Triton is asked, which looks the call up and refuses it, in
-        # the order and the words of a call of its own.
+        # From here on nothing is known. Triton looks up the call, and refuses it with its own order
+        # and messages.
         dispatcher._clear()
     enter, leave = _hooks()
     if enter is None and leave is None:
@@ -58,20 +60,20 @@ def run_as_triton(
     metadata = _launch_metadata(function, variant, stream, values, given.value)
     if enter is not None:
         enter(metadata)
-    result = dispatcher._call_plain(given.value, args, kwargs)  # the grid is asked once
+    result = dispatcher._call_plain(given.value, args, kwargs)  # the grid function is called once
     if leave is not None:
         leave(metadata)
     return result
 
 
 def idle_guards(function: Any) -> Guards:
-    """Return what holds while there is nothing to do but to launch what was compiled."""
+    """Return the guards under which a call only has to launch the compiled kernel."""
     runtime = triton_module("knobs").runtime
     entries, unnoticed = global_guards(function)
     guards = Guards(entries, hooks=[function.pre_run_hooks])
     guards.add(hook_guards())
     if unnoticed:
-        # As if a hook were there, always: `run_as_triton` compares the globals.
+        # As if a hook were always installed: `run_as_triton` compares the globals.
         guards.hooks = [[None]]
     for group, name in COMPILED_IN:
         guards.attribute(_knobs(group) or runtime, name)
@@ -80,7 +82,7 @@ def idle_guards(function: Any) -> Guards:
 
 
 def hook_guards() -> Guards:
-    """Return what holds while no hook is called around launches."""
+    """Return the guards that hold while no hook is called around launches."""
     runtime = triton_module("knobs").runtime
     guards = Guards()
     for name in AROUND:
@@ -99,8 +101,8 @@ def has_hooks() -> bool:
 
 
 def _guard_none(guards: Guards, holder: Any, name: str) -> None:
-    """Guard that an attribute is None: where it is not, with what cannot hold."""
-    # That it is absent, while it is there.
+    """Guard that an attribute is None. If it is not, the guard never holds."""
+    # For an existing attribute, guard its absence.
     is_none = vars(holder).get(name, holder) is None
     guards.entries.append((vars(holder), name, is_none, None))
 
@@ -113,7 +115,7 @@ def _hooks() -> list[Any]:
 
 
 def _options(function: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the keywords of a call with what ``run`` puts to them."""
+    """Return the keywords of a call, including those that ``run`` adds."""
     found = dict(kwargs)
     for group, name in COMPILED_IN:
         if hasattr(_knobs(group), name):
@@ -129,10 +131,10 @@ def _knobs(group: str) -> Any:
 def _launch_metadata(
     function: Any, variant: TritonVariant, stream: int, values: dict[str, Any], grid: Any
 ) -> Any:
-    """Make what Triton gives its launch hooks; "function" is the driver's CUkernel."""
+    """Make the metadata for Triton's launch hooks; "function" is the driver's CUkernel."""
     kernel = variant.result
     made = triton_module("compiler.compiler").LazyDict(
-        # These names are what profilers read, Triton's Proton among them.
+        # Profilers read these names, including Triton's Proton.
         {"name": kernel.name, "function": variant.kernel.handle, "stream": stream}
     )
     if function.launch_metadata is not None:

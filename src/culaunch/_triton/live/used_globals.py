@@ -1,4 +1,4 @@
-"""The globals that a kernel of Triton was compiled with."""
+"""The globals that a Triton kernel was compiled with."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def global_guards(function: Any) -> tuple[list[Guard], list[str]]:
 
 
 def _guard_contents(value: Any, entries: list[Guard]) -> bool:
-    """Guard what a value is made of; tell whether every change of it is noticed then."""
+    """Guard the parts of a value; return whether that detects every change."""
     if isinstance(value, _FIXED):
         return True
     if type(value) in (tuple, frozenset):
@@ -53,8 +53,8 @@ def _guard_contents(value: Any, entries: list[Guard]) -> bool:
 
 
 def has_changed_global(function: Any) -> bool:
-    """Whether a global that a JIT function uses is not what it was compiled with."""
-    # A global that was deleted is no longer what it was: an object that is nobody's stands for it.
+    """Whether a global that a JIT function uses has changed since compilation."""
+    # A deleted global has also changed: a unique object represents it.
     missing = object()
     return any(
         namespace.get(name, missing) != value

@@ -1,4 +1,4 @@
-"""``WatchingDispatcher``: Triton's objects may change between two calls, and the next one obeys."""
+"""``WatchingDispatcher``: detects changes of Triton's objects between two calls."""
 
 # ruff: noqa: SLF001 - of dispatchers: names without an underscore are those of Triton's object
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class WatchingDispatcher(ChoosingDispatcher):
-    """Looks again at a kernel where what calls depend on has changed, or Triton would run Python.
+    """Analyzes a kernel again after a relevant change, or if Triton would run Python.
 
-    While all is as it was, and Triton's ``run`` would only launch, no call comes here: native code
+    While nothing changes, and Triton's ``run`` would only launch, no call gets here: native code
     compares the guards.
     """
 
@@ -33,12 +33,12 @@ class WatchingDispatcher(ChoosingDispatcher):
     _kernel: Any
     _function: Any
     _compiled: CompiledKernels
-    # The state that calls depend on, as of the last look: at first only the decorators.
+    # The guards of the last analysis; at first only the decorators'.
     _own_guards: Guards
-    # The replacement once the kernel has other decorators than those it was made from.
+    # The replacement, once the kernel has other decorators than at its creation.
     _successor: WatchingDispatcher | None
 
-    # ---- what the native half calls
+    # ---- called by the native half
 
     def _prepare(self) -> None:
         super()._prepare()
@@ -49,7 +49,7 @@ class WatchingDispatcher(ChoosingDispatcher):
 
     @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call where something changed or a hook is installed: rarely, or while profiling."""
+        """Handle a call after a change or with a hook installed: rarely, or while profiling."""
         if self._successor is not None:
             return self._successor._call(grid, args, kwargs)
         if not self._guards_hold():
@@ -58,7 +58,7 @@ class WatchingDispatcher(ChoosingDispatcher):
                 if successor is not None:
                     return successor(grid, args, kwargs)
             self._watch()
-        # Hooks are given what decorators chose: they run, and call the function.
+        # Hooks receive the decorators' choice, so the decorators run and call the function.
         if self._stack.is_decorated and self._function.pre_run_hooks:
             return self._call_decorators(grid, args, kwargs)
         return run_as_triton(self, self._function, grid, args, kwargs)
@@ -68,16 +68,16 @@ class WatchingDispatcher(ChoosingDispatcher):
         assert self._driver is not None
         return self._tune(grid, args, kwargs, self._driver.current_device())[4]
 
-    # ---- what has changed
+    # ---- changes
 
     def _are_as_before(self) -> bool:
-        """Whether what calls depend on is as it was; hooks may be there."""
+        """Whether the dependencies of calls are unchanged. Hooks are ignored."""
         return self._guards_hold() or self._own_guards.hold()
 
     def _changed(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None:
-        """Look again at the kernel: return what is called in this one's place, if anything is."""
-        # The same decorators with other contents, such as another cache entry, need only new
-        # guards. Other decorators need another dispatcher, whose key has other parameters.
+        """Analyze the kernel again, and return this dispatcher's replacement, if any."""
+        # If only the contents of the same decorators change, such as a cache entry, new guards are
+        # enough. Other decorators need another dispatcher, whose key has other parameters.
         stack = _stack_of(self._kernel)
         if stack is not None and stack.fingerprint == self._stack.fingerprint:
             vars(self)["_stack"] = stack
@@ -88,29 +88,29 @@ class WatchingDispatcher(ChoosingDispatcher):
         return self._replace()
 
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
-        """Give up: return what is called for the kernel as it is now."""
+        """Retire, and return the object to call for the kernel's present state."""
         raise NotImplementedError
 
     def _stop(self) -> None:
-        """Let every further call come to ``_guarded``."""
-        # A guard that never holds: a list of hooks that has one.
+        """Route all later calls to ``_guarded``."""
+        # This guard never holds: a list of hooks that is not empty.
         self._set_guards((), ([None],), (), ())
 
-    # ---- what is watched
+    # ---- watched objects
 
     def _watch(self) -> None:
-        """Guard what calls depend on, as it is now."""
+        """Guard the present dependencies of calls."""
         guards = vars(self)["_own_guards"] = self._guards()
         entries = (*guards.entries, *guards.quick, *self._more_entries())
         self._set_guards(entries, tuple(guards.hooks), tuple(guards.lists), tuple(guards.cells))
 
     def _watch_more(self) -> None:
-        # Where something changed meanwhile, the guards stay: they tell the next call.
+        # If something changed meanwhile, the old guards stay, and the next call detects it.
         if self._are_as_before():
             self._watch()
 
     def _guards(self) -> Guards:
-        """Return what must be as it is for a call to need no Python."""
+        """Return the guards under which a call needs no Python."""
         guards = self._stack.guards()
         guards.add(idle_guards(self._function))
         guards.add(self._compiled.guards())
@@ -120,7 +120,7 @@ class WatchingDispatcher(ChoosingDispatcher):
         return guards
 
     def _more_entries(self) -> Iterable[Guard]:
-        """Return what a call needs besides, and is not of the kernel."""
+        """Return further conditions of a call that are not part of the kernel."""
         return ()
 
 

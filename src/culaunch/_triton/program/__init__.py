@@ -1,1 +1,1 @@
-"""A program that is run with all of its Triton kernels native."""
+"""Runs a program with native Triton kernels."""

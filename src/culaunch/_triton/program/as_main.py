@@ -1,7 +1,7 @@
-"""Run a script, a module or a text as Python's own command line does.
+"""Run a script, a module or a text like Python's own command line.
 
-``runpy.run_path`` is another thing: the program finds a relative ``__file__`` there, no loader, and
-another ``__main__`` in what runs after its end (threads, ``atexit``).
+``runpy.run_path`` differs: the program has a relative ``__file__`` and no loader, and code that
+runs after its end (threads, ``atexit``) has another ``__main__``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def run_script(arguments: Sequence[str]) -> None:
         _run_found("__main__", alter_argv=False)
         return
     _put_first(os.path.dirname(os.path.realpath(path)))
-    # As Python does it: links and dots of the path stay.
+    # Like Python, keep links and dots in the path.
     full = os.path.join(os.getcwd(), path)
     _run_code(full, lambda: _read(full), {"__loader__": SourceFileLoader("__main__", full)})
 
@@ -62,13 +62,13 @@ def _run_code(name: str, read: Callable[[], Any], more: dict[str, Any] | None = 
 
 
 def _run_found(name: str, *, alter_argv: bool) -> None:
-    """Run a module that is looked for, as the interpreter does: it calls this function of runpy."""
+    """Run a module by name, as the interpreter does: it calls this function of runpy."""
     _new_main()
     _call(lambda: runpy._run_module_as_main(name, alter_argv))  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def _new_main() -> types.ModuleType:
-    """Make what is ``__main__`` from now on, to the end of the process."""
+    """Create the ``__main__`` module, which stays until the process ends."""
     made = types.ModuleType("__main__")
     vars(made).update(__builtins__=sys.modules["builtins"], __loader__=None)
     if sys.version_info < (3, 14):
@@ -77,11 +77,11 @@ def _new_main() -> types.ModuleType:
     return made
 
 
-# ---- where modules are found
+# ---- module search paths
 
 
 def _has_modules(path: str) -> bool:
-    """Whether modules are looked for in what a path names: a folder or an archive."""
+    """Whether modules can be found in a path: a folder or an archive."""
     for hook in sys.path_hooks:
         try:
             hook(path)
@@ -92,7 +92,7 @@ def _has_modules(path: str) -> bool:
 
 
 def _put_first(folder: str, *, always: bool = False) -> None:
-    """Let modules be found in a folder, as Python does unless it is told not to (``-P``)."""
+    """Search a folder for modules first, as Python does unless ``-P`` is given."""
     flags: Any = sys.flags
     if not getattr(flags, "safe_path", flags.isolated):
         sys.path[0] = folder  # replaces the entry of `-m culaunch.triton`
@@ -105,15 +105,15 @@ def _read(path: str) -> bytes:
         return file.read()
 
 
-# ---- what the program raises
+# ---- exceptions of the program
 
 
 def _call(run: Callable[[], object]) -> None:
-    """Run it, and show what it raises without the frames that are ours."""
+    """Run it, and show its exceptions without culaunch's own frames."""
     try:
         run()
     except (SystemExit, KeyboardInterrupt):
-        raise  # Python ends the process as these say
+        raise  # Python ends the process with these
     except BaseException as error:
         # A debugger or a profiler that has called this program needs it; `python -i` does, too.
         if sys.flags.inspect or not _is_outermost():
@@ -129,7 +129,7 @@ def _call(run: Callable[[], object]) -> None:
 
 
 def _is_outermost() -> bool:
-    """Whether nothing but Python's own ``-m`` has called what is called here."""
+    """Whether only Python's own ``-m`` is the caller."""
     frame: types.FrameType | None = sys._getframe()  # noqa: SLF001
     below = []
     while frame is not None:

@@ -10,15 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culaunch._base.outputs import write_output
+from culaunch._profile.recording import launches
 from culaunch._triton.install import install, report
 from culaunch._triton.program.as_main import run_module, run_script, run_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from culaunch._profile.profile import Profile
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run it as Python would, and say afterwards what was launched how if that is asked for.
+    """Run it as Python would, and report the launches afterwards on request.
 
     Parameters
     ----------
@@ -28,24 +32,31 @@ def main(arguments: Sequence[str]) -> int:
     Returns
     -------
     int
-        0; what the program raises, :class:`SystemExit` too, goes on from here.
+        0; exceptions of the program, including :class:`SystemExit`, pass through.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not options.module and not options.text and not program:
-        parser.error("give a script, -m and a module, or -c and a text")
+        parser.error("give a script, -m MODULE or -c CODE")
     if options.json is not None:
         options.json = options.json.absolute()  # the program may change the current folder
         if not options.json.parent.is_dir():
-            parser.error(f"--json: there is no folder {str(options.json.parent)!r}")
+            parser.error(f"--json: the folder {str(options.json.parent)!r} does not exist")
     if not options.module and not options.text and not Path(program[0]).exists():
-        parser.error(f"there is no file {program[0]!r}")
+        parser.error(f"the file {program[0]!r} does not exist")
+    if options.trace is not None:
+        options.trace = options.trace.absolute()
+        if not options.trace.parent.is_dir():
+            parser.error(f"--trace: the folder {str(options.trace.parent)!r} does not exist")
     install(include=options.include or ("*",), exclude=options.exclude)
     if options.report or options.json is not None:
         # The program's exit handlers run before this, and its threads end before it. A child
         # process by `fork` prints nothing.
         atexit.register(_tell, options, os.getpid())
+    if options.profile or options.trace is not None:
+        block = launches()
+        atexit.register(_tell_profile, options, os.getpid(), block, block.__enter__())
     if options.module:
         run_module(options.module)
     elif options.text:
@@ -63,10 +74,28 @@ def _tell(options: argparse.Namespace, process: int) -> None:
         try:
             write_output(str(options.json), f"{found.to_json()}\n".encode())
         except OSError as error:
-            # The program is at its end, where an exception is a traceback and nothing else.
+            # The program has ended, so an exception would only print a traceback.
             print(f"python -m culaunch.triton: no report: {error}", file=sys.stderr)  # noqa: T201
     if options.report:
         print(found, file=sys.stderr)  # noqa: T201
+
+
+def _tell_profile(
+    options: argparse.Namespace,
+    process: int,
+    block: AbstractContextManager[Profile],
+    profile: Profile,
+) -> None:
+    if os.getpid() != process:
+        return
+    block.__exit__(None, None, None)
+    if options.trace is not None:
+        try:
+            profile.save(options.trace)
+        except OSError as error:
+            print(f"python -m culaunch.triton: no timeline: {error}", file=sys.stderr)  # noqa: T201
+    if options.profile:
+        print(profile, file=sys.stderr)  # noqa: T201
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -77,19 +106,28 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--include", action="append", default=[], metavar="PATTERN",
-        help="only kernels whose module.name matches, such as 'fla.*'; may be repeated",
+        help="select kernels by module.name, such as 'fla.*'; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--exclude", action="append", default=[], metavar="PATTERN",
-        help="not these; may be repeated",
+        help="exclude kernels by module.name; may be repeated",
     )  # fmt: skip
     parser.add_argument(
-        "--report", action="store_true", help="say at the end which kernel was launched how often"
+        "--report", action="store_true", help="print at the end how often each kernel was launched"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write that to a file")
+    parser.add_argument(
+        "--profile", action="store_true",
+        help="print at the end how long each kernel took, and what limits it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help="write a timeline of the launches, for Perfetto"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report to a file")
     parser.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, help="run a module as a script"
     )
-    parser.add_argument("-c", dest="text", nargs=argparse.REMAINDER, help="run a text of Python")
+    parser.add_argument(
+        "-c", dest="text", nargs=argparse.REMAINDER, help="run a string of Python code"
+    )
     parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser

@@ -34,23 +34,26 @@ class Guards:
     exact: list[Guard] = field(default_factory=list)
 
     def add(self, other: Guards) -> None:
-        """Guard what others guard, too."""
+        """Add the guards of others."""
         for name, guarded in vars(other).items():
             getattr(self, name).extend(guarded)
 
     def attribute(self, holder: Any, name: str) -> None:
         """Guard an attribute of an object."""
-        # That an attribute is absent is guarded as well: setting it would hide the class's.
+        # The absence of an attribute is guarded as well, because setting it would hide the class's.
         self.entries.append((vars(holder), name, name in vars(holder), vars(holder).get(name)))
 
     def contents(self, entries: dict[Any, Any], *, all_of_it: bool = True) -> None:
-        """Guard what a dict has; it may have more, in any order, unless all of it is guarded."""
+        """Guard entries of a dict.
+
+        Unless the whole dict is guarded, it may have others in any order.
+        """
         self.entries += [(entries, name, True, value) for name, value in entries.items()]
         if all_of_it:
             self.entries.append((entries, None, True, tuple(entries)))
 
     def hold(self) -> bool:
-        """Whether all is as it was, asked in Python; hooks may be there."""
+        """Check in Python whether nothing has changed. Hooks are ignored."""
         return (
             all(_is_as_it_was(*entry) for entry in (*self.entries, *self.exact))
             and all(
@@ -62,7 +65,7 @@ class Guards:
 
 
 def _is_as_it_was(one: dict[Any, Any], name: Any, is_there: bool, value: object) -> bool:
-    if name is None:  # its names, in their order
+    if name is None:  # the dict's names, in order
         return tuple(one) == value
     return (name in one) is is_there and (not is_there or one[name] is value)
 
@@ -70,5 +73,5 @@ def _is_as_it_was(one: dict[Any, Any], name: Any, is_there: bool, value: object)
 def _holds(cell: Any, value: object) -> bool:
     try:
         return cell.cell_contents is value
-    except ValueError:  # it is empty
+    except ValueError:  # the cell is empty
         return False

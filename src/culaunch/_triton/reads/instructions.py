@@ -1,4 +1,4 @@
-"""The instructions of a function, in order: what is looked for is found where nothing jumps in."""
+"""The instructions of a function, in order. A pattern is valid only if no jump goes into it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SKIPPED = {"CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL", "NOT_TAKEN",
 
 
 class Instructions:
-    """All of a code's instructions from first to last, in spite of jumps among them.
+    """All of a code's instructions from first to last, regardless of jumps.
 
     The next call may take a branch that this one does not.
     """
@@ -39,7 +39,7 @@ class Instructions:
         return self._all[self._at - 1]
 
     def take(self, count: int) -> None:
-        """Take some that were looked at."""
+        """Take instructions that were looked at."""
         self._at += count
 
     def ahead(self, count: int) -> list[dis.Instruction]:
@@ -54,7 +54,7 @@ class Instructions:
         return found
 
     def before(self, count: int) -> dis.Instruction | None:
-        """Return the one so many before the last that was taken, if all since came straight."""
+        """Return the instruction some places before the last one, if no jump lies between."""
         at = self._at - 1 - count
         if at < 0 or any(at < one < self._at for one in self._targets):
             return None
@@ -67,7 +67,7 @@ def is_subscript(one: dis.Instruction) -> bool:
 
 
 def is_call(one: dis.Instruction, count: int) -> bool:
-    """Whether it calls what lies below so many positional arguments."""
+    """Whether it calls the object below so many positional arguments."""
     if one.opname not in ("CALL", "CALL_METHOD", "CALL_FUNCTION"):
         return False
     return bool(one.argval == count)
@@ -75,7 +75,7 @@ def is_call(one: dis.Instruction, count: int) -> bool:
 
 def is_method(one: dis.Instruction) -> bool:
     """Whether it loads a method for a call with the arguments that follow."""
-    # From CPython 3.12 on it is an attribute with a mark.
+    # From CPython 3.12 on, it is an attribute load with a flag.
     return one.opname == "LOAD_METHOD" or (one.opname == "LOAD_ATTR" and "NULL|self" in one.argrepr)
 
 

@@ -1,4 +1,4 @@
-"""``KeyKind``: how what decorators choose depends on an argument; native code compares by it."""
+"""``KeyKind``: how a decorator's choice depends on an argument. Native code compares by it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _KINDS = NUMBERS["TritonKeyKind"]
 class KeyKind(enum.IntEnum):
     """How a choice depends on an argument."""
 
-    VALUE = _KINDS["VALUE"]  # as an autotuner's: on its value, whatever it is
-    NUMBER = _KINDS["NUMBER"]  # on its value, which is a number, a bool, a str or None
+    VALUE = _KINDS["VALUE"]  # as an autotuner's: on its value, of any type
+    NUMBER = _KINDS["NUMBER"]  # on its value: a number, a bool, a str or None
     NONE = _KINDS["NONE"]  # on whether it is given, and None
     TYPE = _KINDS["TYPE"]
     # On one number of a tensor:

@@ -1,4 +1,4 @@
-"""Looks up the names in a function's code like the function does, with guards."""
+"""Looks up names in a function's code as the function would, with guards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NamesInCode:
     instructions : Instructions
         Of its code: attributes of modules are taken from there.
     reads : Reads
-        What a name stands for has to stay so: that is added to it.
+        The values of the names must not change: the guards for that are added to it.
     """
 
     def __init__(
@@ -32,21 +32,21 @@ class NamesInCode:
         self._reads = reads
 
     def of_global(self, name: str) -> Any:
-        """Return what a global, with the attributes of modules that follow it, is now."""
+        """Return the present value of a global, or of a module attribute after it."""
         namespace = self._function.__globals__
         if type(namespace) is not dict:
             raise Unknown(f"its globals are a {type(namespace).__qualname__}")
         if name in namespace:
             found = self._entry(namespace, name)
         else:
-            # A builtin: a global of that name, were it set, would come first.
+            # A builtin. A global with this name would hide it.
             self._reads.guards.append((namespace, name, False, None))
             own: dict[str, Any] = self._function.__builtins__
             found = self._entry(own, name)
         return self._of_module(found, name)
 
     def closed_over(self, name: str) -> Any:
-        """Return what a closed-over variable, with such attributes, is now."""
+        """Return the present value of a closed-over variable, or of a module attribute after it."""
         function = self._function
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         if name not in cells:
@@ -59,7 +59,7 @@ class NamesInCode:
         return self._of_module(found, name)
 
     def _of_module(self, found: Any, name: str) -> Any:
-        """Follow attributes of modules, which are loaded next."""
+        """Follow attributes of modules that are loaded next."""
         while isinstance(found, types.ModuleType):
             following = self._instructions.ahead(1)
             if not following or following[0].opname not in ("LOAD_ATTR", "LOAD_METHOD"):
@@ -80,7 +80,7 @@ class NamesInCode:
 
 
 def _decides(kind: type, name: str) -> bool:
-    """Whether a module's class may say something else of an attribute than its namespace has."""
+    """Whether a module's class may override an attribute of its namespace."""
     return any(
         name in vars(base) or (base not in (types.ModuleType, object) and _ASKED in vars(base))
         for base in kind.__mro__

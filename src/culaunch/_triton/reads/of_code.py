@@ -1,4 +1,4 @@
-"""The code of a function of a kernel's arguments: what it looks at, instruction by instruction."""
+"""The code of a function of a kernel's arguments: its reads, instruction by instruction."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _OF_DTYPES = {"itemsize", "is_complex", "is_floating_point", "is_signed"}
 _DEEPEST = 4
 _LONGEST_NAME = 6  # parts of a class's name, with its modules
 
-# Instructions without an effect beyond the frame, by the beginnings of their names: the versions of
-# CPython differ in what comes behind.
+# Instructions with no effect beyond the frame, by name prefix, because the rest of a name differs
+# between CPython versions.
 _HARMLESS = (
     "BINARY_", "BUILD_TUPLE", "CALL", "COMPARE_OP", "CONTAINS_OP", "COPY", "DUP_TOP",
     "END_FOR", "FOR_ITER", "GET_ITER", "INPLACE_", "IS_OP", "JUMP_", "KW_NAMES",
@@ -65,7 +65,7 @@ def reads_of(function: Any, *, stays: bool = False) -> Reads:
     """
     code = plain_code(function)
     if not _takes_arguments_alone(function, with_defaults=stays):
-        raise Unknown("it takes more than the arguments")
+        raise Unknown("it must take only the arguments")
     reads = Reads()
     _Code(function, reads, code.co_varnames[0], 0).read()
     return reads
@@ -99,8 +99,8 @@ class _Code:
     def read(self) -> None:
         """Read it all."""
         while (one := self._code.next()) is not None:
-            # An instruction that is not known to be harmless ends the analysis. New instructions of
-            # a CPython version make calls slower, but never wrong.
+            # An instruction that is not known to be harmless ends the analysis. New CPython
+            # instructions make calls slower, but never wrong.
             name = one.opname
             if name in _NOT_HARMLESS or not name.startswith(_HARMLESS):
                 raise Unknown(f"{name} in {self._function.__qualname__}")
@@ -122,20 +122,20 @@ class _Code:
         names = one.argval if isinstance(one.argval, tuple) else (one.argval,)
         if self._arguments not in names:
             return
-        # Two variables loaded by one instruction (CPython 3.12 and later): the dict must be the one
-        # on top, which the next instruction takes.
+        # If one instruction loads two variables (from CPython 3.12 on), the dict must be on top,
+        # where the next instruction takes it.
         if one.opname.startswith("STORE") or names[-1] != self._arguments:
-            raise Unknown("it does more with the arguments than to look one up")
+            raise Unknown("it does more with the arguments than look one up")
         self._argument()
 
     def _argument(self) -> None:
-        """Read what is done with the dict of arguments, which was just loaded."""
+        """Read the use of the dict of arguments, which was just loaded."""
         if self._is_passed_on():
             return
         name, count = self._subscript() or self._get() or (None, 0)
         if name is None:
-            raise Unknown("it does more with the arguments than to look one up")
-        # Asked before the place moves on: it looks at what stands before the load.
+            raise Unknown("it does more with the arguments than look one up")
+        # Check before advancing: this looks at the instructions before the load.
         asks_for_type = self._is_after_isinstance()
         self._code.take(count)
         found, count = shape_parts(self._code.ahead(3))
@@ -146,7 +146,7 @@ class _Code:
         self._kind_of_reading(asks_for_type=asks_for_type).add(name)
 
     def _is_passed_on(self) -> bool:
-        """Whether a helper is called with it, and nothing else; read that one for its arguments."""
+        """Whether a helper is called with only this dict. If so, analyze the helper."""
         before, ahead = self._code.before(1), self._code.ahead(1)
         if before is None or not ahead or not is_call(ahead[0], 1):
             return False
@@ -161,19 +161,19 @@ class _Code:
         return True
 
     def _finder(self, one: dis.Instruction) -> Callable[[str], Any] | None:
-        """Return what tells what is loaded; None for anything but a name."""
+        """Return the kind of the loaded name; None for anything but a name."""
         return {"LOAD_GLOBAL": self._names.of_global, "LOAD_DEREF": self._names.closed_over}.get(
             one.opname
         )
 
     def _subscript(self) -> tuple[str, int] | None:
-        """Read ``args["name"]``: the name, and how many instructions say so."""
+        """Read ``args["name"]``: the name, and the number of its instructions."""
         ahead = self._code.ahead(2)
         name = _text(ahead[0]) if len(ahead) == 2 else None
         return (name, 2) if name is not None and is_subscript(ahead[1]) else None
 
     def _get(self) -> tuple[str, int] | None:
-        """Read ``args.get("name")``, perhaps with a constant for where it is not there."""
+        """Read ``args.get("name")``, perhaps with a constant default."""
         ahead = self._code.ahead(4)
         if len(ahead) < 3 or not is_method(ahead[0]) or ahead[0].argval != "get":
             return None
@@ -184,13 +184,14 @@ class _Code:
         return (name, 4) if has_default and is_call(ahead[3], 2) else None
 
     def _kind_of_reading(self, *, asks_for_type: bool) -> set[str]:
-        """Tell from what follows what of an argument is read."""
+        """Determine from the next instructions which part of an argument is read."""
         reads = self._reads
         ahead = self._code.ahead(2)
         if not ahead:
             return reads.values
         first, second = ahead[0], ahead[-1]
-        # POP_JUMP_IF_NONE and its relatives, of 3.11 and later, are "is None" and the jump in one.
+        # POP_JUMP_IF_NONE and similar instructions of 3.11 and later combine "is None" and the
+        # jump.
         if first.opname.endswith("NONE"):  # a jump
             return reads.nones
         if constant_of(first) == (None,) and second.opname == "IS_OP":
@@ -207,7 +208,7 @@ class _Code:
         return reads.values
 
     def _is_membership(self) -> bool:
-        """Whether ``"name" in args`` is what comes."""
+        """Whether ``"name" in args`` comes next."""
         ahead = self._code.ahead(2)
         return (
             self._arguments is not None
@@ -218,7 +219,7 @@ class _Code:
         )
 
     def _is_after_isinstance(self) -> bool:
-        """Whether ``isinstance(`` stands before the arguments that were just loaded."""
+        """Whether ``isinstance(`` precedes the arguments that were just loaded."""
         before = self._code.before(1)
         return (
             before is not None
@@ -228,7 +229,7 @@ class _Code:
         )
 
     def _is_class(self) -> bool:
-        """Whether a class is what is loaded next, for a call with two arguments; take it."""
+        """Whether a class is loaded next for a call with two arguments. If so, take it."""
         ahead = self._code.ahead(_LONGEST_NAME)
         find = self._finder(ahead[0]) if ahead else None
         if find is None:
@@ -239,22 +240,22 @@ class _Code:
         self._code.take(1)
         found = find(ahead[0].argval)
         if not is_plain_class(found):
-            raise Unknown(f"it uses {ahead[0].argval}, {type(found).__name__}")
+            raise Unknown(f"it uses {ahead[0].argval}, of type {type(found).__name__}")
         return True
 
     def _check(self, found: Any, name: str) -> None:
-        """Refuse what may say something else the next time."""
+        """Refuse an object whose value may change."""
         if is_constant(found) or is_pure(found):
             return
-        # A helper is analyzed like the function itself. Its own arguments are values that the
-        # caller has read, so they add nothing new.
+        # A helper is analyzed like the function itself. The caller has already read its arguments,
+        # so they add nothing.
         if isinstance(found, types.FunctionType):
             if self._depth == _DEEPEST:
-                raise Unknown(f"it calls {name}, which calls more and more")
+                raise Unknown(f"it calls {name}, whose calls are nested too deep")
             _check_helper(found)
             _Code(found, self._reads, None, self._depth + 1).read()
             return
-        raise Unknown(f"it uses {name}, {type(found).__name__}")
+        raise Unknown(f"it uses {name}, of type {type(found).__name__}")
 
 
 def _text(one: dis.Instruction) -> str | None:
@@ -269,19 +270,19 @@ def _takes_arguments_alone(function: types.FunctionType, *, with_defaults: bool)
     further = code.co_argcount - 1 + code.co_kwonlyargcount
     if code.co_argcount == 0 or not further:
         return code.co_argcount == 1
-    # `lambda args, size=size: size` is how a loop gives each of its functions a value of its own.
+    # `lambda args, size=size: size` gives each function in a loop its own value.
     has_defaults = len(_defaults_of(function)) >= further
     return with_defaults and has_defaults
 
 
 def _check_helper(function: types.FunctionType) -> None:
-    """Refuse a helper that is more than a function of its arguments."""
+    """Refuse a helper that depends on more than its arguments."""
     plain_code(function)
     _defaults_of(function)
 
 
 def _defaults_of(function: types.FunctionType) -> tuple[Any, ...]:
-    """Return what a function's parameters are where a call leaves them out."""
+    """Return the defaults of a function's parameters."""
     found = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     for default in found:
         if not is_constant(default):

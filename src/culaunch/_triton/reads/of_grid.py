@@ -28,10 +28,11 @@ def read_grid(
         reads = reads_of(grid)
     except Unknown:
         return None
-    # Native code compares values and asks for None; for anything else it calls the grid.
+    # Native code compares values, and tests for None. For anything else, it calls the grid
+    # function.
     if reads.types or reads.dtypes or reads.shapes or not reads.names <= numbers.keys():
         return None
-    # Native code looks into the grid's own closed-over variables. A helper may have some, too.
+    # Native code reads the grid function's own closed-over variables. A helper may have others.
     own = grid.__closure__ or ()
     if not all(any(cell is one for one in own) for cell, _ in reads.cells):
         return None

@@ -1,4 +1,4 @@
-"""The inputs, beside the arguments, of the methods of a subclass of Triton's autotuner."""
+"""The inputs, besides the arguments, of the methods of a subclass of Triton's autotuner."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
     from culaunch._triton.reads.reads import Guard
 
-# What Triton's own run() sets.
+# The attributes that Triton's own run() sets.
 _SET = {"bench_time", "best_config", "configs_timings", "do_bench", "nargs", "restore_copies"}
 
 
 def globals_of(tuner: Any, base: type) -> Iterator[Guard]:
-    """Give the globals that they use; packages apart, which are not replaced."""
+    """Yield the globals that they use, except packages, which are not replaced."""
     for code, namespace in _codes_of(tuner, base):
         for name in code.co_names:
             if name in namespace and not hasattr(namespace[name], "__path__"):
@@ -24,7 +24,7 @@ def globals_of(tuner: Any, base: type) -> Iterator[Guard]:
 
 
 def attributes_of(tuner: Any, base: type) -> set[str]:
-    """Return the attributes of the object that they read and do not set."""
+    """Return the object's attributes that they read but do not set."""
     read: set[str] = set()
     stored = set(_SET)
     for code, _ in _codes_of(tuner, base):

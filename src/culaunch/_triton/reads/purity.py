@@ -17,18 +17,18 @@ _PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 class Unknown(Exception):  # noqa: N818 - no error: the function is called
-    """Why a function has to be called."""
+    """The reason why a function has to be called."""
 
 
 def plain_code(function: Any) -> types.CodeType:
     """Return the code of a function without special features."""
     if not isinstance(function, types.FunctionType):
-        raise Unknown(f"it is not a function but {type(function).__name__}")
+        raise Unknown(f"it is not a function but of type {type(function).__name__}")
     code = function.__code__
     if code.co_flags & _UNUSUAL:
         raise Unknown(f"{function.__qualname__} is not a plain function")
-    # From CPython 3.11 on handlers are in a table and leave no instruction behind; before,
-    # SETUP_FINALLY is not among the harmless instructions.
+    # From CPython 3.11 on, handlers are in a table without instructions. Before, SETUP_FINALLY is
+    # not among the harmless instructions.
     if getattr(code, "co_exceptiontable", b""):
         raise Unknown(f"{function.__qualname__} catches exceptions")
     return code
@@ -40,12 +40,12 @@ def is_constant(value: object) -> bool:
     if kind is tuple:
         return all(is_constant(item) for item in value)  # type: ignore[attr-defined]
     name = (kind.__module__, kind.__qualname__)
-    # By name, as torch and Triton need not be installed.
+    # Compare names, because torch and Triton may not be installed.
     return kind in _PLAIN or name in (("torch", "dtype"), ("triton.language.core", "dtype"))
 
 
 def is_plain_class(found: object) -> bool:
-    """Whether it is a class whose instances are what their types say."""
+    """Whether it is a class whose `isinstance` check is the default one."""
     return isinstance(found, type) and type(found).__instancecheck__ is type.__instancecheck__
 
 
@@ -55,7 +55,7 @@ def is_pure(found: object) -> bool:
         return True
     if isinstance(found, types.BuiltinFunctionType) and found.__module__ == math.__name__:
         return True
-    # A `__module__` that other code sets does not prove that the function is Triton's.
+    # Other code may set `__module__`, so it does not prove that the function is Triton's.
     triton = sys.modules.get("triton")
     return getattr(found, "__module__", None) == "triton" and any(
         found is getattr(triton, name, None) for name in ("cdiv", "next_power_of_2")

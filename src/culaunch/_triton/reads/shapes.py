@@ -24,7 +24,7 @@ class ShapePart(NamedTuple):
     kind : KeyKind
         One of those of a shape.
     dimension : int
-        Of a size or a stride: which one, counting from the end where it is negative.
+        Of a size or a stride: which one, counting from the end if it is negative.
     """
 
     kind: KeyKind
@@ -55,13 +55,13 @@ _INDEXED = {"size": KeyKind.SIZE, "stride": KeyKind.STRIDE}
 
 
 def shape_parts(ahead: Sequence[dis.Instruction]) -> tuple[tuple[ShapePart, ...], int]:
-    """Tell what the instructions after a tensor was loaded read of its shape.
+    """Determine which parts of a tensor's shape the instructions after its load read.
 
     Returns
     -------
     (tuple of ShapePart, int)
-        The parts, and how many instructions say so: what comes behind them is done with numbers,
-        and tuples of them. Nothing and 0 where they read something else.
+        The parts, and the number of these instructions. Later ones work on numbers and tuples of
+        numbers. Nothing and 0 if they read something else.
     """
     if not ahead or ahead[0].opname not in ("LOAD_ATTR", "LOAD_METHOD"):
         return (), 0

@@ -1,1 +1,1 @@
-"""Sets of variants: what there is to write of one, what fits a call, how it is called."""
+"""Sets of variants: their contents, the selection, and the call."""

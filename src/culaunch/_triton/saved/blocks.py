@@ -25,7 +25,7 @@ class SetBlocks:
 
     def __init__(self, saved: SavedSet) -> None:
         self._saved = saved
-        # A name that is neither a constant nor an option decides nothing.
+        # A name that is neither a constant nor an option does not affect the choice.
         self._arguments = {one.name for one in saved.parameters if not one.is_constexpr}
         self._constants = {one.name for one in saved.parameters if one.is_constexpr}
 
@@ -55,7 +55,7 @@ class SetBlocks:
                 if tuple(one and (one[0], len(one[1])) for one in types) == kinds:
                     names = zip(self._saved.blocks, types, strict=True)
                     return {name: one[1] for name, one in names if one is not None}
-        return {}  # the launch says why none fits
+        return {}  # the launch reports why none fits
 
     def _types(self, variant: SavedVariant) -> list[Any]:
         names = [one.name for one in self._saved.parameters if not one.is_constexpr]

@@ -1,4 +1,4 @@
-"""The choices of a saved set for a call, like its decorators', before it selects a variant."""
+"""A saved set's choices for a call, like its decorators' choices, before it selects a variant."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ class SetChoice:
         """
         saved = self._saved
         defaults = {one.name: one.default for one in saved.parameters if one.has_default}
-        # The call's values override those that all variants share, which override defaults.
+        # The call's values override the values common to all variants, which override defaults.
         known = {**defaults, **self.common, **values}
         made = self._heuristics(known, is_early=True)
-        # The order of the decorators: heuristics above the autotuner, the autotuner's choice by
-        # what they gave, and the heuristics below, which see that choice.
+        # Keep the decorators' order: heuristics above the autotuner, its choice by their results,
+        # then the heuristics below, which see the choice.
         known.update(made)
         entry = TunedEntry((), (), {}, {})
         table = self.table_of(capability, only_ptx=only_ptx, device=device)
@@ -109,7 +109,7 @@ class SetChoice:
 
     @property
     def asks_for_names(self) -> bool:
-        """Whether what is chosen depends on the device's name."""
+        """Whether the choice depends on the device's name."""
         table = self._saved.table
         return table is not None and any(one.device for one in table.entries)
 
@@ -118,7 +118,7 @@ class SetChoice:
         table = self._saved.table
         if table is None:
             return None
-        # The part of a device is worked out once for each.
+        # Compute the part of a device once.
         place = (capability, only_ptx, device)
         if place not in self._tables:
             runnable = [
@@ -136,7 +136,7 @@ class SetChoice:
         return self._tables[place]
 
     def key_value(self, name: str, values: dict[str, Any]) -> Any:
-        """Return an argument that the kernel was tuned by."""
+        """Return an argument of the tuning key."""
         value = values.get(name)
         if hasattr(value, "__dlpack__") or hasattr(value, "data_ptr"):
             raise TypeError(
@@ -147,7 +147,7 @@ class SetChoice:
         return value
 
     def _heuristics(self, known: dict[str, Any], *, is_early: bool) -> dict[str, Any]:
-        """Work out what the heuristics above, or below, the autotuner give."""
+        """Evaluate the heuristics above, or below, the autotuner."""
         made: dict[str, Any] = {}
         for one in self._saved.computed:
             if one.is_early == is_early:
@@ -158,7 +158,8 @@ class SetChoice:
         name = self._saved.name
         for read in sorted(names_of(one.value) - known.keys()):
             raise TypeError(
-                f"{name}() misses argument {read!r}: the heuristic {one.name} = {one.value} reads "
+                f"{name}() is missing argument {read!r}: the heuristic {one.name} = {one.value} "
+                "reads "
                 f"it{self._values_of(read)}"
             )
         try:
@@ -177,7 +178,7 @@ class SetChoice:
         kinds: set[tuple[str, KeyKind, int]] = set()
         if saved.table is not None:
             kinds.update((name, KeyKind.VALUE, 0) for name in saved.table.key)
-        if saved.blocks:  # which follow from the constants, whatever they are
+        if saved.blocks:  # these follow from the constants, whatever their values
             kinds.update(
                 (one.name, KeyKind.VALUE, 0) for one in saved.parameters if one.is_constexpr
             )
@@ -189,7 +190,7 @@ class SetChoice:
                     name, dimension = (*part.operands, 0)[:2]
                     kinds.add((name, _SHAPE_KINDS[part.op], dimension))
         numbers = {one.name: i for i, one in enumerate(saved.parameters)}
-        # Values that the set computes are not in the key: they follow from it.
+        # Values that the set computes follow from the key, so they are not part of it.
         return sorted(
             (numbers[name], kind, dimension)
             for name, kind, dimension in kinds
@@ -198,7 +199,7 @@ class SetChoice:
 
 
 def _common(saved: SavedSet) -> dict[str, Any]:
-    """Return the constants that all variants agree in: who leaves them out means these."""
+    """Return the constants common to all variants: a call that omits them means these."""
     first, *others = saved.variants
     return {
         name: value

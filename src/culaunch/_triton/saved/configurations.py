@@ -1,11 +1,11 @@
-"""The configurations of a set, and a tuned table made of the best of them for some calls."""
+"""The configurations of a set, and a tuned table with the best of them for some calls."""
 
 from __future__ import annotations
 
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from culaunch._base.values import spell
+from culaunch._base.values import counted, spell
 from culaunch._triton.saved.tuned_table import TunedEntry, TunedTable
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def configs_of(saved: SavedSet) -> list[dict[str, Any]]:
     """Return the constants and options in which variants differ, each combination once."""
-    # Nobody chooses the values that the set computes.
+    # Callers do not choose values that the set computes.
     computed = {one.name for one in saved.computed}
     settings = [
         {name: one for name, one in {**variant.constants, **variant.options}.items()
@@ -24,7 +24,7 @@ def configs_of(saved: SavedSet) -> list[dict[str, Any]]:
         for variant in saved.variants
     ]  # fmt: skip
     first = settings[0]
-    # A setting that all variants share is no choice, and one that some do not have is.
+    # A setting common to all variants is not a choice. A setting of only some variants is one.
     differing = [
         name
         for name in dict.fromkeys(chain.from_iterable(settings))
@@ -33,7 +33,7 @@ def configs_of(saved: SavedSet) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for one in settings:
         config = {name: one[name] for name in differing if name in one}
-        # Not a set: the values of settings need not be hashable.
+        # Use a list, because settings may not be hashable.
         if config not in found:
             found.append(config)
     return found
@@ -51,7 +51,7 @@ def table_of(
     Raises
     ------
     ValueError
-        If a key is no parameter, a configuration none of the set's, or there is no choice.
+        If a key is not a parameter, a configuration is not in the set, or there is no choice.
     """
     _check_key(saved, key)
     names = [one.name for one in saved.parameters]
@@ -67,29 +67,29 @@ def table_of(
 
 
 def table_of_kept(saved: SavedSet, key: Sequence[str], kept: KeptConfigs) -> TunedTable:
-    """Make the table of what was kept of tunings, by the names of their devices.
+    """Make the table from stored tunings, by the names of their devices.
 
     Raises
     ------
     ValueError
-        If a key is no parameter, a configuration none of the set's, or nothing was kept of keys as
-        long as this one.
+        If a key is not a parameter, a configuration is not in the set, or no stored key has the
+        length of this one.
     """
     _check_key(saved, key)
     entries = [
-        # Which element types the arrays had was not kept, nor on which architecture they were.
+        # The element types of the arrays and the architecture were not stored.
         TunedEntry(tuple(values), (), *_split(saved, kept.find(*values, device=device)), "", device)
         for device, values in kept
         if len(values) == len(key)
     ]
     if not entries:
-        raise ValueError(f"{kept!r} has no configuration for a key of {len(key)} values")
+        raise ValueError(f"{kept!r} has no configuration for a key of {counted(len(key), 'value')}")
     return TunedTable(tuple(key), tuple(entries))
 
 
 @runtime_checkable
 class KeptConfigs(Protocol):
-    """What :class:`culaunch.tuning.TunedConfigs` is to a set."""
+    """The part of :class:`culaunch.tuning.TunedConfigs` that a set uses."""
 
     def __iter__(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """Go through devices and keys."""
@@ -109,7 +109,7 @@ def _check_key(saved: SavedSet, key: Sequence[str]) -> None:
 
 
 def _split(saved: SavedSet, config: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the constants and the options of a configuration, which has to be one of the set's."""
+    """Return the constants and the options of a configuration, which must belong to the set."""
     configs = configs_of(saved)
     if config not in configs:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The parameters of a saved kernel, as the native dispatcher is to read their arguments."""
+"""The parameters of a saved kernel, in the form of the native dispatcher."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from culaunch._triton.calls.parameters import TritonParameter
     from culaunch._triton.saved.set import SavedSet
 
-# Element types that an argument does not show: a Python number is another one.
+# Element types that an argument does not show: a Python number has another type.
 _FORCED = ("i8", "i16", "u8", "u16", "u32", "u64", "fp16", "bf16", "fp64")
 
 
 def dispatch_parameters(saved: SavedSet) -> list[TritonParameter]:
-    """Return the parameters with what all the variants together ask of them.
+    """Return the parameters with the requirements of all variants.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ def dispatch_parameters(saved: SavedSet) -> list[TritonParameter]:
     own = []
     runtime = 0
     for one in saved.parameters:
-        # The order of these cases matters: what is computed is a heuristic's too, and a heuristic's
-        # constant is a constant.
+        # The order of these cases matters: a computed argument also belongs to a heuristic, and a
+        # heuristic's constant is a constant.
         if one.name in computed and one.is_constexpr:
             own.append(replace(one, is_optional=True, has_default=False))
             continue
@@ -40,8 +40,8 @@ def dispatch_parameters(saved: SavedSet) -> list[TritonParameter]:
             own.append(replace(one, is_optional=False, has_default=False))
             continue
         if one.is_constexpr:
-            # A default that no variant was compiled with must not decide for a call that leaves the
-            # constant out.
+            # A default that no variant was compiled with must not apply if a call omits the
+            # constant.
             is_kept = one.has_default and any(
                 same_constant(variant.constants[one.name], one.default)
                 for variant in saved.variants

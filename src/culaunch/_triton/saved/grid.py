@@ -1,4 +1,4 @@
-"""``SavedGrid``: a grid that a set brings with it."""
+"""``SavedGrid``: the grid that is saved with a set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_BLOCKS = 2**31 - 1  # along one dimension
 
 
 class SavedGrid:
-    """One to three numbers, worked out from the arguments: a grid function as Triton takes it.
+    """One to three numbers, computed from the arguments: a grid function for Triton.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class SavedGrid:
         The kernel's, for messages.
     sizes : sequence of Expression
     constants : mapping
-        What is the same for all variants.
+        The constants that all variants share.
     """
 
     def __init__(
@@ -40,8 +40,7 @@ class SavedGrid:
     ) -> None:
         self._name = name
         self.sizes = tuple(sizes)
-        # Insert the values that all variants share once. Then less of each call is read, and more
-        # calls need no Python.
+        # Insert the common values once. Each call then reads less, and more calls need no Python.
         self._open = tuple(partly(one, known_values(constants)) for one in sizes)
 
     def __call__(self, values: Mapping[str, Any]) -> tuple[int, ...]:
@@ -50,8 +49,7 @@ class SavedGrid:
         Raises
         ------
         ValueError
-            If an argument is missing or is no number, or a size comes out as no int, or as one
-            that no grid has.
+            If an argument is missing or is not a number, or a size is not a valid int.
         """
         made = []
         for one in self.sizes:
@@ -59,12 +57,15 @@ class SavedGrid:
                 size = evaluate(one, values, element_type)
             except ExpressionError as error:
                 raise ValueError(f"the grid {self} of {self._name}: {error}") from None
-            # A bool is an int to `isinstance`, and a float that is whole is one only by accident.
+            # `isinstance` accepts a bool as an int, and a float is whole only by accident.
             if type(size) is not int:
-                raise ValueError(f"the grid {self} of {self._name}: {one} is {size!r:.60}, no int")
+                raise ValueError(
+                    f"the grid {self} of {self._name}: {one} is {size!r:.60}, not an int"
+                )
             if not 0 <= size <= MOST_BLOCKS:
                 raise ValueError(
-                    f"the grid {self} of {self._name}: {one} is {size}; 0 to 2^31 - 1 are possible"
+                    f"the grid {self} of {self._name}: {one} is {size}, but it must be from 0 to "
+                    "2^31 - 1"
                 )
             made.append(size)
         return tuple(made)
@@ -100,7 +101,7 @@ class SavedGrid:
 
 
 def element_type(value: Any) -> SavedType:
-    """Return the element type of an array among a call's arguments, as expressions have it.
+    """Return the element type of an array among a call's arguments, in the form of expressions.
 
     Raises
     ------

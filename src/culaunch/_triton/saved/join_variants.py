@@ -1,4 +1,4 @@
-"""Several sets of one kernel as one: their variants, with images under names that differ."""
+"""Joins several sets of one kernel: their variants, with distinct names for their images."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def merge_sets(sets: Sequence[SavedSet]) -> SavedSet:
-    """Return the set of all variants, in order; where two tables say something, the first one's.
+    """Return the set of all variants, in order. If two tables have an entry, the first one wins.
 
     Raises
     ------
     ValueError
         If they are of different kernels, were tuned by different arguments, set different
-        arguments to zero before a launch, or have other heuristics or another grid.
+        arguments to zero before a launch, or have different heuristics or grids.
     """
     first, *others = sets
     for other in others:
@@ -39,7 +39,7 @@ def merge_sets(sets: Sequence[SavedSet]) -> SavedSet:
                 f"each launch, and another of ({', '.join(other.blocks)}): compile both the same "
                 "way"
             )
-        # By their text: expressions of two sets are equal if they say the same.
+        # Compare by text, because equal expressions of two sets have equal text.
         for what, own, given in (
             ("the grid", first.grid, other.grid),
             ("the heuristics", first.computed, other.computed),
@@ -60,12 +60,12 @@ def _facts(kernels: SavedSet) -> list[tuple[str, bool, bool]]:
 
 
 def join_variants(sets: Sequence[SavedSet]) -> tuple[list[SavedVariant], dict[str, bytes]]:
-    """Return all variants, in order, and their images by name; the first set's keep theirs."""
+    """Return all variants, in order, and their images by name. The first set's names stay."""
     members: dict[str, bytes] = {}
     variants = []
     for number, one in enumerate(sets):
-        # Names of images are unique within a set only. Two variants of one set may share an image,
-        # and share it afterwards.
+        # Image names are unique only within a set. Two variants of one set that share an image
+        # still share it afterwards.
         renamed = {}
         for variant in one.variants:
             for name in (variant.image, variant.ptx):

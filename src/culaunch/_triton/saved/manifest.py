@@ -1,4 +1,4 @@
-"""What a library's manifest says of a Triton kernel: written, and read with nothing trusted."""
+"""A Triton kernel's entry in a library's manifest: written, and read without trust."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def write_entry(kernels: SavedSet) -> dict[str, Any]:
 
 
 def version_of(kernels: SavedSet) -> int:
-    """Return the lowest version of the format that can say what a set says.
+    """Return the lowest version of the format that can represent a set.
 
-    A reader of version 1 would ignore what came with version 2, and launch wrongly.
+    A reader of version 1 would ignore the fields of version 2, and launch wrongly.
     """
     needs_two = (
         kernels.zeroes
@@ -67,19 +67,19 @@ def version_of(kernels: SavedSet) -> int:
 
 
 def read_entry(entry: dict[str, Any], members: Collection[str], source: str) -> dict[str, Any]:
-    """Return the fields of the :class:`SavedSet` that an entry stands for, without its images.
+    """Return the fields of an entry's :class:`SavedSet`, without its images.
 
     Raises
     ------
     ImageError
-        If the entry says anything that no set can be.
+        If the entry is not a valid set.
     """
     try:
         return _read(entry, members)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         text = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise ImageError(
-            f"the manifest's entry of {entry.get('name')!r:.60} is wrong: {text:.300}",
+            f"the manifest's entry of {entry.get('name')!r:.60} is invalid: {text:.300}",
             source=source,
         ) from None
 
@@ -89,22 +89,22 @@ def _read(entry: dict[str, Any], members: Collection[str]) -> dict[str, Any]:
     names = [one.name for one in parameters]
     constexprs = [one.name for one in parameters if one.is_constexpr]
     if len(set(names)) != len(names):
-        raise ValueError("two parameters have one name")
+        raise ValueError("two parameters have the same name")
     variants = tuple(SavedVariant.from_manifest(one) for one in checked(entry["variants"], list))
     if not variants:
         raise ValueError("there are no variants")
     checked_arguments = set()
     for one in variants:
         if len(one.types) != len(names) - len(constexprs):
-            raise ValueError("a variant has another number of arguments")
-        # A set may have a thousand variants of a few signatures.
+            raise ValueError("a variant has the wrong number of arguments")
+        # Check each signature once, because a set may have a thousand variants of a few signatures.
         if (one.types, one.keys) not in checked_arguments:
             check_arguments(one.types, one.keys)
             checked_arguments.add((one.types, one.keys))
         check_settings(one.constants, one.options, constexprs, names)
         if len(one.constants) != len(constexprs):
             missing = [name for name in constexprs if name not in one.constants]
-            raise ValueError(f"a variant does not say the constant {missing[0]}")
+            raise ValueError(f"a variant does not give the constant {missing[0]}")
         _check_images(one, members)
     return {
         "name": check_function_name(entry["name"]),
@@ -135,10 +135,10 @@ def _read_table(
         return None
     table = TunedTable.from_manifest(tuning)
     if not set(names).issuperset(table.key) or len(set(table.key)) != len(table.key):
-        raise ValueError("the tuning key names no parameter, or one twice")
+        raise ValueError("the tuning key has a name that is not a parameter, or repeats one")
     for one in table.entries:
         if len(one.values) != len(table.key):
-            raise ValueError("a tuned key has another length than the tuning key")
+            raise ValueError("a tuned key and the tuning key differ in length")
         check_settings(one.constants, one.options, constexprs, names)
     return table
 
@@ -149,7 +149,7 @@ def _read_arguments(
     """Read the names of arguments to which something is done before a launch."""
     found = tuple(check_identifier(name) for name in checked(entry.get(what, []), list))
     if len(set(found)) != len(found) or not set(found) <= set(names) - set(constexprs):
-        raise ValueError(f"a name among {what} is not an argument, or comes twice")
+        raise ValueError(f"a name among {what} is not an argument, or is repeated")
     return found
 
 
@@ -157,13 +157,13 @@ def _read_heuristics(
     entries: Any, parameters: tuple[TritonParameter, ...]
 ) -> tuple[SavedHeuristic, ...]:
     given = {one.name for one in parameters if one.is_heuristic}
-    # An expression may read arguments without a heuristic, and earlier heuristics. In this order
-    # none can read itself, directly or indirectly.
+    # An expression may read arguments without a heuristic, and earlier heuristics. This order rules
+    # out cycles.
     open_names = {one.name for one in parameters} - {
         check_identifier(checked(one, dict)["name"]) for one in checked(entries, list)
     }
     made = []
-    # Those that stand above the autotuner come first; each may read what was worked out before.
+    # Heuristics above the autotuner come first. Each may read the results of the earlier ones.
     is_early = True
     for one in entries:
         if one["name"] not in given or one["name"] in open_names:
@@ -182,7 +182,7 @@ def _read_grid(entry: Any, names: Collection[str]) -> tuple[Expression, ...] | N
         return None
     sizes = tuple(read_expression(one, names) for one in checked(entry, list))
     if not 1 <= len(sizes) <= 3:
-        raise ValueError("a grid has 1 to 3 numbers")
+        raise ValueError("a grid must have 1 to 3 numbers")
     return sizes
 
 
@@ -200,7 +200,7 @@ def _write_parameter(one: TritonParameter) -> dict[str, Any]:
     if one.has_default:
         try:
             entry["default"] = encode(one.default)
-        except (TypeError, ValueError):  # it must be given then
+        except (TypeError, ValueError):  # a call must pass it then
             return entry
     return entry
 

@@ -1,4 +1,4 @@
-"""Which saved variant serves a call, and why the others do not."""
+"""Selects the saved variant for a call, and says why the others do not fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from culaunch._triton.saved.variant import SavedVariant
 
-# The options that every call may name: a launch or a compiled kernel knows them itself.
+# Options that every call may name, because a launch or a compiled kernel knows them.
 KNOWN_OPTIONS = ("num_warps", "num_stages", "num_ctas", "launch_cooperative_grid", "launch_pdl",
                  "maxnreg")  # fmt: skip
 
@@ -55,8 +55,8 @@ def select(
         reason = reason or settings_fit(variant, constants, options)
         if not reason:
             reason, score = _arguments_fit(variant, description)
-            # The more specialized variant comes first, because its code is faster; then the nearest
-            # architecture. Only a better variant replaces another: the first one stays among
+            # The more specialized variant comes first, because its code is faster, then the nearer
+            # architecture. Only a better variant replaces the best one, so the first wins among
             # equals.
             if not reason and (best is None or (score, nearness) > best):
                 best, index = (score, nearness), i
@@ -65,15 +65,15 @@ def select(
 
 
 def arch_fits(variant: SavedVariant, capability: int, *, only_ptx: bool) -> tuple[str, int]:
-    """Say why an image does not run on a device; and how near its architecture is."""
+    """Say why an image does not run on a device, and how near its architecture is."""
     if only_ptx and variant.ptx is None:
-        return "it has no PTX, and the driver in use takes nothing else", 0
+        return "it has no PTX, the only code that the driver in use accepts", 0
     return arch_fit(variant.arch, capability, only_ptx=only_ptx)
 
 
 def settings_fit(variant: SavedVariant, constants: dict[str, Any], options: dict[str, Any]) -> str:
-    """Say which constant or option of a variant is not what a call says."""
-    # A call that says nothing of a constant takes any.
+    """Name the constant or option of a variant that differs from the call's."""
+    # A call that omits a constant accepts any value.
     for name, saved in variant.constants.items():
         if name in constants and not same_constant(saved, constants[name]):
             return f"{name} is {spell(constants[name])}, not {spell(saved)}"
@@ -81,13 +81,13 @@ def settings_fit(variant: SavedVariant, constants: dict[str, Any], options: dict
         saved = setting_of(variant, name)
         if not same_constant(saved, given):
             if saved is None:
-                return f"{name} is {spell(given)}, and the variant does not say its own"
+                return f"{name} is {spell(given)}, and the variant does not state its own"
             return f"{name} is {spell(given)}, not {spell(saved)}"
     return ""
 
 
 def setting_of(variant: SavedVariant, name: str) -> Any:
-    """Return a constant or an option of a variant by name; None where it has none."""
+    """Return a constant or an option of a variant by name; None if it has none."""
     if name in variant.constants:
         return variant.constants[name]
     if name in variant.options:
@@ -116,19 +116,19 @@ def _argument_fits(kind: Any, key: Any, given: Any, given_key: Any) -> tuple[str
     if isinstance(kind, tuple) or isinstance(given, tuple):
         return _tuple_fits(kind, key, given, given_key)
     if kind == "constexpr":
-        # A constant that was folded fits nothing but itself.
+        # A folded constant fits only itself.
         is_same = (
             given_key == key if key is not None else given == "constexpr" and given_key is None
         )
         return ("", 2) if is_same else (f"is not {key!r}", 0)
     if given == "constexpr" and given_key is None:
         return ("", 0) if kind.startswith("*") else ("is None", 0)
-    # Natively an int of 1 is described as a constant; it is an int for a variant that has not
+    # The native code describes an int of 1 as a constant. It is an int for a variant that has not
     # folded it.
     is_one = given_key == 1
     if not (is_one and given == "constexpr" and kind in ("i32", "i64")):
-        # An i32 also fits a variant for i64: the value is widened. The other way around, its high
-        # half would be lost.
+        # An i32 also fits a variant for i64, because the value is widened. The reverse would lose
+        # its high half.
         same = _plain(given) == _plain(kind) or (given == "i32" and kind == "i64")
         if not same:
             return f"is {given}, not {kind}", 0

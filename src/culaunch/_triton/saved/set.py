@@ -1,4 +1,4 @@
-"""``SavedSet``: what there is to write of a set, as a library or as C."""
+"""``SavedSet``: the contents of a set that are written to a library or to C."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SavedHeuristic:
         The argument.
     value : Expression
     is_early : bool
-        Whether it stands above the autotuner, which may then use it to choose. Otherwise it may
+        Whether it is above the autotuner, which may then use it to choose. Otherwise it may
         read the autotuner's choice.
     """
 
@@ -38,7 +38,7 @@ class SavedHeuristic:
 
 @dataclass(frozen=True)
 class SavedSet:
-    """The facts of a :class:`KernelSet`: what launches it and what writes it both read them.
+    """The facts of a :class:`KernelSet`: both launching and writing read them.
 
     Attributes
     ----------
@@ -70,12 +70,12 @@ class SavedSet:
     blocks: tuple[str, ...] = ()
 
     def image(self, name: str) -> Image:
-        """Return an image; of a library it stays in the file."""
+        """Return an image. A library's image stays in the file."""
         return self.read.image(name) if isinstance(self.read, Members) else Image(self.read(name))
 
     @property
     def heuristics(self) -> tuple[str, ...]:
-        """The constants that every call has to give."""
+        """The constants that every call must pass."""
         computed = {one.name for one in self.computed}
         return tuple(
             one.name for one in self.parameters if one.is_heuristic and one.name not in computed

@@ -1,4 +1,4 @@
-"""``SetDispatcher``: the calls of a saved set, as its decorators and its grid want them."""
+"""``SetDispatcher``: the calls of a saved set with decorators or a grid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SetDispatcher(VariantDispatcher):
-    """Chooses first what the decorators chose, and then a variant.
+    """Applies the decorators' choice first, and then chooses a variant.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ class SetDispatcher(VariantDispatcher):
             self._loaded = self._inner._loaded  # noqa: SLF001 - one table for both
         return self
 
-    # ---- what the native half calls
+    # ---- called by the native half
 
     def _tune(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int) -> Tuned:
-        """Choose as the decorators did, and launch what was chosen."""
+        """Choose like the decorators, and launch the chosen variant."""
         assert self._inner is not None
         names = self._parameter_names
         values = {**dict(zip(names, args, strict=False)), **kwargs}
@@ -65,7 +65,7 @@ class SetDispatcher(VariantDispatcher):
         capability, only_ptx = self._target(device)
         name, is_only_one = self._name_of(device)
         chosen = self._choice.choose(values, dtypes, capability, only_ptx=only_ptx, device=name)
-        # Refused as Triton refuses it, and before any descriptor is changed.
+        # Refuse this like Triton, and before any descriptor is changed.
         for name in (chosen.settings.keys() & values.keys()) - chosen.replaced:
             raise_binding(self, "tuned", name, len(args))
         where = (capability, only_ptx)
@@ -74,9 +74,9 @@ class SetDispatcher(VariantDispatcher):
             blocks = self._blocks.find({**values, **chosen.settings}, *where)
         for name, block in blocks.items():
             values[name].block_shape = list(block)
-        # Through the dispatcher without decorators: this one would choose again.
+        # Use the dispatcher without decorators, because this one would choose again.
         result = self._inner[grid](*args, **{**kwargs, **chosen.settings})
-        # Native code reads the shapes of plain arrays alone as Python does.
+        # Native code reads the same shapes as Python only for plain arrays.
         is_kept = is_only_one and all(
             values.get(name) is None or has_plain_shape(values[name])
             for name in self._choice.shaped
@@ -92,11 +92,12 @@ class SetDispatcher(VariantDispatcher):
         bound: dict[str, Any],
         options: dict[str, Any],  # noqa: ARG002
     ) -> Choice:
-        """Choose as the decorators did; what the choice depends on is guarded."""
+        """Choose like the decorators, and guard the values that the choice depends on."""
         if self._saved.zeroes:
             raise TypeError(
                 f"{self.name} sets {', '.join(self._saved.zeroes)} to zero before each launch, "
-                "which a function does not: allocate with cl.zeros in the body, and save the set "
+                "which a function does not do: allocate with cl.zeros in the body, and save the "
+                "set "
                 "without the hook"
             )
         if self._saved.blocks:
@@ -128,18 +129,17 @@ class SetDispatcher(VariantDispatcher):
         return self._choice.choose(values, dtypes, capability, only_ptx=only_ptx, device=name)
 
     def _name_of(self, device: int) -> tuple[str, bool]:
-        """Return a device's name, if the choice depends on it, and whether all have that name."""
+        """Return a device's name if the choice depends on it, and whether all devices share it."""
         if not self._choice.asks_for_names:
             return "", True
         names = [Device(ordinal).name for ordinal in range(device_count())]
-        # The native cache is keyed by the architecture, which devices with different names may
-        # share.
+        # The native cache's key has the architecture, which devices with different names may share.
         return names[device], len(set(names)) == 1
 
     def _read_grid(
         self, grid: Any
     ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[object, ...], bool] | None:
-        """Say what the grid of the set depends on; any other is called."""
+        """Return the values that the set's grid depends on. Any other grid must be called."""
         reads = grid.reads() if isinstance(grid, SavedGrid) else None
         if reads is None:
             return None

@@ -1,4 +1,4 @@
-"""The results of an autotuner, as a table that ships with the variants."""
+"""An autotuner's results, as a table that is saved with the variants."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TunedTable:
         return any(one.arch or one.device for one in self.entries)
 
     def merge(self, other: TunedTable) -> TunedTable:
-        """Return the table of both; where both have an entry for a key, this one's.
+        """Return the table of both; if both have an entry for a key, this one's.
 
         Raises
         ------
@@ -53,7 +53,7 @@ class TunedTable:
                 f"one set was tuned by ({', '.join(self.key)}) and another by "
                 f"({', '.join(other.key)}): they cannot share a table"
             )
-        # By their text: NaN equals nothing, and True equals 1.
+        # Compare by text, because NaN equals nothing, and True equals 1.
         known = {one.place for one in self.entries}
         added = [one for one in other.entries if one.place not in known]
         return TunedTable(self.key, (*self.entries, *added))
@@ -95,7 +95,7 @@ class TunedTable:
         return min(self.entries, key=lambda one: _distance(one, values, dtypes))
 
     def to_manifest(self) -> dict[str, Any]:
-        """Return what a manifest says of it."""
+        """Return its form in a manifest."""
         return {
             "key": list(self.key),
             "entries": [_write_entry(one) for one in self.entries],
@@ -103,7 +103,7 @@ class TunedTable:
 
     @classmethod
     def from_manifest(cls, manifest: Any) -> TunedTable:
-        """Read what a manifest says; ValueError, TypeError or KeyError where it is wrong."""
+        """Read the form in a manifest; ValueError, TypeError or KeyError if it is invalid."""
         entries = tuple(_read_entry(one) for one in checked(manifest["entries"], list))
         if not entries:
             raise ValueError("a tuning table has no entries")
@@ -180,7 +180,7 @@ def _read_entry(entry: Any) -> TunedEntry:
 
 
 def types_apart(saved: Sequence[str], given: Sequence[str]) -> int:
-    """Say how far element types are from others: 1 in another order, 2 where they are others.
+    """Return the distance between lists of element types: 1 for another order, 2 for other types.
 
     A call by keywords that was tuned has them in its own order.
     """
@@ -190,8 +190,8 @@ def types_apart(saved: Sequence[str], given: Sequence[str]) -> int:
 
 
 def _distance(entry: TunedEntry, values: list[Any], dtypes: list[str]) -> float:
-    # The weights stand in this order: other element types are further than any other value of a
-    # name, and that further than any number.
+    # The order of the weights: other element types are farthest, then other values of a name, then
+    # other numbers.
     total = 5e5 * types_apart(entry.dtypes, dtypes)
     for saved, given in zip(entry.values, values, strict=False):
         ratio = ratio_between(saved, given)

@@ -1,4 +1,4 @@
-"""One variant of a saved kernel, and what it says in a manifest."""
+"""One variant of a saved kernel, and its form in a manifest."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class SavedVariant:
     Attributes
     ----------
     arch : str
-        What the image is for: ``"sm_90a"``, or ``"compute_80"`` where there is only PTX.
+        The target of the image: ``"sm_90a"``, or ``"compute_80"`` if there is only PTX.
     types : tuple
-        Triton's type of each run-time parameter; ``"constexpr"`` for what is folded.
+        Triton's type of each run-time parameter; ``"constexpr"`` for a folded one.
     keys : tuple
         Triton's key of each; the folded value of a constant.
     constants : dict
@@ -52,7 +52,7 @@ class SavedVariant:
     ptx: str | None = None
 
     def to_manifest(self) -> dict[str, Any]:
-        """Return what the manifest says of it."""
+        """Return its form in a manifest."""
         return {
             "arch": self.arch,
             "types": list_types(self.types),
@@ -66,12 +66,12 @@ class SavedVariant:
 
     @classmethod
     def from_manifest(cls, entry: Any) -> SavedVariant:
-        """Read what a manifest says; nothing of it is trusted.
+        """Read the form in a manifest, without trust.
 
         Raises
         ------
         KeyError, TypeError, ValueError
-            Where an entry is missing, is of another type, or is nothing that a variant can have.
+            If an entry is missing, has the wrong type, or is invalid for a variant.
         """
         return cls(
             arch=check_arch(entry["arch"]),
@@ -89,7 +89,7 @@ class SavedVariant:
             _shown(kind, key) for kind, key in zip(self.types, self.keys, strict=True)
         )
         settings = ", ".join(
-            f"{name}={_written(value)}"
+            f"{name}={_value_text(value)}"
             for name, value in {**self.constants, **self.options}.items()
         )
         return f"{self.arch} ({arguments}){' ' if settings else ''}{settings}"
@@ -108,7 +108,7 @@ def _shown(kind: Any, key: Any) -> str:
     return f"{kind}:16" if key == "D" else str(kind)
 
 
-def _written(value: Any) -> str:
-    if isinstance(value, str):  # a file's text may have control characters: repr shows them
+def _value_text(value: Any) -> str:
+    if isinstance(value, str):  # repr shows control characters in a file's text
         return f"{value!r:.60}"
     return spell(value) if isinstance(value, int) else f"{value!s:.60}"

@@ -1,4 +1,4 @@
-"""``VariantDispatcher``: saved variants of a kernel, chosen from and launched natively."""
+"""``VariantDispatcher``: saved variants of a kernel, selected and launched natively."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class VariantDispatcher(Dispatcher):
 
     @property
     def heuristics(self) -> tuple[str, ...]:
-        """The constants that every call has to give."""
+        """The constants that every call must pass."""
         return self._saved.heuristics
 
-    # ---- what the native half calls
+    # ---- called by the native half
 
     @untraced
     def _miss(
@@ -73,7 +73,7 @@ class VariantDispatcher(Dispatcher):
             for one in saved.parameters
             if one.is_constexpr and one.name in values
         }
-        # Constants are compared by name, run-time arguments by their place.
+        # Constants are compared by name, run-time arguments by position.
         given = [
             pair
             for one, pair in zip(saved.parameters, description, strict=True)
@@ -108,8 +108,7 @@ class VariantDispatcher(Dispatcher):
             reason, nearness = arch_fits(one, capability, only_ptx=only_ptx)
             # A call determines everything about a variant except its architecture.
             words = str((one.types, one.keys, one.constants, one.options))
-            # Of two images for the same call the one nearest to the device is what a call would
-            # take.
+            # Of two images for the same call, the one nearer to the device is used.
             if not reason and nearest.get(words, (nearness - 1, 0))[0] < nearness:
                 nearest[words] = (nearness, index)
         for _, index in nearest.values():
@@ -132,7 +131,7 @@ class VariantDispatcher(Dispatcher):
     def _load(self, variant: SavedVariant, device: int) -> TritonVariant:
         assert self._driver is not None
         name = variant.image
-        # PTX also where there is no cubin: the driver compiles it as it loads.
+        # Use PTX if there is no cubin: the driver compiles it on loading.
         if name is None or self._driver.name == "emulator":
             name = variant.ptx
         assert name is not None
@@ -155,13 +154,11 @@ class VariantDispatcher(Dispatcher):
         variants = self._saved.variants
         shown = SavedVariant("", tuple(a for a, _ in given), tuple(b for _, b in given), settings,
                              {}, variants[0].facts)  # fmt: skip
-        title = f"no variant of {self.name} fits the call{shown}; there are"
+        title = f"no variant of {self.name} fits the call{shown}; the variants are"
         lines = [
             f"  {variant}: {reason}" for variant, reason in zip(variants, reasons, strict=True)
         ]
         log = "\n".join([title, *lines])
         if len(lines) > _MOST_SHOWN:
-            lines[_MOST_SHOWN:] = [
-                f"  and {len(lines) - _MOST_SHOWN} more: the error's log has all"
-            ]
+            lines[_MOST_SHOWN:] = [f"  and {len(lines) - _MOST_SHOWN} more: error.log lists all"]
         return KernelNotFoundError("\n".join([title, *lines]), log=log)

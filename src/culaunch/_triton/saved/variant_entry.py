@@ -1,4 +1,4 @@
-"""The parts of a variant in a manifest: written, and read with nothing trusted."""
+"""The parts of a variant in a manifest: written, and read without trust."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _MOST_WORDS = 100  # words of a version
 
 
 def read_facts(entry: Any) -> LaunchFacts:
-    """Return what a launch must know, in the limits that it has."""
+    """Return the facts for a launch, checked against their limits."""
     facts = {name: entry[name] for name, *_ in _FACTS}
     for name, kind, least, most in _FACTS:
-        # Exactly: to `isinstance` JSON's true is an int of 1.
+        # Compare the exact type, because `isinstance` accepts JSON's true as an int.
         if type(facts[name]) is not kind:
             raise TypeError(f"{name} is {facts[name]!r:.60}: it must be a {kind.__name__}")
         if kind is int and not least <= facts[name] <= most:
@@ -71,12 +71,12 @@ def _number(value: Any) -> int:
 
 
 def optional(value: Any) -> str | None:
-    """Return a text, or None."""
+    """Return a str, or None."""
     return None if value is None else str(checked(value, str))
 
 
 def list_types(value: Any) -> Any:
-    """Return types as JSON has them."""
+    """Return types in JSON form."""
     if not isinstance(value, tuple):
         return value
     items = [list_types(item) for item in value]
@@ -85,12 +85,12 @@ def list_types(value: Any) -> Any:
 
 
 def list_keys(value: Any) -> Any:
-    """Return keys as JSON has them."""
+    """Return keys in JSON form."""
     return [list_keys(item) for item in value] if isinstance(value, tuple) else value
 
 
 def read_types(value: Any) -> tuple[Any, ...]:
-    """Return types as they were before `list_types`."""
+    """Restore the types from `list_types`."""
     fields = None
     if isinstance(value, dict):
         fields = checked(value["fields"], list)
@@ -103,7 +103,7 @@ def read_types(value: Any) -> tuple[Any, ...]:
 
 
 def read_keys(value: Any) -> tuple[Any, ...]:
-    """Return keys as they were before `list_keys`."""
+    """Restore the keys from `list_keys`."""
     return tuple(
         read_keys(item) if isinstance(item, list) else _read_key(item)
         for item in checked(value, list)

@@ -1,1 +1,1 @@
-"""The parts of Triton that are read, and replacements for some of them."""
+"""The parts of Triton that culaunch reads, and replacements for some of them."""

@@ -1,4 +1,4 @@
-"""The allocators that a program has given to Triton, for the scratch memory of kernels."""
+"""The allocators that a program has set in Triton, for the scratch memory of kernels."""
 
 from __future__ import annotations
 

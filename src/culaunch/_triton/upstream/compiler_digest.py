@@ -1,8 +1,8 @@
 """The digest of Triton's own files, which is part of the key of everything that it compiles.
 
-Triton reads and hashes its whole installation, some 400 MB, once in each process before it looks
-into its cache on disk. That is most of the time of a first call whose kernel is cached. culaunch
-caches the digest for as long as the files stay the same.
+Triton reads and hashes its whole installation, about 400 MB, once in each process before it looks
+into its cache on disk. This is most of a first call's time if its kernel is cached. culaunch caches
+the digest until the files change.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NAME = "triton_key"
-# Where Triton's versions have the function, and call it.
+# The modules in which Triton's versions define the function, or call it.
 _HOLDERS = ("runtime.cache", "compiler.compiler")
 # The files of the package that the function reads.
 _READ = ("compiler", "backends", "language", "runtime", "_C")
@@ -35,10 +35,10 @@ _lock = ForkLock()
 
 @contextlib.contextmanager
 def known_compiler() -> Iterator[None]:
-    """Let Triton compile, in the block, with the digest of its files that is known."""
+    """In the block, let Triton compile with the cached digest of its files."""
     with _lock:
         found = _digest()
-        # Only if Triton still has the original function: a replacement by other code stays.
+        # Only if Triton still has the original function. Other code's replacement stays.
         own = found.function if found is not None else None
         holders = [
             one for one in _modules() if own is not None and getattr(one, _NAME, None) is own
@@ -74,13 +74,13 @@ def _digest() -> _Digest | None:
     function: Any = next((getattr(one, _NAME) for one in _modules() if hasattr(one, _NAME)), None)
     if not hasattr(function, "cache_info") or function.cache_info().currsize:
         return None  # another version, or it is done already
-    # Names, sizes, times and numbers of all files instead of their contents: a walk of milliseconds
-    # instead of 400 MB read.
+    # Use the names, sizes, times and number of all files instead of their contents: a walk of
+    # milliseconds instead of reading 400 MB.
     key = _state_of_files()
     if key is None:
         return None
     with warnings.catch_warnings():
-        # The user did not ask for a cache here: an unusable one is reported when the user does.
+        # The user did not ask for a cache here. An unusable cache is reported when the user does.
         warnings.simplefilter("ignore", CacheWarning)
         cache = default_cache()
         note = cache.read_note(key)
@@ -91,15 +91,15 @@ def _digest() -> _Digest | None:
 
 
 def _state_of_files() -> str | None:
-    """Return what changes with any of Triton's files: a file that is written has another time."""
+    """Return a value that changes with any of Triton's files: writing a file changes its time."""
     package = triton_module()
     folder = os.path.dirname(os.path.abspath(package.__file__))
     state = [package.__version__, sys.version, folder]
     try:
         for part in _READ:
             for place, folders, files in os.walk(os.path.join(folder, part), followlinks=True):
-                # In place, which is how `os.walk` is told where to go; sorted, as the key must not
-                # depend on the order of a directory.
+                # Change the list in place, which tells `os.walk` where to go. Sort it, because the
+                # key must not depend on a directory's order.
                 folders[:] = sorted(one for one in folders if one != "__pycache__")
                 for file in sorted(files):
                     if not file.endswith(_SUFFIXES):

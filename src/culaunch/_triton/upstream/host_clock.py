@@ -1,4 +1,4 @@
-"""Measuring where Triton's own way needs events of an NVIDIA device: by the host's clock."""
+"""Measures with the host's clock if Triton's own method needs an NVIDIA device's events."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ if TYPE_CHECKING:
 class HostClock:
     """The stand-in for PyTorch's device module in ``triton.testing.do_bench``.
 
-    If a driver runs launches on the host, they have ended when they return. There is nothing to
-    wait for.
+    Launches on the host have ended when they return, so there is nothing to wait for.
     """
 
     class Event:
-        """A moment."""
+        """A point in time."""
 
         def __init__(self, enable_timing: bool = True) -> None:  # noqa: ARG002
             self._at = 0.0
 
         def record(self) -> None:
-            """Note that it is now."""
+            """Record the current time."""
             self._at = time.perf_counter()
 
         def synchronize(self) -> None:
@@ -43,9 +42,9 @@ class HostClock:
 def set_benchmark(tuner: Any) -> None:
     """Let an autotuner measure on the driver in use."""
     if current_driver().name != "cuda" and getattr(tuner, "_do_bench", None) is None:
-        # Triton's own needs events of an NVIDIA device.
+        # Triton's own method needs an NVIDIA device's events.
         vars(tuner).pop("do_bench", None)
-        vars(tuner)["_do_bench"] = time_once  # Triton's own place for it
+        vars(tuner)["_do_bench"] = time_once  # Triton stores it there
 
 
 def time_once(call: Callable[[], object], quantiles: Sequence[float], **_: Any) -> list[float]:

@@ -1,4 +1,4 @@
-"""Whether this Triton has what culaunch reads of it, which is more than Triton promises to keep."""
+"""Whether this Triton has the private parts that culaunch reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import types
 
 # The module below `triton`, a class there or "", the members of either, and the attributes of the
-# class's objects. Members of only some versions are checked where they are used, not here.
+# class's objects. Members that only some versions have are checked at their use instead.
 _READ: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("runtime.jit", "KernelInterface", ("__getitem__",), ()),
     ("runtime.jit", "JITFunction", ("run",), (
@@ -48,7 +48,7 @@ _READ: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def check_supported() -> None:
-    """Refuse a Triton in which a launch would fail over a name that is not there.
+    """Refuse a Triton version in which a launch would fail because of a missing name.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def check_supported() -> None:
 
 
 @functools.cache
-def _missing(package: types.ModuleType) -> tuple[str, ...]:  # noqa: ARG001 - what it is kept by
+def _missing(package: types.ModuleType) -> tuple[str, ...]:  # noqa: ARG001 - the key of the cache
     missing = []
     for place, kind, members, attributes in _READ:
         whole = f"triton.{place}.{kind}".rstrip(".")
@@ -90,7 +90,7 @@ def _missing(package: types.ModuleType) -> tuple[str, ...]:  # noqa: ARG001 - wh
 
 
 def _has(holder: Any, name: str) -> bool:
-    """Whether a module or a class has a member, other than one of the interface of all kernels."""
+    """Whether a module or a class has its own member, other than the interface of all kernels."""
     bases = [base for base in getattr(holder, "__mro__", (holder,)) if base is not object]
     interface = triton_module("runtime.jit").KernelInterface
     return any(name in vars(base) for base in bases if base is holder or base is not interface)

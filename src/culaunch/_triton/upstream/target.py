@@ -1,4 +1,4 @@
-"""Let Triton compile for the device that a call goes to."""
+"""Makes Triton compile for the device of a call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from culaunch._core import Driver
 
-# What Triton's driver gives of a device.
+# The device properties that Triton's driver returns.
 _PROPERTIES = {
     "max_shared_mem": DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
     "max_num_regs": DeviceAttribute.MAX_REGISTERS_PER_BLOCK,
@@ -43,11 +43,11 @@ def triton_module(name: str = "") -> Any:
         If it is not installed.
     """
     try:
-        # The package first: a module below one that is not there is not found by another name.
+        # Import the package first: if it is missing, a module below it may be reported instead.
         package = importlib.import_module("triton")
         return importlib.import_module(f"triton.{name}") if name else package
     except ImportError as error:
-        # Something that Triton itself imports is missing: that message names it.
+        # A module that Triton itself imports is missing. The message names it.
         if error.name != "triton":
             raise
         raise MissingDependencyError(
@@ -57,12 +57,12 @@ def triton_module(name: str = "") -> Any:
 
 
 class StandIn:
-    """What Triton's compiler asks its active driver, answered for another device, or for none.
+    """Answers the compiler's questions to Triton's active driver, for another device or none.
 
     Parameters
     ----------
     name : str
-        Triton keeps its compiled kernels by this.
+        Triton caches its compiled kernels by this.
     capability : (int, int)
     attribute : callable, optional
         Returns an attribute of the device by its number.
@@ -90,11 +90,11 @@ class StandIn:
         return self._device
 
     def get_current_stream(self, device: Any) -> int:  # noqa: ARG002
-        """Return a stream that nothing is launched on."""
+        """Return a stream that is never launched on."""
         return 0
 
     def get_active_torch_device(self) -> Any:
-        """Return where PyTorch makes the tensors of a driver that is no GPU's: on the host."""
+        """Return the device of PyTorch's tensors for a driver without a GPU: the host."""
         return importlib.import_module("torch").device("cpu")
 
     def get_device_capability(self, device: Any = None) -> tuple[int, int]:  # noqa: ARG002
@@ -103,30 +103,30 @@ class StandIn:
 
     @property
     def utils(self) -> Any:
-        """The object that autotuners ask, by this name, for a device's properties."""
+        """The object that autotuners ask for a device's properties, by this name."""
         return self
 
     def get_device_properties(self, device: Any = None) -> dict[str, int]:  # noqa: ARG002
-        """Return what Triton's own driver gives."""
+        """Return the same properties as Triton's own driver."""
         return {name: self._attribute(number) for name, number in _PROPERTIES.items()}
 
     def get_benchmarker(self) -> Callable[..., list[float]]:
-        """Return what autotuners measure with: Triton's own needs events of an NVIDIA device."""
+        """Return an autotuner's timer, because Triton's own needs an NVIDIA device's events."""
         return time_once
 
     def get_device_interface(self) -> type[HostClock]:
-        """Return what autotuners with `warmup` or `rep` measure with."""
+        """Return the timer of autotuners with `warmup` or `rep`."""
         return HostClock
 
     def get_empty_cache_for_benchmark(self) -> None:
-        """Return nothing: there is no cache of a device to be emptied."""
+        """Return nothing: there is no device cache to empty."""
 
     def clear_cache(self, cache: object) -> None:
         """Do nothing."""
 
     @property
     def launcher_cls(self) -> Any:
-        """Refuse what Triton launches itself: there is no device that it knows.
+        """Refuse Triton's own launches: Triton knows no device here.
 
         Raises
         ------
@@ -138,7 +138,7 @@ class StandIn:
         )
 
     def get_current_target(self) -> Any:
-        """Return what to compile for."""
+        """Return the target of the compilation."""
         major, minor = self._capability
         return triton_module("backends.compiler").GPUTarget("cuda", 10 * major + minor, 32)
 
@@ -152,7 +152,7 @@ def compiling_for(driver: Driver, device: int) -> Iterator[None]:
         if current == device:
             yield
             return
-        # Triton compiles for the current device, and a call may go to another.
+        # Triton compiles for the current device, but a call may go to another.
         active.active.set_current_device(device)
         try:
             yield
@@ -166,9 +166,9 @@ def compiling_for(driver: Driver, device: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def standing_in(driver: StandIn) -> Iterator[None]:
-    """Make something else Triton's active driver while the block runs."""
+    """Replace Triton's active driver while the block runs."""
     active = triton_module("runtime.driver").driver
-    # The active driver is one for the process: two threads that compile for two devices take turns.
+    # The process has one active driver, so threads that compile for different devices take turns.
     with _lock:
         before = getattr(active, "_active", None) if hasattr(active, "_active") else active.active
         _stood_aside.append((threading.get_ident(), before))
@@ -181,25 +181,25 @@ def standing_in(driver: StandIn) -> Iterator[None]:
 
 
 def _put_back() -> None:
-    """Give Triton its driver back in a forked process, if a thread that is not there stood in."""
+    """Restore Triton's driver in a forked process, if a missing thread had replaced it."""
     if _stood_aside and _stood_aside[0][0] != threading.get_ident():
         triton_module("runtime.driver").driver.set_active(_stood_aside[0][1])
         _stood_aside.clear()
 
 
-# The threads that stand in, and what was the active driver before each.
+# The threads with a stand-in, and the previous active driver of each.
 _stood_aside: list[tuple[int, Any]] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_put_back)
 
 
 def has_stand_in() -> bool:
-    """Whether Triton has no driver of its own, and was given one of ours."""
+    """Whether Triton has no driver of its own, and uses one of ours."""
     return isinstance(getattr(triton_module("runtime.driver").driver, "_active", None), StandIn)
 
 
 def stand_in_where_triton_has_no_driver() -> None:
-    """Return Triton an active driver where the emulator is chosen and no GPU is there to be one.
+    """Give Triton an active driver if the emulator is selected and there is no GPU.
 
     Wrappers of kernels and functions that prune configurations ask it for the target and for the
     device's properties.

@@ -1,10 +1,10 @@
-"""Versions of Triton: how they are written, and the newest that is known."""
+"""Versions of Triton: their format, and the newest known one."""
 
 from __future__ import annotations
 
 import re
 
-# The newest version whose calling convention is known; a newer one must have the layout of this.
+# The newest version whose calling convention is known. A newer one must have the same layout.
 NEWEST_KNOWN = (3, 9)
 
 

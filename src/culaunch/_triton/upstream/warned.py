@@ -1,4 +1,4 @@
-"""Warnings of Triton that a filter turns into errors: they stay what they are, and name Triton."""
+"""Triton's warnings that a filter turns into errors. They keep their type, and name Triton."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def warnings_named(kernel: str) -> Iterator[None]:
-    """Say in a warning that is raised here that it comes from Triton, and name the kernel."""
+    """Make a warning raised here say that it comes from Triton, and name the kernel."""
     try:
         yield
     except Warning as warning:

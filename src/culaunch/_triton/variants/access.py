@@ -14,7 +14,8 @@ _READS = frozenset(("tt.load", "tt.descriptor_load", "tt.descriptor_gather"))
 # Operations that write through their first operand.
 _WRITES = ("tt.store", "tt.atomic_", "tt.descriptor_store", "tt.descriptor_reduce",
            "tt.descriptor_scatter")  # fmt: skip
-# Operations that return a pointer from a pointer; any other operation on one ends the analysis.
+# Operations that return a pointer from a pointer. Any other operation on a pointer ends the
+# analysis.
 _KEEPS = frozenset((
     "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans",
     "tt.make_tensor_descriptor", "tt.make_tensor_ptr", "tt.advance", "tt.bitcast",
@@ -23,7 +24,7 @@ _KEEPS = frozenset((
 
 
 def pointer_access(ttir: str) -> tuple[str | None, ...]:
-    """Tell what a kernel does with each of its parameters.
+    """Determine how a kernel accesses each of its parameters.
 
     Parameters
     ----------
@@ -34,15 +35,15 @@ def pointer_access(ttir: str) -> tuple[str | None, ...]:
     -------
     tuple of str or None
         ``"read"``, ``"write"`` (perhaps beside reads) or ``"unknown"`` of a pointer; None of
-        another parameter. Empty where the text is not understood.
+        another parameter. Empty if the text is not understood.
 
     Notes
     -----
-    Values of two regions may have one name, and count as one value here: more may be said to be
-    written than is, and never less.
+    Values in two regions may have the same name, and count as one value. More arguments may
+    therefore be reported as written, but never fewer.
     """
-    # Inlined functions only: a second function in the text would get pointers by a call, which is
-    # not followed.
+    # The analysis supports only inlined functions. A second function would receive pointers through
+    # calls, which are not followed.
     head = re.search(r"tt\.func public @[^(]*\((.*)\)[^()]*\{", ttir)
     if head is None or ttir.count("tt.func") != 1 or _BLOCK_ARGUMENT.search(ttir):
         return ()
@@ -51,7 +52,7 @@ def pointer_access(ttir: str) -> tuple[str | None, ...]:
     walk = _Walk([name for name, is_pointer in arguments if is_pointer])
     lines = ttir[head.end() :].splitlines()
     size = -1
-    while size != walk.size():  # a loop carries pointers back to where it begins
+    while size != walk.size():  # a loop carries pointers back to its beginning
         size = walk.size()
         for line in lines:
             walk.follow(line.strip())
@@ -59,7 +60,7 @@ def pointer_access(ttir: str) -> tuple[str | None, ...]:
 
 
 class _Walk:
-    """Where the pointers of a kernel go.
+    """The flow of a kernel's pointers.
 
     Attributes
     ----------
@@ -84,14 +85,14 @@ class _Walk:
         return "write" if name in self.written else "read"
 
     def follow(self, line: str) -> None:
-        """Take one line's part in where pointers go."""
-        # The end of a region. "} else {" ends one and begins another of the same operation: its
-        # yields go to the same values.
+        """Follow the pointers through one line."""
+        # The end of a region. "} else {" ends one and begins another of the same operation, with
+        # the same yielded values.
         if line.startswith("}") and not line.endswith("{") and self.regions:
             self.regions.pop()
         match = _OPERATION.match(line)
         if match is None:
-            # Another way to write an operation, or none: a pointer there goes who knows where.
+            # The operation has an unknown form, so the use of the pointer is unknown.
             self.unknown |= self._of(_VALUE.findall(line))
             return
         result, count, name = match.groups()
@@ -99,8 +100,8 @@ class _Walk:
         gives = self._targets(result, count)
         carried = line.partition("iter_args(")[2]
         bound = _BOUND.findall(carried) if name == "scf.for" else []
-        # A region's yields give, by position, the results of the operation, and in a loop the
-        # variables that it carries as well.
+        # A region's yields become, by position, the operation's results, and in a loop also its
+        # carried variables.
         if line.endswith("{"):
             inner = [one for one, _ in bound]
             self.regions.append([[one, *inner[i : i + 1]] for i, one in enumerate(gives)])
@@ -113,7 +114,7 @@ class _Walk:
                 self._give([one, *gives[i : i + 1]], self._of([outer]))
         elif name.startswith(_WRITES):
             self.written |= self._of(operands[:1])
-            # A pointer that is stored as data goes who knows where.
+            # The use of a pointer that is stored as data is unknown.
             self.unknown |= self._of(operands[1:])
         elif name in _KEEPS:
             self._give(gives, self._of(operands))

@@ -45,7 +45,7 @@ def check_symbol(name: object) -> str:
 
 
 def check_function_name(name: object) -> str:
-    """Return the name of a Python function, or of a kernel where there is no function.
+    """Return the name of a Python function, or of a kernel if there is no function.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def check_arch(arch: object) -> str:
 
 
 def check_arguments(types: tuple[Any, ...], keys: tuple[Any, ...]) -> None:
-    """Check the types of a kernel's arguments, and that each key goes with its type.
+    """Check the types of a kernel's arguments, and that each key matches its type.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def check_arguments(types: tuple[Any, ...], keys: tuple[Any, ...]) -> None:
             raise ValueError(f"{key!r:.80} is not a key of the type {kind!r:.80}")
 
 
-# The variants of a set say the same few names again and again.
+# Cached, because the variants of a set repeat the same few names.
 @functools.lru_cache(maxsize=1024)
 def _is_symbol(name: str) -> bool:
     return len(name) <= _LONGEST and _SYMBOL.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""Constants of a saved kernel: in a manifest, read again, and held against a call's."""
+"""Constants of a saved kernel: in a manifest, read back, and compared with a call's."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def encode(value: Any) -> Any:
 
 
 def normal_constant(value: Any) -> Any:
-    """Return a constant as it comes out of a file: a fresh set and a saved one are the same."""
+    """Return a constant in the form of a file, so a fresh set and a saved one are equal."""
     return decode(encode(value))
 
 
 def decode(value: Any) -> Any:
-    """Return back what :func:`encode` made; an element type becomes :class:`SavedType`."""
+    """Decode the result of :func:`encode`. An element type becomes :class:`SavedType`."""
     if isinstance(value, list):
         return tuple(decode(item) for item in value)
     if isinstance(value, dict):
@@ -80,7 +80,7 @@ def read_settings(entry: Any) -> dict[str, Any]:
 
 
 def same_constant(saved: Any, given: Any) -> bool:
-    """Whether a call's constant is the one that a variant was compiled with."""
+    """Whether a call's constant equals the one that a variant was compiled with."""
     if type(given).__name__ == "constexpr":
         given = given.value
     if isinstance(saved, SavedType):
@@ -94,21 +94,20 @@ def same_constant(saved: Any, given: Any) -> bool:
             and all(map(same_constant, saved, given))
         )
     if not isinstance(given, _PLAIN):
-        # NumPy's numbers count as numbers; an array is not a constant.
+        # NumPy's numbers count as numbers, but an array is not a constant.
         kinds = {(one.__module__, one.__name__) for one in type(given).__mro__}
         if ("numpy", "generic") not in kinds:
             return False
         given = given.item()
         if not isinstance(given, _PLAIN):
             return False
-    # To Python True equals 1 and 1 equals 1.0; a kernel compiled for one of them is another than
-    # that for the next.
+    # In Python, True equals 1 and 1 equals 1.0, but their compiled kernels differ.
     if isinstance(saved, bool) != isinstance(given, bool):
         return False
     if isinstance(saved, float) != isinstance(given, float):
         return False
     if isinstance(saved, float) and isinstance(given, float):
-        return repr(saved) == repr(float(given))  # NaN is itself, and -0.0 is not 0.0
+        return repr(saved) == repr(float(given))  # NaN equals itself, and -0.0 is not 0.0
     return bool(saved == given)
 
 
@@ -127,18 +126,18 @@ def checked(value: Any, kind: type) -> Any:
 
 @functools.lru_cache(maxsize=256)
 def named_tuple(fields: tuple[str, ...]) -> Any:
-    """Return a type of named tuples: to Triton one type is as good as another of its fields."""
+    """Return a type of named tuples. Triton accepts any type with the same fields."""
     return collections.namedtuple("named", fields)
 
 
 def like_tuple(kind: Any, items: Any) -> Any:
-    """Return items as a tuple of the fields that another one has, if it has any."""
+    """Return items as a tuple with another tuple's fields, if it has any."""
     fields = getattr(kind, "_fields", None)
     return tuple(items) if fields is None else named_tuple(tuple(fields))(*items)
 
 
 def fields_fit(saved: Any, given: Any) -> bool:
-    """Whether a tuple has the fields that the saved one was compiled with, if it has any."""
+    """Whether a tuple has the same fields as the saved one, if that has any."""
     fields = getattr(saved, "_fields", None)
     return fields is None or fields == getattr(given, "_fields", None)
 
@@ -146,6 +145,6 @@ def fields_fit(saved: Any, given: Any) -> bool:
 def make_named(fields: list[Any], items: list[Any]) -> tuple[Any, ...]:
     """Return items of a manifest as a tuple of named fields."""
     if len(fields) != len(items):
-        raise ValueError("a named tuple has another number of fields than of items")
+        raise ValueError("a named tuple must have as many fields as items")
     made: tuple[Any, ...] = named_tuple(tuple(checked(name, str) for name in fields))(*items)
     return made

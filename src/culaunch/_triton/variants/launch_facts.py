@@ -10,9 +10,9 @@ from culaunch._triton.upstream.versions import NEWEST_KNOWN, parse_version
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# CUtensorMapDataType where it differs from the number that the compiler gives.
+# CUtensorMapDataType, if it differs from the compiler's number.
 _DRIVER_TYPES = {8: 10, 9: 8, 10: 9}
-# Older versions omit these if they are unused. A newer version would use another name.
+# Older versions omit these if they are unused. A newer version might rename them.
 _ALWAYS = (
     "num_ctas", "global_scratch_size", "global_scratch_align", "profile_scratch_size",
     "profile_scratch_align", "launch_cooperative_grid", "launch_pdl", "tensordesc_meta",
@@ -63,7 +63,7 @@ class LaunchFacts:
     def from_metadata(cls, metadata: Any, version: str | None = None) -> LaunchFacts:
         """Read Triton's metadata: a mapping (its JSON), or the named tuple of a kernel."""
         given = metadata if isinstance(metadata, dict) else metadata._asdict()
-        # Versions say the same in two places, and some in one of them.
+        # Some versions have this in two places, others in one of them.
         clusters = tuple(given.get("cluster_dims", ()))
         ctas = int(given.get("num_ctas", 1))
         if clusters and clusters[0] * clusters[1] * clusters[2] not in (1, ctas):
@@ -99,7 +99,7 @@ class LaunchFacts:
 
     @property
     def hidden(self) -> int:
-        """How many scratch pointers follow the arguments (facts: none, one, or two)."""
+        """The number of scratch pointers after the arguments: none, one, or two."""
         version = parse_version(self.triton_version)
         return 0 if version < (3, 3) else 1 if version < (3, 5) else 2
 
@@ -110,7 +110,7 @@ class LaunchFacts:
 
 @dataclass(frozen=True)
 class DescriptorLayout:
-    """How the compiler wants one host-side tensor descriptor encoded (TMA, sm_90 and newer)."""
+    """The compiler's encoding of one host-side tensor descriptor (TMA, sm_90 and newer)."""
 
     swizzle: int
     elem_size: int
@@ -120,7 +120,7 @@ class DescriptorLayout:
 
     @property
     def driver_type(self) -> int:
-        """The element type as the driver numbers it."""
+        """The driver's number of the element type."""
         return _DRIVER_TYPES.get(self.elem_type, self.elem_type)
 
     @classmethod

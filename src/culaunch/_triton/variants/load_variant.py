@@ -50,11 +50,11 @@ def load_variant(
     types : sequence
         As for :func:`parameter_sources`.
     constants : dict
-        What the variant was compiled with, by name: a grid function is given it.
+        The constants of the variant, by name: a grid function gets them.
     result : object
-        What a call gives.
+        The result of a call.
     ttir : str, optional
-        Triton's intermediate representation of it, which tells what it does to its arrays.
+        Triton's intermediate representation of it, which tells how it accesses its arrays.
 
     Raises
     ------
@@ -64,11 +64,13 @@ def load_variant(
         If the driver refuses the image.
     """
     module = load_image(driver, image)
-    # Compare the image's parameters with those that Triton is known to pass: a version with one
-    # more hidden parameter would otherwise read past the end of the buffer.
+    # Compare the image's parameters with Triton's known ones. A version with another hidden
+    # parameter would otherwise read past the end of the buffer.
     layout = module.layout(facts.name)
     if layout is None:
-        raise ImageError(f"the image has no kernel {facts.name!r:.80}: it is another variant's")
+        raise ImageError(
+            f"the image has no kernel {facts.name!r:.80}: it belongs to another variant"
+        )
     sources = parameter_sources(types, facts, layout)
     kernel = VariantKernel(module, image, facts.name, sources, ttir)
     layouts = tuple(
@@ -100,7 +102,7 @@ def load_variant(
 
 
 class VariantKernel(Kernel):
-    """The kernel of a variant; the types of its parameters are those that Triton compiled for."""
+    """The kernel of a variant. Its parameters have the types that Triton compiled for."""
 
     def __new__(
         cls,
@@ -110,7 +112,7 @@ class VariantKernel(Kernel):
         sources: Sequence[ParameterSource],
         ttir: str,
     ) -> Self:
-        """Make one of a kernel whose parameters come from `sources`."""
+        """Make a variant of a kernel with the given `sources` of its parameters."""
         self = super().__new__(cls, module, name, None)
         self._sources = tuple(sources)
         self._ttir = ttir
@@ -123,9 +125,9 @@ class VariantKernel(Kernel):
 
     @functools.cached_property
     def signature(self) -> Signature:
-        """Its parameters, with what it does to arrays where its TTIR tells."""
+        """Its parameters, with their accesses to arrays if the TTIR shows them."""
         layout = core_of(self.module).layout(self.name)
-        assert layout is not None  # the kernel is there: it was found by this name
+        assert layout is not None  # the kernel exists, because this name found it
         access = self._access()
         parameters = tuple(
             Parameter(offset, size, None, _type_of(source, access[i]))
@@ -142,8 +144,8 @@ class VariantKernel(Kernel):
         values = [source.part for source in self._sources if source.part < GLOBAL]
         found = pointer_access(self._ttir)
         hidden = len(self._sources) - len(values)
-        # TTIR lists the function's parameters. Where these are not the image's one to one
-        # (descriptors are taken apart, tuples flattened, ones folded), nothing is said about any.
+        # TTIR lists the function's parameters. If they do not match the image's one to one,
+        # accesses stay unknown: descriptors are split, tuples flattened, ones folded.
         if len(found) != len(values) or any(part != VALUE for part in values):
             return [None] * len(self._sources)
         return [*found, *[None] * hidden]
@@ -169,7 +171,7 @@ def _type_of(source: ParameterSource, access: str | None) -> ParameterType:
 def resources_missing(
     driver: Driver, variant: TritonVariant, facts: LaunchFacts, device: int
 ) -> tuple[int, int, str] | None:
-    """Return (needed, available, of what) where a device cannot run the kernel at all."""
+    """Return (needed, available, resource) if a device cannot run the kernel at all."""
     shared = driver.attribute(DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device)
     if facts.shared > shared:
         return facts.shared, shared, "shared memory"

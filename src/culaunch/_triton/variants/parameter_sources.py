@@ -1,4 +1,4 @@
-"""From the types of a kernel's arguments to the parameters of its image, checked against it."""
+"""Maps the types of a kernel's arguments to the parameters of its image, and checks both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class ParameterSource:
-    """Where one parameter of the image comes from, and how large it must be."""
+    """The source of one parameter of the image, and its required size."""
 
     leaf: int
     part: int
@@ -45,7 +45,7 @@ class ParameterSource:
 
 
 def leaves_of(types: Sequence[Any]) -> Iterator[str]:
-    """Flatten the types of run-time arguments, tuples depth first."""
+    """Flatten the types of run-time arguments; tuples depth first."""
     for one in types:
         if isinstance(one, (tuple, list)):
             yield from leaves_of(one)
@@ -73,13 +73,13 @@ def parameter_sources(
         If the image's parameters are not these: it was compiled for other types, or by a version
         of Triton that passes something else.
     """
-    # The compiled kernel takes tuples apart: each leaf is a parameter of its own.
+    # The compiled kernel splits tuples: each leaf is a parameter.
     leaves = tuple(leaves_of(types))
     sizes = [size for _, size in layout]
     candidates = []
-    # If a descriptor is taken apart, Triton's versions differ in the flags among its parts. The
-    # sizes of the image's parameters select the layout. All candidates have different lengths, so
-    # the result is unambiguous.
+    # If a descriptor is split, Triton's versions differ in the flags among its parts. The sizes of
+    # the image's parameters select the layout. All candidates have different lengths, so the result
+    # is unique.
     for flags in (0, 1, 2) if any(map(_DESCRIPTOR.match, leaves)) else (0,):
         sources = [*_visible(leaves, facts, flags), *_hidden(facts)]
         if [source.size for source in sources] == sizes:
@@ -105,7 +105,7 @@ def _visible(leaves: Sequence[str], facts: LaunchFacts, flags: int) -> Iterator[
             yield from (ParameterSource(leaf, SHAPE, i, 8, kind) for i in range(rank))
             yield from (ParameterSource(leaf, STRIDE, i, 8, kind) for i in range(rank))
             yield from (ParameterSource(leaf, FILLS_NAN + i, 0, 1, kind) for i in range(flags))
-        # After the descriptor, in either form, its sizes as 32-bit and its strides as 64-bit
+        # After the descriptor, in either form, come its sizes as 32-bit and its strides as 64-bit
         # numbers.
         yield from (ParameterSource(leaf, SHAPE, i, 4, kind) for i in range(rank))
         yield from (ParameterSource(leaf, STRIDE, i, 8, kind) for i in range(rank))
@@ -121,12 +121,12 @@ def _hidden(facts: LaunchFacts) -> list[ParameterSource]:
 
 
 def size_of(kind: str) -> int:
-    """Return the size of a parameter of a Triton type in bytes."""
+    """Return the size in bytes of a parameter with a Triton type."""
     if kind.startswith("*"):
         return 8
     size = SIZES.get(kind)
     if size is None:
-        raise TypeError(f"culaunch passes no arguments of Triton's type {kind!r}")
+        raise TypeError(f"culaunch cannot pass arguments of the Triton type {kind!r}")
     return size
 
 

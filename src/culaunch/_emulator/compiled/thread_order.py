@@ -1,0 +1,41 @@
+"""Whether the results of a kernel may depend on the order in which its threads run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._emulator.decode.liveness import reads_and_writes
+from culaunch._emulator.ptx.syntax import Register
+from culaunch._emulator.types import is_float
+
+if TYPE_CHECKING:
+    from culaunch._emulator.machine.state import Code
+    from culaunch._emulator.ptx.syntax import Instruction
+
+__all__ = ["ordered_access"]
+
+# Of integers: these give the same word in any order.
+_COMMUTE = frozenset(("add", "min", "max", "and", "or", "xor"))
+
+
+def ordered_access(code: Code) -> str:
+    """Return the opcode of an access whose effect may depend on the order of threads, or "".
+
+    Programs without a race have two kinds of them. Atomics may not commute, or their old value is
+    read. In code from before Volta, the lanes of a warp exchange values by volatile accesses. The
+    NumPy engine runs lanes together, and the compiled engine runs one after the other.
+    """
+    instructions = [one for block in code.blocks for one in block.instructions]
+    read = {slot for one in instructions for slot in reads_and_writes(one, code.carry)[0]}
+    for one in instructions:
+        if "volatile" in one.mods or (one.name in ("atom", "red") and not _commutes(one, read)):
+            return one.opcode
+    return ""
+
+
+def _commutes(instruction: Instruction, read: set[int]) -> bool:
+    mods = instruction.mods
+    if not _COMMUTE & set(mods) or any(is_float(word) for word in mods):
+        return False
+    target = instruction.operands[0] if instruction.name == "atom" else None
+    return not isinstance(target, Register) or target.slot not in read

@@ -1,0 +1,75 @@
+"""The numbers that are counted for a line of code, and their sum."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+__all__ = ["Counts"]
+
+
+@dataclass
+class Counts:
+    """The work of the threads of some launches.
+
+    The terms are those of Nsight Compute. A sector is 32 bytes of global memory. A wavefront is a
+    pass of a warp's access through the 32 banks of shared memory.
+
+    Attributes
+    ----------
+    warps : int
+        Instructions that warps executed.
+    threads : int
+        Instructions that threads executed, also those whose predicate was false.
+    active : int
+        Instructions that threads executed with a true predicate.
+    branches, divergent : int
+        Conditional branches of warps, and those after which the threads of a warp parted.
+    flops : int
+        Floating-point operations: a fused multiply-add is two.
+    global_requests, global_bytes : int
+        Accesses of warps to global memory, and the bytes that their threads asked for.
+    sectors, ideal_sectors : int
+        Sectors that these accesses moved, and the number if their bytes were adjacent.
+    shared_requests, shared_bytes : int
+        Accesses of warps to shared memory, and the bytes that their threads asked for.
+    wavefronts, ideal_wavefronts : int
+        Passes that these accesses took, and the number without bank conflicts.
+    local_bytes : int
+        Bytes of local memory that threads accessed.
+    atomic_requests, atomic_passes : int
+        Atomic operations of warps, and the number of steps in which each address is updated once.
+    """
+
+    warps: int = 0
+    threads: int = 0
+    active: int = 0
+    branches: int = 0
+    divergent: int = 0
+    flops: int = 0
+    global_requests: int = 0
+    global_bytes: int = 0
+    sectors: int = 0
+    ideal_sectors: int = 0
+    shared_requests: int = 0
+    shared_bytes: int = 0
+    wavefronts: int = 0
+    ideal_wavefronts: int = 0
+    local_bytes: int = 0
+    atomic_requests: int = 0
+    atomic_passes: int = 0
+
+    @property
+    def active_lanes(self) -> float:
+        """How many of the 32 lanes of a warp were active, on average."""
+        return self.active / self.warps if self.warps else 0.0
+
+    @property
+    def bank_conflicts(self) -> int:
+        """The wavefronts that bank conflicts added."""
+        return self.wavefronts - self.ideal_wavefronts
+
+    def add(self, other: Counts) -> None:
+        """Add the numbers of another one."""
+        for field in dataclasses.fields(Counts):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))

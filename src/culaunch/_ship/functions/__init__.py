@@ -1,0 +1,1 @@
+"""A library's functions: their programs, selected, decoded and run."""

@@ -1,0 +1,1 @@
+"""Libraries: their functions and kernels by name, loaded on demand."""

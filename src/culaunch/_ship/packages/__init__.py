@@ -1,0 +1,1 @@
+"""Packs libraries into wheels."""

@@ -1,0 +1,1 @@
+"""Saves functions and kernels as libraries."""
