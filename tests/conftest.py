@@ -42,6 +42,7 @@ TOOLS = (
 # Whole folders that compile C++, build projects or run benchmarks.
 SLOW_ROOMS = {ROOT / "tests" / name for name in ("benchmarks", "cmake", "cpp")}
 DRIVER = os.environ.get("CULAUNCH_DRIVER")  # the choice for this run
+ROOM_IN_MEMORY = 8 << 30  # a run uses a fraction of it
 CUDA_TOOLS = ("compute-sanitizer", "cuobjdump", "nvcc", "nvdisasm")
 
 # Tests share two cores with each other and often with a build: no time limit for one example.
@@ -201,15 +202,35 @@ def use_own_folders(config: pytest.Config) -> None:
     """Let temporary files, and the caches of images and of Triton, go with the run.
 
     Compilers and frameworks make many, and a program that a test ends by a signal does not remove
-    its own. What :func:`tmp_path` gives stays where pytest puts it.
+    its own. They are in memory if possible. On a disk, each entry of a cache waits for it several
+    times. What :func:`tmp_path` gives stays where pytest puts it.
     """
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
-    own = tempfile.mkdtemp(prefix="culaunch-tests-")
+    own = tempfile.mkdtemp(prefix="culaunch-tests-", dir=folder_in_memory())
     os.chmod(own, 0o711)  # for the users that tests become
     config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
     os.environ["TMPDIR"] = tempfile.tempdir = own
     for name, folder in (("CULAUNCH_CACHE_DIR", "cache"), ("TRITON_CACHE_DIR", "triton")):
         os.environ.setdefault(name, str(Path(own, folder)))
+
+
+def folder_in_memory() -> str | None:
+    """Return a folder in memory that has room for a run and may hold libraries, if there is one.
+
+    ``TMPDIR`` in the environment is a choice, which is kept.
+    """
+    if "TMPDIR" in os.environ:
+        return None
+    try:
+        room = os.statvfs("/dev/shm")
+        with open("/proc/meminfo") as lines:
+            memory = dict(line.split(":") for line in lines)
+    except OSError:
+        return None
+    available = int(memory["MemAvailable"].split()[0]) << 10
+    if room.f_flag & os.ST_NOEXEC or min(available, room.f_bavail * room.f_frsize) < ROOM_IN_MEMORY:
+        return None
+    return "/dev/shm"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

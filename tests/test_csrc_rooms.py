@@ -18,9 +18,17 @@ FLOORS = (
     {"driver"},
     {"arguments"},
     {"launch"},
-    {"elementwise", "triton", "function", "graph", "torch", "xla"},
+    {"elementwise", "triton", "function", "graph", "profile", "torch", "xla"},
     {"extension"},  # which sees them all
 )
+# Rooms with floors of their own: their folders, from the lowest up. Files beside them are on top.
+ROOT_OF_JIT = ROOT / "include" / "culaunch" / "jit"
+INNER_FLOORS = {
+    CSRC / "triton": (
+        "values", "variants", "grids", "dispatchers", "quick", "general", "objects",
+    ),
+    ROOT_OF_JIT: ("base", "source", "files", "toolkit", "store"),
+}  # fmt: skip
 UPCALLS = CSRC / "python" / "upcalls.h"
 # The classes of _core.pyi with what each part gives, and with what a subclass must have.
 PARTS = {
@@ -69,6 +77,25 @@ def test_a_room_includes_only_rooms_below_it():
             if other != room and floor_of(other) >= floor_of(room):
                 found.append(f"{path.relative_to(CSRC)} includes {other}")
     assert found == []
+
+
+@pytest.mark.parametrize("room", INNER_FLOORS, ids=lambda room: room.name)
+def test_a_floor_includes_only_floors_below_it(room):
+    floors = INNER_FLOORS[room]
+    assert {path.name for path in room.iterdir() if path.is_dir()} == set(floors)
+
+    def floor(path):
+        inside = path.relative_to(room).parts
+        return floors.index(inside[0]) if len(inside) > 1 else len(floors)
+
+    wrong = [
+        f"{path.relative_to(room)} includes {other}"
+        for path in room.rglob("*.*")
+        for other in INCLUDE.findall(path.read_text())
+        for target in [((path.parent if room == ROOT_OF_JIT else CSRC) / other).resolve()]
+        if target.is_relative_to(room) and floor(target) > floor(path)
+    ]
+    assert wrong == []
 
 
 def test_no_circle_between_files():

@@ -18,15 +18,11 @@ import culaunch
 PACKAGE = Path(culaunch.__file__).parent
 # The scripts that the CMake functions run are no modules.
 MODULES = sorted(set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("cmake/*")))
-# The rooms that the extension is below of, and the modules that a room imports by name.
+# The rooms that the extension is below of.
 USES_THE_EXTENSION = {
     "_cache", "_compile", "_doctor", "_elementwise", "_emulator", "_function", "_graph", "_image",
-    "_includes", "_jax", "_launch", "_ship", "_torch", "_triton",
+    "_includes", "_jax", "_launch", "_profile", "_ship", "_torch", "_triton",
 }  # fmt: skip
-BY_NAME = {
-    "_function": {"culaunch._jax", "culaunch._torch.unregistered"},
-    "_launch": {"culaunch._emulator", "culaunch._torch.unregistered"},
-}
 DOTTED = r"culaunch(\.\w+)+(?<!\.h)"  # a module, not the header
 # The packages that a part may import at the top of a module, besides the standard library.
 NEEDED = {"_emulator": {"numpy"}, "_pytest_plugin": {"pytest"}, "cli": {"click"}}
@@ -71,16 +67,34 @@ def test_only_the_rooms_above_the_extension_import_it():
     assert found == USES_THE_EXTENSION
 
 
-def test_a_module_named_in_a_string_is_the_emulator():
-    """It plugs in below the launch layer as any driver does; nothing there may know it."""
-    found = {}
+def test_no_module_is_named_in_a_string():
+    """The lint cannot see this import: ``__init__.py`` connects rooms instead."""
+    names = {".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in MODULES}
+    names |= {name.removesuffix(".__init__") for name in names}
+    found = []
     for path in MODULES:
         if not re.search(rf"['\"]{DOTTED}['\"]", text_of(path)):
             continue
-        for node in ast.walk(ast.parse(text_of(path))):
-            if isinstance(node, ast.Constant) and re.fullmatch(DOTTED, str(node.value)):
-                found.setdefault(part_of(path), set()).add(node.value)
-    assert found == BY_NAME
+        found += [
+            f"{path.relative_to(PACKAGE)} names {node.value}"
+            for node in ast.walk(ast.parse(text_of(path)))
+            if isinstance(node, ast.Constant)
+            and re.fullmatch(DOTTED, str(node.value))
+            and node.value.removeprefix("culaunch.") in names
+        ]
+    assert found == []
+
+
+def test_a_computed_name_of_a_module_is_in_its_own_room():
+    """Except in the root, whose names are lazy."""
+    computed = {
+        path.relative_to(PACKAGE).as_posix(): re.findall(
+            r"import_module\(f['\"]culaunch\.(\w*)", text_of(path)
+        )
+        for path in MODULES
+    }
+    assert computed.pop("__init__.py")
+    assert {path for path, rooms in computed.items() if set(rooms) - {path.split("/")[0]}} == set()
 
 
 def test_loading_a_module_needs_the_standard_library_only():

@@ -51,6 +51,7 @@ def test_what_is_missing_is_named_with_the_command(found):
         ("testing.assert_allclose", "numpy"),
         ("testing.reset_emulator", "'culaunch[emulator]'"),
         ("testing.use_driver", "'culaunch[emulator]'"),
+        ("cl.profile.plot_roofline", "matplotlib"),
         ("triton.compile", "triton"),
     ],
 )

@@ -26,7 +26,7 @@ CLI_OPTIONS = {
     "fatbin": {"output", "verbose"},
     "inspect": {"as_json", "files", "folder", "is_long", "no_kernels", "pattern"},
     "link": {"output", "verbose"},
-    "tune": {"as_json", "device", "driver", "kernel", "output", "seed", "signature"},
+    "tune": {"as_json", "device", "driver", "kernel", "output", "plot", "seed", "signature"},
 }
 
 

@@ -13,8 +13,8 @@ import traceback
 import types
 
 BLOCKED = {
-    "click", "cryptography", "cuda", "cupy", "fsspec", "jax", "lz4", "ml_dtypes", "numba", "numpy",
-    "ray", "rich", "torch", "triton", "tvm_ffi", "zstandard",
+    "click", "cryptography", "cuda", "cupy", "fsspec", "jax", "lz4", "matplotlib", "ml_dtypes",
+    "numba", "numpy", "ray", "rich", "torch", "triton", "tvm_ffi", "zstandard",
 }  # fmt: skip
 
 
@@ -55,6 +55,10 @@ Tensor.__module__ = "torch"
 
 def kernel(x):
     return x
+
+
+def timed():
+    return cl.profile.Timing("k", "d", (1.0,), False, False, 1e6, 1e6, 1e12, 1e13)
 
 
 def enter(manager):
@@ -109,6 +113,8 @@ CALLS = {
     "cl.Event": lambda: cl.Event(),
     "cl.arguments.Surface": lambda: cl.arguments.Surface([1.0]),
     "cl.arguments.Texture": lambda: cl.arguments.Texture([1.0]),
+    "cl.profile.launches": lambda: enter(cl.profile.launches()),
+    "cl.profile.plot_roofline": lambda: cl.profile.plot_roofline([timed()]),
     "cl.profile.benchmark": lambda: cl.profile.benchmark(kernel),
     "cl.tuning.tune": lambda: cl.tuning.tune(int, [{}]),
     "cl.tuning.TunedConfigs": lambda: cl.tuning.TunedConfigs(),
@@ -137,6 +143,7 @@ CALLS = {
     "testing.assert_allclose bfloat16": lambda: testing.assert_allclose(Tensor(), Tensor()),
     "testing.emulator_options": lambda: enter(testing.emulator_options(time_limit=1.0)),
     "testing.count_instructions": lambda: enter(testing.count_instructions()),
+    "testing.profile": lambda: testing.profile(lambda: None),
     "testing.from_driver": lambda: testing.from_driver([1]),
     "testing.has_gpu": lambda: testing.has_gpu(),
     "testing.c_driver": lambda: testing.c_driver(FOLDER / "driver"),
@@ -165,7 +172,7 @@ NOT_CALLED = {
     "KernelInfo", "Launcher", "NativeKernel", "Occupancy", "ParameterInfo", "Parameter",
     "Signature", "JaxOperator", "from_compiled", "GraphStatus",
     "Array", "DType", "Library", "LoadReport", "LoadedFunction", "LoadedImage", "Diagnosis",
-    "Component", "Function", "GraphNode", "Timing",
+    "Component", "Function", "GraphNode", "KernelProfile", "Launch", "Profile", "Timing",
     "VariableInfo", "TorchOperator", "dtype_of",
     "Installation", "KernelReport", "Report",
 }  # fmt: skip

@@ -167,14 +167,14 @@ def test_a_failure_leaves_what_was_there(tmp_path):
 
 @every_writer
 def test_a_missing_directory_is_named(tmp_path, writer):
-    with pytest.raises(FileNotFoundError, match="does not exist; make it first") as caught:
+    with pytest.raises(FileNotFoundError, match="does not exist: create it first") as caught:
         writer(tmp_path / "nosuch" / "out")
     assert caught.value.filename == str(tmp_path / "nosuch")
 
 
 @every_writer
 def test_a_directory_is_no_output(tmp_path, writer):
-    with pytest.raises(IsADirectoryError, match="name a file") as caught:
+    with pytest.raises(IsADirectoryError, match="must be a file, not a directory") as caught:
         writer(tmp_path)
     assert caught.value.filename == str(tmp_path)
 

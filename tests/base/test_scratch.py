@@ -151,11 +151,11 @@ def test_a_compiler_that_found_no_room(tmp_path, monkeypatch):
     assert no_room("c++", "x.cpp:1: error", str(tmp_path)) is None
     error = no_room("c++", "error writing to /tmp/cc.s: No space left on device", str(tmp_path))
     assert error.filename == str(tmp_path)
-    assert "No space left on device: c++ writes its files there" in str(error)
+    assert "No space left on device: c++ writes its files in this directory" in str(error)
     assert little_room(str(tmp_path / "nowhere")) == ""
     space = list(os.statvfs(tmp_path))
     space[4] = 1  # f_bavail
     monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result(space))
-    assert "TMPDIR names another place" in little_room(str(tmp_path))
+    assert "set TMPDIR to another" in little_room(str(tmp_path))
     said = "fatal error: when writing output to x.ii: No such file or directory"
     assert no_room("nvcc", said, str(tmp_path)).errno == errno.ENOSPC

@@ -39,7 +39,9 @@ def test_what_the_user_alone_can_change_is_believed(place, mode):
 @pytest.mark.parametrize("mode", [0o770, 0o775, 0o702, 0o777, 0o1777, 0o720])
 def test_what_a_group_or_everybody_can_change_is_not(place, mode):
     place.chmod(mode)
-    with pytest.raises(UntrustedError, match=f"others may write to it .mode {mode:04o}; chmod"):
+    with pytest.raises(
+        UntrustedError, match=f"other users may write to it .mode {mode:04o}.: run chmod"
+    ):
         TrustedDirectory.open(str(place))
     place.chmod(0o700)
     (place / "file").chmod(0o664)

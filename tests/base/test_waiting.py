@@ -86,6 +86,25 @@ def test_a_build_names_its_compiler(tmp_path):
     assert " compiles it, " in text
 
 
+IMPORT = """
+import sys
+from culaunch._base import waiting
+from culaunch._inline import inline
+waiting.DELAY, waiting._EVERY = 0.05, 0.02
+sys.path.insert(0, FOLDER)
+inline._tvm_ffi("load_inline")
+print("done")
+"""
+
+
+def test_the_import_of_a_framework_is_a_wait(tmp_path):
+    (tmp_path / "tvm_ffi.py").write_text("import time\ntime.sleep(0.5)\n")
+    program = IMPORT.replace("FOLDER", repr(os.fspath(tmp_path)))
+    text = shown_on_a_terminal([sys.executable, "-c", program])
+    assert "\r\x1b[Kimporting tvm_ffi, 0 s" in text
+    assert text.endswith("\r\x1b[Kdone\r\n")
+
+
 LINK = """
 import culaunch as cl
 from culaunch._base import waiting

@@ -154,7 +154,7 @@ def test_a_context_is_current_once_it_is_set(null: ctypes.CDLL) -> None:
 
 @pytest.mark.needs("cuda.bindings")
 def test_nvrtc_compiles_beside_it(null: ctypes.CDLL, tmp_path: Path) -> None:
-    # NVRTC opens libcuda.so.1 itself and crashed where that had no cuGetExportTable.
+    # NVRTC opens libcuda.so.1 itself and crashed if that had no cuGetExportTable.
     code = (
         "import ctypes, sys, culaunch\n"
         "ctypes.CDLL(sys.argv[1])\n"

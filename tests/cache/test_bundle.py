@@ -68,21 +68,21 @@ def test_what_cannot_be_packed(tmp_path, image, key):
     cache.store(key(1), image(1))
     record = tmp_path / "record"
     record.write_text(f"{key(1)}\n{key(2)}\n")
-    with pytest.raises(ValueError, match="1 of 2 entries that were used are not in the cache"):
+    with pytest.raises(ValueError, match="missing from the cache: 1 of 2"):
         cache.bundle(tmp_path / "out", record)
     record.write_text("")
     with pytest.raises(ValueError, match="is empty: the program used no cache"):
         cache.bundle(tmp_path / "out", record)
     for wrong in ("junk\n", f"{key(1)}x\n", "../../etc\n"):
         record.write_text(wrong)
-        with pytest.raises(ValueError, match="is not a record of a cache"):
+        with pytest.raises(ValueError, match="is not a cache record"):
             cache.bundle(tmp_path / "out", record)
     with pytest.raises(FileNotFoundError):
         cache.bundle(tmp_path / "out", tmp_path / "none")
     record.write_text(f"{key(1)}\n")
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
-    with pytest.raises(OSError, match="others may write to it"):
+    with pytest.raises(OSError, match="other users may write to it"):
         cache.bundle(tmp_path / "open", record)
 
 
@@ -100,6 +100,6 @@ def test_the_command_says_what_is_wrong(tmp_path):
         "give a program to run, or --record" in run("-m", "culaunch", "bundle", out, code=2).stderr
     )
     command = ("-m", "culaunch", "bundle", out, "--", sys.executable, "-c", "raise SystemExit(7)")
-    assert "ended with code 7; nothing was packed" in run(*command, code=1).stderr
+    assert "exited with code 7; nothing was packed" in run(*command, code=1).stderr
     command = ("-m", "culaunch", "bundle", out, "--", sys.executable, "-c", "pass")
     assert "the program used no cache" in run(*command, code=1).stderr

@@ -67,9 +67,9 @@ for one in said:
     )
     lines = sorted(said.stdout.splitlines())
     assert len(lines) == 2, "one warning for each disk, and not one for each image"
-    assert "an image was compiled but not kept: File too large" in lines[0]
+    assert "an image was compiled but not cached: File too large" in lines[0]
     assert "File too large" in lines[1]
-    assert "not used any more by this process" in lines[1]
+    assert "this process no longer uses it" in lines[1]
     assert leftovers(tmp_path) == []
 
 
@@ -123,7 +123,7 @@ def test_a_push_says_that_there_is_no_room(machine, shared, image, key, tmp_path
     other.store(key(1), image(1))
     with (
         no_file_larger_than(20),
-        pytest.warns(cl.CacheWarning, match="not used any more"),
+        pytest.warns(cl.CacheWarning, match="no longer uses it"),
         pytest.raises(OSError, match=r"after 0 entries .*File too large") as caught,
     ):
         cache.push()

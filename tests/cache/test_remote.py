@@ -138,7 +138,7 @@ def test_a_server_that_does_not_answer_costs_one_time_out(kind, bad, machine, im
         said += caught(lambda number=number: cache.get_or_make(key(number), lambda: image(number)))
     assert len(said) == 1
     assert {"slow": "no answer in 0.1 s", "dead": "connection was reset"}[kind] in said[0]
-    assert "it is not used any more by this process" in said[0]
+    assert "this process no longer uses it" in said[0]
     assert len(bad.CALLS) == 1
     assert cache.remote.flush()
     assert cache.info().entries == 20
@@ -159,7 +159,7 @@ def test_a_server_that_may_not_be_written_to_is_read(bad, machine, image, key):
     cache = machine("bad://readonly")
     said = caught(lambda: (cache.store(key(1), image(1)), cache.remote.flush()))
     assert len(said) == 1
-    assert "it is read but not written to" in said[0]
+    assert "it is used read-only" in said[0]
     assert caught(lambda: (cache.store(key(2), image(2)), cache.remote.flush())) == []
     assert cache._server.fetch(f"{key(1)}.entry") is None
     assert bad.CALLS[-1] == ("read", "readonly")
@@ -189,7 +189,7 @@ def test_push_pull(shared, machine, image, key, tmp_path):
     alone = cl.cache.Cache(tmp_path / "machine1", remote=False)
     for number in range(5):
         alone.store(key(number), image(number))
-    with pytest.raises(ValueError, match="has no remote one"):
+    with pytest.raises(ValueError, match="has no remote cache"):
         alone.push()
     first, second = machine(shared), machine(shared)
     assert (first.push(), first.push()) == (5, 0)
@@ -204,7 +204,7 @@ def test_push_to_what_fails_says_so(bad, machine, image, key):
     said = []
     with pytest.raises(OSError, match="cannot be listed"):
         said += caught(cache.push)
-    with pytest.raises(PermissionError, match="only read"):
+    with pytest.raises(PermissionError, match="read-only"):
         machine("bad://good", write=False).push()
 
 
@@ -251,7 +251,7 @@ def test_mistakes(tmp_path):
         with pytest.raises(TypeError, match="url must be a str"):
             cl.cache.RemoteCache(url)
     for url in ("", "bucket", "s3:/bucket", "s3://", "s3://a\0b", "/shared"):
-        with pytest.raises(ValueError, match="url must be such as"):
+        with pytest.raises(ValueError, match="url must be a URL such as"):
             cl.cache.RemoteCache(url)
     for timeout in (0, -1, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="timeout must be a positive number"):

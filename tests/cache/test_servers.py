@@ -128,7 +128,7 @@ def test_http_that_dies_midway(machine, image, key):
             assert cache.get_or_make(key(number), lambda number=number: image(number))
     ours = [one for one in said if one.category is cl.CacheWarning]
     assert len(ours) == 1
-    assert "not used any more by this process" in str(ours[0].message)
+    assert "this process no longer uses it" in str(ours[0].message)
 
 
 @pytest.mark.needs("aiohttp", "fsspec")
@@ -145,5 +145,5 @@ def test_a_port_where_nobody_listens(machine, image, key):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     cache = machine(f"http://127.0.0.1:{port}")
-    with pytest.warns(cl.CacheWarning, match="it is not used any more"):
+    with pytest.warns(cl.CacheWarning, match="this process no longer uses it"):
         assert cache.get_or_make(key(1), lambda: image(1)) == image(1)

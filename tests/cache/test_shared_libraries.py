@@ -124,16 +124,16 @@ def test_what_was_changed_or_exchanged_is_not_taken(change, on, shared, key_pair
     digits = os.path.basename(path).removesuffix(".library")
     key = SecretKey.open(secret)
     if change == "a byte":
-        wrong, match = data[:-1] + b"X", "not of these bytes"
+        wrong, match = data[:-1] + b"X", "does not match its bytes"
     elif change == "its end":
-        wrong, match = data[:-1], "not of these bytes"
+        wrong, match = data[:-1], "does not match its bytes"
     elif change == "an image":  # of the same digits, and signed
         wrong, match = pack_entry(digits, {}, b"ELF"), "does not match its SHA-256"
     else:  # that was signed in its own right
         other = SharedLibrary(f"lib-{'0' * 32}", f"lib-{'0' * 16}", b"bad", note_of(b"bad"))
         wrong, match = other.packed(), "does not match its SHA-256"
     Path(path).write_bytes(wrong)
-    if match != "not of these bytes":
+    if match != "does not match its bytes":
         Path(f"{path}.minisig").write_bytes(key.sign(wrong, "file:x"))
     with pytest.warns(cl.CacheWarning, match=match):
         assert on("two", shared, public, content=b"mine") == (b"mine", 1)

@@ -24,9 +24,9 @@ MINISIGN_SIGNATURE = (
 def test_a_signature_that_minisign_made():
     key = PublicKey.read(MINISIGN_KEY)
     key.verify(b"test", MINISIGN_SIGNATURE)
-    with pytest.raises(SignatureError, match="not of these bytes"):
+    with pytest.raises(SignatureError, match="does not match its bytes"):
         key.verify(b"Test", MINISIGN_SIGNATURE)
-    with pytest.raises(SignatureError, match="not of these bytes"):
+    with pytest.raises(SignatureError, match="does not match its bytes"):
         key.verify(b"test", MINISIGN_SIGNATURE.replace(b"file:test", b"file:text"))
 
 
@@ -82,7 +82,7 @@ def test_what_is_not_signed_is_not_taken(shared, machine, image, key, key_pair, 
         assert careful.get_or_make(key(1), lambda: image(2)) == image(2)
     # It writes nothing that it would not accept itself.
     assert not careful._server.is_written
-    with pytest.raises(PermissionError, match="only read"):
+    with pytest.raises(PermissionError, match="read-only"):
         careful.push()
 
 

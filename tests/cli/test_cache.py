@@ -57,7 +57,7 @@ def test_info(culaunch, cache):
 @pytest.mark.slow
 def test_info_says_why_a_cache_is_not_used(culaunch, cache):
     Path(cache.path).chmod(0o770)
-    assert "usable     no: others may write to it" in culaunch("info", code=1)
+    assert "usable     no: other users may write to it" in culaunch("info", code=1)
 
 
 @pytest.mark.slow

@@ -185,7 +185,7 @@ def test_a_wrong_command_line_has_the_same_spelling():
         ("pass its directory in include_dirs=", "pass its directory in --include"),
         ("pass relocatable=True", "pass --relocatable"),
         ("or cache=False", "or --no-cache"),
-        ("names must hold str", "--name must hold str"),
+        ("names must contain only str", "--name must contain only str"),
         ("-arch=sm_90 and --std=c++17 are nvcc's", "-arch=sm_90 and --std=c++17 are nvcc's"),
         ("int arch = 4; arch==3", "int arch = 4; arch==3"),
     ],

@@ -38,7 +38,7 @@ def check_steps(lines):
 def check_mistakes(lines):
     """A wrong argument is refused, and the emulator says where a fault is."""
     (refused,) = [line for line in lines if line.startswith("refused")]
-    assert "argument 3 of add, int (4 bytes), takes an int" in refused
+    assert "argument 3 of add, int (4 bytes), must be an int" in refused
     (fault,) = [line for line in lines if line.startswith("fault")]
     assert fault == (
         "fault    (emulated) 4-byte read outside every allocation, 0 bytes after the end of an "

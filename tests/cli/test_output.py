@@ -64,4 +64,4 @@ def test_a_device_is_an_output_and_stays_one(culaunch):
 @pytest.mark.slow
 def test_an_error_names_the_output_and_no_temporary_file(culaunch):
     _, said = culaunch("compile", "kernel.cu", "-o", "no/x.cubin", "--arch", "sm_80", code=1)
-    assert said == "error: no: the directory of the output does not exist; make it first\n"
+    assert said == "error: no: the directory of the output does not exist: create it first\n"

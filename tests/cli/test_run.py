@@ -1,5 +1,7 @@
 """``culaunch run``: a kernel launched from the shell, with the checks of a launch."""
 
+import json
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -70,9 +72,9 @@ def test_arrays_come_from_files_and_are_compared(run):
     np.save("other.npy", 3 * x + 1)
     words = (*GRID, "--arg", "y:float32[1000]=zeros", "--arg", "x.npy", "--arg", "3.", "--arg",
              "1000", "--save", "y=result.npy")  # fmt: skip
-    assert run(*words, "--expect", "y=wanted.npy").endswith("y is what wanted.npy has\n")
+    assert run(*words, "--expect", "y=wanted.npy").endswith("y matches wanted.npy\n")
     assert (np.load("result.npy") == 3 * x).all()
-    assert "y is not what other.npy has" in run(*words, "--expect", "y=other.npy", code=1)
+    assert "y does not match other.npy" in run(*words, "--expect", "y=other.npy", code=1)
 
 
 def test_a_file_with_one_number_is_that_number(run):
@@ -165,3 +167,29 @@ def test_a_name_that_was_nearly_right(monkeypatch, capsys, images):
             main(words)
         assert leaving.value.code in (1, 2)
         assert message in capsys.readouterr().err
+
+
+def test_a_launch_is_profiled(run, tmp_path):
+    arguments = ("--arg", "y:float32[4]=0.5", "--arg", "x:float32[4]=ones", "--arg", "2.",
+                 "--arg", "4")  # fmt: skip
+    out = run(*GRID, *arguments, "--profile", "--trace", "trace.json")
+    assert "1 launch on culaunch emulator" in out
+    assert "grid 4, block 256" in out
+    (event,) = [
+        one
+        for one in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+        if one["ph"] == "X"
+    ]
+    assert (event["name"], event["args"]["grid"]) == ("axpy", [4, 1, 1])
+    assert "1 launch on" not in run(*GRID, *arguments)
+
+
+@pytest.mark.needs("matplotlib")
+@pytest.mark.parametrize("more", [(), ("--time",)])
+def test_a_picture_is_drawn(run, tmp_path, more):
+    words = (*GRID, "--arg", "y:float32[4]=0.5", "--arg", "x:float32[4]=ones", "--arg", "2.",
+             "--arg", "4")  # fmt: skip
+    run(*words, *more, "--plot", "picture.svg")
+    text = (tmp_path / "picture.svg").read_text()
+    assert "<svg" in text
+    assert "is not supported" in run(*words, "--plot", "picture.nonsense", code=2)

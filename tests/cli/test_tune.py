@@ -78,7 +78,7 @@ def test_a_table_is_not_measured_again(tune):
     assert (first["measured"], second["measured"]) == (True, False)
     assert second["best"] == first["best"]
     assert first["key"] == [100]
-    assert "t.json has it" in tune(*words).stderr
+    assert "the result comes from t.json" in tune(*words).stderr
     assert json.loads(tune(*words, "--again", "--json").stdout)["measured"]
     kept = cl.tuning.TunedConfigs("t.json").find(100, device=first["device"])
     assert json.loads(json.dumps(kept)) == first["best"]
@@ -130,9 +130,12 @@ def test_a_set_has_its_own_configurations(tune, tmp_path):
         (("twice.ptx", *ARGUMENTS), "give at least one --config"),
         (("twice.ptx", *ARGUMENTS, *CONFIGS, "-o", "x.culib"), "--output needs a set"),
         (("twice.ptx", *ARGUMENTS, "--config", "grid=1,blok=3"), "configs[0] must have grid and "),
-        (("twice.ptx", *ARGUMENTS, "--config", "grid=(1,block=3"), "brackets are not in pairs"),
-        (("twice.ptx", *ARGUMENTS, "--config", "block"), "a setting is NAME=VALUE"),
-        (("twice.ptx", *ARGUMENTS, *CONFIGS, "--grid", "4"), "has its grid in each configuration"),
+        (("twice.ptx", *ARGUMENTS, "--config", "grid=(1,block=3"), "unbalanced brackets"),
+        (("twice.ptx", *ARGUMENTS, "--config", "block"), "a setting must be NAME=VALUE"),
+        (
+            ("twice.ptx", *ARGUMENTS, *CONFIGS, "--grid", "4"),
+            "each configuration of a kernel of a module has its grid",
+        ),
         (("twice.ptx", *ARGUMENTS, *CONFIGS, "--grid", "some"), "must be a number"),
         (("none.py:step", "--config", "block=32"), "not a Python file"),
         (("none.py:step", "twice", "--config", "block=32"), "KERNEL needs an image"),

@@ -131,7 +131,7 @@ extern "C" __global__ void scale_f32(float* y, const float* x, float factor, lon
 
     scale.specialize()
     library = tmp_path / "libscale.so"
-    cl.ship.export(scale, library)
+    cl.ship.export(scale, library, flags=["-O0"])
     (found,) = launches(run_recorded(kernel_library / "use_scale", library))
     assert "launch scale_f32 device=0 grid=8,1,1 block=128,1,1" in found
     assert found.endswith(" 00000040 e803000000000000")

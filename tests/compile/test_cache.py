@@ -302,7 +302,7 @@ def test_a_right_digest_over_wrong_metadata_is_a_bad_entry(cache, fake, key, mon
         patch.setattr("json.dumps", lambda *_, **__: metadata)
         cache.store(key(1), fake())
     assert cache.verify() == [f"{cache.path}/{key(1)}.entry"]
-    with pytest.warns(cl.CacheWarning, match="metadata that mean nothing"):
+    with pytest.warns(cl.CacheWarning, match="invalid metadata"):
         assert cache.lookup(key(1)) is None
     assert cache.info().entries == 0
 
@@ -360,7 +360,7 @@ def test_what_is_said_of_a_cache_is_said_once(tmp_path, fake, key):
     (tmp_path / "cache").mkdir(mode=0o700)
     (tmp_path / "cache").chmod(0o770)
     cache = cl.cache.Cache(tmp_path / "cache")
-    with pytest.warns(cl.CacheWarning, match="others may write to it"):
+    with pytest.warns(cl.CacheWarning, match="other users may write to it"):
         cache.get_or_make(key(0), fake)
     # Any warning from here on would be an error.
     cache.get_or_make(key(1), fake)
@@ -368,7 +368,7 @@ def test_what_is_said_of_a_cache_is_said_once(tmp_path, fake, key):
 
 
 def test_a_directory_outside_of_the_cache_goes_with_the_process(tmp_path):
-    """Where the cache cannot have one: not with a child of the process, and not at all later."""
+    """If the cache cannot have one: not with a child of the process, and not at all later."""
     (tmp_path / "cache").write_text("no directory")
     code = """
     import os, warnings

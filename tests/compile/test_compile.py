@@ -187,7 +187,9 @@ def test_an_empty_variable_for_the_emulated_architecture_is_none(monkeypatch, va
     monkeypatch.setenv("CULAUNCH_EMULATOR_ARCH", value)
     assert cl.compile(PLAIN, cache=False).arch == (arch,)
     monkeypatch.setenv("CULAUNCH_EMULATOR_ARCH", "hello")
-    with pytest.raises(ValueError, match="CULAUNCH_EMULATOR_ARCH must be as 'sm_80'"):
+    with pytest.raises(
+        ValueError, match="CULAUNCH_EMULATOR_ARCH must be an architecture such as 'sm_80'"
+    ):
         cl.compile(PLAIN, cache=False)
 
 
@@ -244,9 +246,9 @@ def test_fatbin_of_images(scale, tmp_path):
     assert both.arch == ("sm_80", "sm_90")
     assert both.names == one.names
     assert both.signatures == two.signatures
-    with pytest.raises(ValueError, match="two for sm_80"):
+    with pytest.raises(ValueError, match="two images for sm_80"):
         cl.compiling.fatbin([one, one])
-    with pytest.raises(ValueError, match="not put into another"):
+    with pytest.raises(ValueError, match="cannot contain another"):
         cl.compiling.fatbin([both])
     with pytest.raises(ValueError, match="images is empty"):
         cl.compiling.fatbin([])

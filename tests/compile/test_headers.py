@@ -214,7 +214,7 @@ def test_headers_of_another_version_are_refused(tmp_path):
     found, notes = find_nvrtc_headers("99.1", str(library), lambda _: "it has none", lambda: "/x")
     assert found == []
     text = "\n".join(notes)
-    assert f"{str(include)!r} were not used: it is of CUDA 12.4, NVRTC is 99.1" in text
+    assert f"{str(include)!r} were not used: it is for CUDA 12.4, but NVRTC is 99.1" in text
     assert "it has none" in text
     assert "pip install 'nvidia-cuda-runtime==99.1.*'" in text
 

@@ -19,7 +19,7 @@ SIGNATURES = st.dictionaries(TEXT, st.lists(st.none() | TEXT, max_size=5).map(tu
 
 
 def names_of(data):
-    """Open a file; give its names, or nothing where it is refused."""
+    """Open a file; give its names, or nothing if it is refused."""
     with contextlib.suppress(cl.ImageError):
         return cl.Image.open(data).names
     return {}

@@ -89,7 +89,7 @@ def test_errors(nvcc):
     text = str(info.value)
     assert text.startswith('my.cu(2): error: identifier "oops" is undefined\n')
     assert "\n      2 |   *x = oops;\n" in text
-    assert "nvcc ended with code" in text
+    assert "nvcc exited with code" in text
     assert "-arch=sm_90" in text
     with pytest.raises(cl.CompileError, match=r"names has 'nope<int>', which names no kernel"):
         nvcc("__global__ void k() {}", names=["nope<int>"])

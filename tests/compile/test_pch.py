@@ -89,7 +89,7 @@ def test_errors_name_the_source():
 
 @pytest.mark.parametrize("left", [0, 100 << 20])
 def test_without_room_headers_are_compiled_each_time(left, monkeypatch):
-    """NVRTC would end the process by SIGBUS, where its heap grows past what the disk has."""
+    """NVRTC would end the process by SIGBUS, if its heap grows past what the disk has."""
     source = "#include <cuda_fp16.h>\n__global__ void k(__half* x) { *x = __hadd(*x, *x); }"
     wanted = cl.compile(source, arch="compute_80", cache=False)
 
@@ -102,7 +102,7 @@ def test_without_room_headers_are_compiled_each_time(left, monkeypatch):
     space[1], space[4] = 4096, left // 4096  # f_frsize, f_bavail
     monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result(space))
     monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: pytest.fail("there is no room"))
-    with pytest.warns(cl.CacheWarning, match=rf"{left >> 20} MiB left, .*TMPDIR names") as said:
+    with pytest.warns(cl.CacheWarning, match=rf"{left >> 20} MiB left, .*set TMPDIR") as said:
         assert compiled() == [wanted] * 2
     assert len(said) == 1
 

@@ -102,7 +102,7 @@ def test_a_full_or_read_only_disk(tmp_path, state):
     assert result.returncode == 0, result.stderr
     text = {"full": "No space left on device", "ro": "Read-only file system"}[state]
     assert text in result.stdout
-    assert result.stdout.count("not kept") == 1, "one warning, not one for each compile"
+    assert result.stdout.count("not cached") == 1, "one warning, not one for each compile"
 
 
 def test_a_directory_that_cannot_be_written(tmp_path, fake, key):
@@ -113,7 +113,7 @@ def test_a_directory_that_cannot_be_written(tmp_path, fake, key):
         warnings.simplefilter("always")
         assert cache.get_or_make(key(1), lambda: fake(1)) == fake(1)
     if os.geteuid() != 0:  # root may write there all the same
-        assert "not kept" in str(caught[0].message)
+        assert "not cached" in str(caught[0].message)
 
 
 def test_a_directory_of_another_user(tmp_path, fake, key, root):
@@ -132,7 +132,7 @@ def test_a_directory_that_others_may_write_to(tmp_path, fake, key, mode):
     directory = tmp_path / "cache"
     directory.mkdir()
     directory.chmod(mode)
-    with pytest.warns(cl.CacheWarning, match=f"mode {mode:04o}; chmod go-w"):
+    with pytest.warns(cl.CacheWarning, match=rf"mode {mode:04o}\): run chmod go-w"):
         assert cl.cache.Cache(directory).get_or_make(key(1), lambda: fake(1)) == fake(1)
     assert os.listdir(directory) == []
 
@@ -163,7 +163,7 @@ def test_something_else_in_place_of_the_directory(tmp_path, fake, key, make):
 
 
 def test_a_directory_that_another_user_puts_in_its_place_is_noticed(tmp_path, fake, key, root):
-    # Where a directory above is writable by others, one can be moved away while a program runs.
+    # If a directory above is writable by others, one can be moved away while a program runs.
     cache = cl.cache.Cache(tmp_path / "cache")
     cache.store(key(1), fake(1))
     os.rename(cache.path, tmp_path / "away")
@@ -181,7 +181,9 @@ def test_a_shipped_directory_that_others_may_write_to_is_not_read(tmp_path, fake
     shipped.store(key(1), fake(666))
     Path(shipped.path).chmod(mode)
     cache = cl.cache.Cache(tmp_path / "cache", shipped=[shipped.path])
-    with pytest.warns(cl.CacheWarning, match="the shipped directory .* others may write to it"):
+    with pytest.warns(
+        cl.CacheWarning, match="the shipped directory .* other users may write to it"
+    ):
         assert cache.lookup(key(1)) is None
     Path(shipped.path).chmod(0o555)
     assert cache.lookup(key(1)) == fake(666)

@@ -57,7 +57,7 @@ inline void FailNext(const char* function, CUresult code) {
   reinterpret_cast<void (*)(const char*, int)>(Recorder("fake_driver_fail"))(function, code);
 }
 
-// How often a function of the driver was called since ClearRecord; all of them where it is null.
+// How often a function of the driver was called since ClearRecord; all of them if it is null.
 inline uint64_t CallsOf(const char* function) {
   return reinterpret_cast<uint64_t (*)(const char*)>(Recorder("fake_driver_calls"))(function);
 }

@@ -61,7 +61,7 @@ def build(tmp_path_factory):
         key = hashlib.sha256("\0".join(command).encode()).hexdigest()[:16]
         with alone_in(folder / key) as place:
             target = place / output
-            # Nothing is there where a file was only looked at, or did not compile.
+            # Nothing is there if a file was only looked at, or did not compile.
             if not target.exists():
                 command += ["-o", str(target)]
                 done = subprocess.run(command, capture_output=True, text=True, check=False)

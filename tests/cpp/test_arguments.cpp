@@ -64,25 +64,25 @@ void Pointers(const Module& module) {
   add({1, 1}, half, half, 1);  // of a type of the program's own nothing is known
   ClearRecord();
   CHECK_THROWS(add({1, 1}, d, cf, 1), kType,
-               "argument 0 of add, float* (8 bytes), takes a pointer to float32 (got double*): "
+               "argument 0 of add, float* (8 bytes), must be a pointer to float32 (got double*): "
                "convert what it points to, or use a kernel for its type; "
                "culaunch::Untyped(pointer) passes it unchecked");
-  CHECK_THROWS(add({1, 1}, ci, cf, 1), kType, "takes a pointer to float32 (got const int*)");
+  CHECK_THROWS(add({1, 1}, ci, cf, 1), kType, "must be a pointer to float32 (got const int*)");
   CHECK_THROWS(add({1, 1}, f, ci, 1), kType, "argument 1 of add, const float * __restrict__ (8");
   CHECK_THROWS(add({1, 1}, cf, cf, 1), kType,
-               "argument 0 of add, float* (8 bytes), must be writable memory (got "
+               "argument 0 of add, float* (8 bytes), must point to writable memory (got "
                "const float*)");
   CHECK_THROWS(add({1, 1}, static_cast<const void*>(cf), cf, 1), kType,
-               "must be writable memory (got const v");
+               "must point to writable memory (got const v");
   CHECK(!Recorded("launch"));
 
   const Kernel halves = module["_Z4halfP6__halfPKm"];
   unsigned long long* words = nullptr;  // as large as unsigned long, and as unsigned
   halves({1, 1}, half, words);
   CHECK_THROWS(halves({1, 1}, f, words), kType,
-               "argument 0 of half, __half* (8 bytes), takes a pointer to float16 (got float*)");
+               "argument 0 of half, __half* (8 bytes), must be a pointer to float16 (got float*)");
   CHECK_THROWS(halves({1, 1}, half, reinterpret_cast<int64_t*>(words)), kType,
-               "argument 1 of half, unsigned long const* (8 bytes), takes a pointer to uint64 "
+               "argument 1 of half, unsigned long const* (8 bytes), must be a pointer to uint64 "
                "(got long");
   module["untold"]({1, 1}, d);
 }
@@ -93,9 +93,10 @@ void Arrays(const Module& module) {
   add({1, 1}, ArrayOf(x), ArrayOf(x), 1);
   ClearRecord();
   for (int i = 0; i < 2; ++i) {  // the second time the types are known to fit
-    CHECK_THROWS(add({1, 1}, ArrayOf(Of(2, 64)), ArrayOf(x), 1), kType,
-                 "argument 0 of add, float* (8 bytes), takes an array of float32 (got an array of "
-                 "float64): convert the array, or use a kernel for its type");
+    CHECK_THROWS(
+        add({1, 1}, ArrayOf(Of(2, 64)), ArrayOf(x), 1), kType,
+        "argument 0 of add, float* (8 bytes), must be an array of float32 (got an array of "
+        "float64): convert the array, or use a kernel for its type");
     CHECK_THROWS(add({1, 1}, ArrayOf(x), ArrayOf(Of(4, 16)), 1), kType,
                  "(got an array of bfloat16");
     CHECK_THROWS(add({1, 1}, ArrayOf(x), ArrayOf(Of(10, 8)), 1), kType,
@@ -104,7 +105,7 @@ void Arrays(const Module& module) {
         add({1, 1}, ArrayOf(x), ArrayOf(Of(2, 32, 1)), 1), kCall,
         "is on device 1, but earlier arguments are on device 0: all arrays of a call must");
     CHECK_THROWS(add({1, 1, 0, {nullptr, 1}}, ArrayOf(x), ArrayOf(x), 1), kCall,
-                 "is on device 0, but the stream is of device 1: pass a stream of device 0");
+                 "is on device 0, but the stream belongs to device 1: pass a stream of device 0");
     CHECK_THROWS(add({1, 1}, ArrayOf(Of(2, 32, 0, 10)), ArrayOf(x), 1), kCall,
                  "must be in the memory of the driver in use");
     Tensor null = x;

@@ -26,7 +26,7 @@ PTX = """.version 8.0
 
 PROGRAMS = (
     "arguments", "module", "kernel", "launch_attributes", "devices", "errors", "calls",
-    "explicit_graph", "lifetimes",
+    "explicit_graph", "graph_policy", "lifetimes",
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ int main() {
   CHECK_THROWS(Driver::Open(path), kNoDriver, "for CUDA 12.4 or newer (got one for CUDA 12.3)");
   unsetenv("FAKE_DRIVER_VERSION");
   FailNext("cuInit", CUDA_ERROR_INVALID_VALUE);
-  CHECK_THROWS(Driver::Get(), kNoDriver, "cannot be initialised: CUDA_ERROR_INVALID_VALUE (1)");
+  CHECK_THROWS(Driver::Get(), kNoDriver, "cannot be initialized: CUDA_ERROR_INVALID_VALUE (1)");
   CHECK(Driver::Get().name() == path);  // the next try is a new one
 
   // Each part repeats the one before three times: demangled it would fill the memory.

@@ -47,6 +47,23 @@ static void ANodeIsUpdatedAndChecked(const culaunch::Kernel& kernel) {
   CHECK(graph.size() == 1);
 }
 
+static void ANodeStaysDisabledWhenOthersCome(const culaunch::Kernel& kernel) {
+  Graph graph;
+  const Graph::Node first =
+      graph.AddKernel(kernel, LaunchConfig(2, 64), {}, CUdeviceptr{16}, CUdeviceptr{16}, 1.0f, 7);
+  CHECK(graph.SetEnabled(first, false) == CUDA_SUCCESS);
+  graph.AddKernel(kernel, LaunchConfig(3, 64), {}, CUdeviceptr{16}, CUdeviceptr{16}, 1.0f, 7);
+  ClearRecord();
+  graph.Launch({});
+  CHECK(CountRecorded("launch scale") == 1);
+  CHECK(Recorded("grid=3,1,1"));
+  CHECK(graph.SetEnabled(first, true) == CUDA_SUCCESS);
+  graph.AddEmpty({first});
+  ClearRecord();
+  graph.Launch({});
+  CHECK(CountRecorded("launch scale") == 2);
+}
+
 static int called = 0;
 
 static void OtherNodesRunInTheOrderOfTheirDependencies(const culaunch::Kernel& kernel) {
@@ -65,13 +82,13 @@ static void OtherNodesRunInTheOrderOfTheirDependencies(const culaunch::Kernel& k
   graph.Launch({});
   CHECK(copy[7] == 7);
   CHECK(called == 1);
-  CHECK(graph.SetEnabled(child, false) == CUDA_SUCCESS);
+  CHECK(graph.SetEnabled(child, false) == CUDA_ERROR_INVALID_VALUE);
   graph.Launch({});
-  CHECK(called == 1);
+  CHECK(called == 2);
   const std::unique_ptr<Graph> other = Graph::CopyOf(inner.handle());
   CHECK(other->size() == 3);
   other->Launch({});
-  CHECK(called == 2);
+  CHECK(called == 3);
 }
 
 static void AttributesAreThoseOfTheLaunch(const culaunch::Kernel& kernel) {
@@ -104,6 +121,7 @@ int main() {
   const culaunch::Kernel kernel = module["scale"];
   WhatAThreadLaunchesIsRecorded(kernel);
   ANodeIsUpdatedAndChecked(kernel);
+  ANodeStaysDisabledWhenOthersCome(kernel);
   OtherNodesRunInTheOrderOfTheirDependencies(kernel);
   AttributesAreThoseOfTheLaunch(kernel);
   AGraphOfAnUnloadedModuleSaysSo();

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import threading
+import time
 
 import pytest
 
@@ -240,14 +241,39 @@ def test_one_that_is_used_no_more_gives_way(fake, module):
     other, launcher = module["two"][1, 32], module["one"][1, 32]
     for _ in range(3):
         other(7, 0)
-    for i in range(50):
-        launcher(7, i)
+    for _ in range(2):
+        for i in range(300):  # so many that it asks for room after the second
+            launcher(7, i)
+        time.sleep(1.1)
     assert fake.calls("cuGraphExecDestroy") == 1
     assert cl.graph.graph_status().count == 1
     fake.clear()
     launcher(7, 1)
     other(7, 2)
     assert (fake.calls("cuGraphLaunch"), fake.calls("cuLaunchKernelEx")) == (1, 1)
+
+
+def test_kernels_in_turn_beyond_the_limit_cost_what_plain_launches_do(fake):
+    """No graph is made again, and kernels without one do not even ask about their stream."""
+    kernels, limit, turns = 40, 8, 120
+    entries = "".join(
+        f".visible .entry k{i}(.param .u64 k{i}_0, .param .u32 k{i}_1) {{ ret; }}\n"
+        for i in range(kernels)
+    )
+    cl.graph.set_graphs(True, limit=limit)
+    with cl.load((".version 8.4\n.target sm_90\n.address_size 64\n" + entries).encode()) as module:
+        launchers = [module[f"k{i}"][1, 32] for i in range(kernels)]
+        fake.clear()
+        for i in range(turns):
+            for launcher in launchers:
+                launcher(7, i)
+        assert fake.values() == [i for i in range(turns) for _ in launchers]
+        assert fake.calls("cuGraphInstantiateWithFlags") == limit
+        assert fake.calls("cuGraphExecDestroy") == 0
+        # Every launch of a graph asks; the others asked 4 times: after 16, 32 and 64 calls, too.
+        graphs = fake.calls("cuGraphLaunch")
+        assert graphs == limit * (turns - 1)
+        assert fake.calls("cuStreamGetId") - graphs <= 4 * (kernels - limit)
 
 
 def test_threads_never_share_a_graph_at_once(fake, module):
@@ -338,6 +364,106 @@ def test_a_function_whose_graph_fails_launches_plainly(fake, both):
         function(x, 1)
 
 
+@pytest.fixture
+def chain(module):
+    """Return a function of four launches. Two depend on a number, and one on a float."""
+    torch = pytest.importorskip("torch")
+    one, two = module["one"], module["two"]
+
+    @cl.function
+    def chain(x, y, n: int, a: float):
+        one[1, 32](x, n)
+        two[1, 32](x, 7)
+        if n > 100:
+            one[3, 32](y, 9)
+        two[n + 1, 32](y, n * 2)
+        one[1, 32](x, int(a))
+
+    return chain, torch.zeros(8), torch.zeros(8)
+
+
+def test_a_number_that_changes_sets_only_the_nodes_that_it_is_in(fake, chain):
+    function, x, y = chain
+    for _ in range(3):
+        function(x, y, 1, 0.5)
+    fake.clear()
+    set_, launched = "cuGraphExecKernelNodeSetParams", "cuGraphLaunch"
+    function(x, y, 1, 0.5)
+    assert (fake.calls(set_), fake.calls(launched)) == (0, 1)
+    function(x, y, 2, 0.5)
+    assert (fake.calls(set_), fake.calls(launched)) == (2, 2)
+    function(x, y, 2, 4.5)
+    assert (fake.calls(set_), fake.calls(launched)) == (3, 3)
+    function(x, y, 2, 4.75)  # the same int
+    assert (fake.calls(set_), fake.calls(launched)) == (3, 4)
+    function(y, x, 2, 4.75)  # all have another array
+    assert (fake.calls(set_), fake.calls(launched)) == (7, 5)
+    function(x, y, 3, 5.0)
+    assert (fake.calls(set_), fake.calls(launched)) == (11, 6)
+    assert fake.values() == [
+        1, 7, 2, 0,
+        2, 7, 4, 0,
+        2, 7, 4, 4,
+        2, 7, 4, 4,
+        2, 7, 4, 4,
+        3, 7, 6, 5,
+    ]  # fmt: skip
+    grids = [line.split()[3] for line in fake.lines()]
+    assert grids[2::4] == [f"grid={n + 1},1,1" for n in (1, 2, 2, 2, 2, 3)]
+    arrays = [line.split()[-2] for line in fake.lines()]
+    first, second = (one.data_ptr().to_bytes(8, "little").hex() for one in (x, y))
+    usual = [first, first, second, first]
+    assert arrays == [*usual * 4, second, second, first, second, *usual]
+
+
+def test_a_number_that_leads_elsewhere_or_nowhere(fake, chain):
+    function, x, y = chain
+    for n in (1, 2, 3, 101, 102, 5, 103, 6):
+        fake.clear()
+        function(x, y, n, 1.0)
+        assert fake.values() == [n, 7, *([9] if n > 100 else []), 2 * n, 1]
+    for wrong, error in ((-1, "grid"), (1 << 40, "n"), (-2, "grid")):
+        fake.clear()
+        with pytest.raises((ValueError, OverflowError), match=error):
+            function(x, y, wrong, 1.0)
+        with pytest.raises((ValueError, OverflowError)):
+            function(x, y, 4, float("nan"))
+        assert fake.lines() == []
+        function(x, y, 4, 2.0)
+        assert fake.values() == [4, 7, 8, 2]
+
+
+def test_numbers_that_change_in_two_streams_and_threads(fake, chain):
+    torch = pytest.importorskip("torch")
+    function, *_ = chain
+    own = [(torch.zeros(8), torch.zeros(8)) for _ in range(4)]
+    failures = []
+
+    def run(t):
+        try:
+            for i in range(200):
+                function(*own[t], 1 + (i * (t + 1)) % 90, float(t))
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(t,)) for t in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    lines = [line.split() for line in fake.lines()]
+    for t in range(4):
+        address = own[t][0].data_ptr().to_bytes(8, "little").hex()
+        firsts = [
+            int.from_bytes(bytes.fromhex(line[-1]), "little")
+            for line in lines
+            if line[-2] == address
+        ]
+        expected = [v for i in range(200) for v in (1 + (i * (t + 1)) % 90, 7, t)]
+        assert firsts == expected
+
+
 def test_a_functions_graph_goes_with_either_module(fake):
     torch = pytest.importorskip("torch")
     first, second = cl.load(PTX.encode()), cl.load(PTX.encode())
@@ -373,3 +499,23 @@ def test_a_choice_that_is_none():
         cl.graph.set_graphs(2)
     with pytest.raises(ValueError, match=r"limit must be from 0 to 2\^31 - 1 \(got -1\)"):
         cl.graph.set_graphs(True, limit=-1)
+
+
+def test_a_profile_sees_each_launch_alone_and_graphs_go_on_after_it(fake):
+    kernel = cl.load(PTX.encode()).kernel("one", signature="void* p, int n")
+    launcher = kernel[1, 32]
+    for i in range(3):
+        launcher(0, i)
+    graphs = fake.calls("cuGraphLaunch")
+    assert graphs > 0
+    fake.clear()
+    with cl.profile.launches() as profile:
+        for i in range(3):
+            launcher(0, i)
+    assert fake.values() == [0, 1, 2]
+    assert fake.calls("cuGraphLaunch") == 0
+    assert [(one.name, one.state) for one in profile.launches] == [("one", "timed")] * 3
+    assert cl.graph.graph_status().is_on
+    launcher(0, 7)
+    assert fake.calls("cuGraphLaunch") == 1
+    assert fake.values() == [0, 1, 2, 7]

@@ -315,7 +315,7 @@ void LinksImages() {
   CHECK(jit.Link({caller, callee}, {{"sm_80"}}).data == linked.data);
   CHECK(jit.Link({caller, callee}, {{"compute_80"}}).data.find(".target sm_80") !=
         std::string::npos);
-  // The device's architecture, where none is said: here PTX of LTO-IR of it.
+  // The device's architecture, if none is said: here PTX of LTO-IR of it.
   CHECK(jit.LinkKey({caller, callee}) == jit.LinkKey({caller, callee}, {{"sm_90"}}));
   // Files hold names and signatures too.
   for (const auto& arch : {"sm_80", "compute_80"}) {
@@ -350,7 +350,7 @@ void LinksImages() {
   options.relocatable = true;
   const culaunch::Image object = jit.Compile(kCallee, {}, options);
   CHECK(has(of({object, object}, {{"sm_80"}}), "'twice' is defined in input 0 and in input 1"));
-  CHECK(has(of({object}, {{"compute_80"}}), "all compiled with lto"));
+  CHECK(has(of({object}, {{"compute_80"}}), "only images compiled with lto"));
   // An object that is cut off, or changed anywhere in its tables, is an error or another object.
   for (size_t size = 0; size < object.data.size(); size += 1 + object.data.size() / 97) {
     junk.data = object.data.substr(0, size);

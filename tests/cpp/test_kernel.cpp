@@ -43,6 +43,8 @@ static void CheckedCall(const Module& module) {
   CHECK_THROWS(scale({1, 1}, x, x, 1.5f), kType, "scale takes 4 arguments (got 3)");
   CHECK_THROWS(scale({1, 1}, x, x, 1.5, 7), kCall,
                "argument 2 of scale must be 4 bytes long (got 8, double)");
+  CHECK_THROWS(module["with_struct"]({1, 1}, 3, Record24{1, 1.0, 'x'}, 2.0), kCall,
+               "argument 0 of with_struct must be 1 byte long (got 4, int)");
   CHECK(!Recorded("launch"));
   // Types that fit, after types that do not, after types that do.
   scale({1, 1}, x, x, 1.5f, 7u);
@@ -84,7 +86,7 @@ static void TypesOfArguments() {
   CHECK_THROWS(scale({1, 1}, int64_t{1}, 1.5f, 7, pair, 5), kType, "must be float* (got long");
   CHECK_THROWS(scale({1, 1}, 1.0, 1.5f, 7, pair, 5), kType, "must be float* (got double)");
   CHECK_THROWS(scale({1, 1}, x, 1.5, 7, pair, 5), kCall,
-               "must be 4 bytes long, for it is float (got 8, double)");
+               "must be 4 bytes long, because it is float (got 8, double)");
 
   const Kernel plain = module["plain"];
   plain({1, 1}, x, 1.5, 7);

@@ -37,7 +37,7 @@ VALUES = {
     "programmatic": (True, "1"),
     "priority": (-3, "-3"),
 }
-LOGGED = {"shared_memory": "shared"}  # the names of the log, where they are others
+LOGGED = {"shared_memory": "shared"}  # the names of the log, if they are others
 NEEDED = {"preferred_cluster": ("cluster",)}  # options that an option needs
 USUAL = {"grid": "4,1,1", "block": "32,1,1", "shared": "0", "stream": "default"}
 IN_BODIES = OPTIONS.keys() - {"stream"}  # a function launches in the current stream

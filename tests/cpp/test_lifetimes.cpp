@@ -164,6 +164,31 @@ static void AGraphOutlivesItsModule() {
   CHECK(CallsOf("cuGraphKernelNodeSetParams") == set);
 }
 
+static void AGraphOutlivesTheModuleOfItsChild() {
+  culaunch::Graph added;
+  culaunch::Graph replaced;
+  culaunch::Graph outermost;
+  {
+    culaunch::Graph inner;
+    culaunch::Graph empty;
+    empty.AddEmpty({});
+    const Module module = Load();
+    float* pointer = nullptr;
+    inner.AddKernel(module["scale"], {1, 32}, {}, pointer, pointer, 1.0f, 5);
+    added.AddChild(inner, {});
+    replaced.AddChild(empty, {});
+    culaunch::GraphRecording recording(replaced, 0, 1);
+    CHECK(recording.TakeNode(culaunch::Graph::NodeOf(inner)) == CUDA_SUCCESS);
+    outermost.AddChild(added, {});
+    outermost.Launch({});
+  }
+  const int launches = CountRecorded("launch ");
+  for (culaunch::Graph* graph : {&added, &replaced, &outermost}) {
+    CHECK_THROWS(graph->Launch({}), kCall, "the module of scale was unloaded. Record the graph");
+  }
+  CHECK(CountRecorded("launch ") == launches);
+}
+
 static void AGraphOutlivesItsChild() {
   static int calls = 0;
   culaunch::Graph outer;
@@ -173,6 +198,27 @@ static void AGraphOutlivesItsChild() {
     outer.AddChild(inner, {});
   }
   outer.Launch({});
+  CHECK(calls == 1);
+
+  // A graph that takes the child's place may go, too, whether or not it was launched before.
+  static int others = 0;
+  const auto replace = [](culaunch::Graph& graph) {
+    culaunch::Graph other;
+    other.AddHost([](void* count) { ++*static_cast<int*>(count); }, &others, {});
+    culaunch::GraphRecording recording(graph, 0, 1);
+    CHECK(recording.TakeNode(culaunch::Graph::NodeOf(other)) == CUDA_SUCCESS);
+    // The node is a copy: it stays as the graph was when it was taken.
+    other.AddHost([](void* count) { *static_cast<int*>(count) += 100; }, &others, {});
+  };
+  replace(outer);
+  culaunch::Graph::CopyOf(outer.handle())->Launch({});
+  CHECK(others == 1);
+  outer.Launch({});
+  CHECK(others == 2);
+  replace(outer);
+  outer.AddEmpty({});  // the executable graph is made again from the graph
+  outer.Launch({});
+  CHECK(others == 3);
   CHECK(calls == 1);
 }
 
@@ -186,6 +232,7 @@ int main() {
   AKernelOutlivesASharedModule();
   AGraphOutlivesItsModule();
   AGraphOutlivesItsChild();
+  AGraphOutlivesTheModuleOfItsChild();
   // The module of a static variable is gone; the variable's destructor runs after this.
   static const Kernel last = CULAUNCH_GET_KERNEL(lifetimes, "step");
   last({1, 32});

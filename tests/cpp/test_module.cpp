@@ -127,12 +127,20 @@ static void MalformedImages() {
   elf[64 + 40] = 1;  // sh_link
   CHECK_THROWS(Load(elf), kCall, "section 0 of its 1 sections links to number 1");
   elf[64 + 40] = 0;
-  CHECK_THROWS(Load(elf), kCall, "number 0 is said to have their names, and does not");
+  elf[64 + 4] = 9;   // sh_type: relocations
+  elf[64 + 44] = 2;  // sh_info
+  CHECK_THROWS(Load(elf), kCall, "section 0 of its 1 sections relocates number 2");
+  elf[64 + 4] = 2;    // sh_type: symbols, here the header's first bytes
+  elf[64 + 32] = 24;  // sh_size
+  CHECK_THROWS(Load(elf), kCall, "symbol 0 is in section 1 of its 1");
+  elf[64 + 4] = 1;   // sh_type
+  elf[64 + 32] = 8;  // sh_size
+  CHECK_THROWS(Load(elf), kCall, "number 0 should have their names, but does not");
   elf[62] = 3;  // e_shstrndx
   CHECK_THROWS(Load(elf), kCall, "of its 1 sections number 3");
   elf[62] = 0;
   elf[64 + 4] = 3;  // sh_type: a table of strings, which begins with the header's first bytes
-  CHECK_THROWS(Load(elf), kCall, "its section 0 is said to have the names of the sections");
+  CHECK_THROWS(Load(elf), kCall, "its section 0 should have the names of the sections");
   elf[64] = 9;  // sh_name
   CHECK_THROWS(Load(elf), kCall, "the name of section 0 does not end");
   elf[60] = 0;   // e_shnum

@@ -1,7 +1,7 @@
 """Run a page with two columns: the code of each row, in order, each column in its own names.
 
 ``python`` blocks are for both. A block that begins with ``# needs NAME`` says what the peer of the
-tables after it needs; where that is missing, the left column is only parsed. Cells that are words,
+tables after it needs; if that is missing, the left column is only parsed. Cells that are words,
 or hold code of another language, are left alone. A row that fails is shown, and the rows after it
 run: one look at a machine that has the peer finds all that is wrong.
 

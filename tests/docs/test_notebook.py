@@ -1,4 +1,4 @@
-"""The notebook of the cookbook runs: its cells by themselves, and by Jupyter where that is here."""
+"""The notebook of the cookbook runs: its cells by themselves, and by Jupyter if that is here."""
 
 import ast
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "cookbook" / "tour.ipynb"
-# As Jupyter does: what a cell ends with is shown, as HTML where it has it.
+# As Jupyter does: what a cell ends with is shown, as HTML if it has it.
 RUN = """
 import ast, json, sys
 names = {"__name__": "__main__"}
@@ -44,6 +44,9 @@ def test_its_cells_run(environment, tmp_path):
     assert done.stdout.count("<table") + done.stdout.count("<pre") >= 2
     assert "@@@@" in done.stdout
     assert "argument 1 of mandelbrot" in done.stdout
+    # The profile is a table with a row for each of the two grids.
+    assert ">1x24<" in done.stdout
+    assert ">2x24<" in done.stdout
 
 
 @pytest.mark.slow

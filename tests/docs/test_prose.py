@@ -32,6 +32,7 @@ BAD = [
     "So it was as ever.",
     "Of a view it shows its elements.",
     "The kernel is optimised.",
+    "The handle; null where there is no driver.",
     "Compile it, so that the call is fast.",
     "one; two; three.",
     "The file is read, the key is computed and the entry is cached.",
@@ -53,6 +54,24 @@ def test_a_sentence_in_dialect_is_found(tool, sentence):
     assert check(sentence)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "argument 0 of k, int (4 bytes), takes an int (got str)",
+        "a parameter of 4 bytes takes numbers from 0 to 3",
+        "writes has an item that is not a parameter",
+        "two functions are called scale: rename one",
+        "x is no array: pass one",
+        "the call has 2 arguments, and it has 3 parameters",
+    ],
+)
+def test_the_dialect_of_messages_is_found_only_in_messages(tool, message):
+    from prose.rules import check
+
+    assert check(message, is_message=True)
+    assert check(message) == []
+
+
 @pytest.mark.parametrize("sentence", GOOD)
 def test_a_plain_sentence_passes(tool, sentence):
     from prose.rules import check
@@ -66,7 +85,7 @@ def test_code_and_tables_are_told_from_prose(tool):
     page = (
         "# What a title\n\n```python\nis none\n```\nFirst `is none`. Second\none.\n\n| a cell |\n"
     )
-    assert [tuple(text) for text in markdown(page)] == [
+    assert [tuple(text)[:5] for text in markdown(page)] == [
         (1, "What a title", False, True, False),
         (6, "First X.", False, False, False),
         (6, "Second one.", False, False, False),
@@ -74,7 +93,8 @@ def test_code_and_tables_are_told_from_prose(tool):
     ]
     module = '"""Say it."""\n\n\ndef f():\n    """Do.\n\n    >>> is none\n    """\n'
     module += '    raise E(f"{a} must be one of them")\n'
-    assert [text.words for text in python(module)] == ["Say it.", "Do.", "X must be one of them"]
+    found = [(text.words, text.is_message) for text in python(module)]
+    assert found == [("Say it.", False), ("Do.", False), ("X must be one of them", True)]
 
 
 def test_comments_of_python_are_prose(tool):

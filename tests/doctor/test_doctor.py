@@ -51,7 +51,7 @@ def test_what_is_here(found):
 @pytest.mark.needs("cuda.bindings")
 def test_the_compiler_is_here(found):
     here = by_name(found.components)
-    assert "it knows sm_" in here["NVRTC"].detail
+    assert ", for sm_" in here["NVRTC"].detail
     assert here["cuda_fp16.h"].detail.endswith("cuda_fp16.h")
 
 
@@ -86,15 +86,24 @@ def test_a_machine_with_nothing(monkeypatch):
     assert (framework.state, framework.remedy) == ("missing", "python -m pip install no-such")
 
 
-@pytest.mark.parametrize("name", ["CMake", "ninja"])
-def test_a_program_in_path_is_found(monkeypatch, tmp_path, name):
-    """One of the system's as one of pip's: no distribution of that name is needed."""
-    program = tmp_path / name.lower()
-    program.write_text("#!/bin/sh\necho own 3.25.1\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+@pytest.mark.parametrize(
+    ("name", "program"),
+    [
+        ("CMake", "cmake"), ("ninja", "ninja"), ("nvcc", "nvcc"), ("C++ compiler", "c++"),
+        ("C++ compiler", "g++"), ("C++ compiler", "clang++"),
+    ],
+)  # fmt: skip
+def test_a_program_in_path_is_found(monkeypatch, tmp_path, name, program):
+    """No distribution of that name is needed, nor a variable that names the program."""
+    path = tmp_path / program
+    # PATH has no other programs: the shell's own commands have to do.
+    path.write_text(f"#!/bin/sh\n[ $1 = --version ] && echo {program}, release 3.25.1\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for variable in ("CXX", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(variable, raising=False)
     found = by_name(check_compilers())[name]
-    assert (found.state, found.detail) == ("ok", f"own 3.25.1, {program}")
+    assert (found.state, found.detail) == ("ok", f"{program}, release 3.25.1, {path}")
 
 
 def test_a_framework_that_is_broken(monkeypatch, tmp_path):
@@ -145,7 +154,7 @@ def test_a_machine_with_a_gpu(has):
         assert told["state"] == "ok"
         what = f"{device.name}, {device.arch}, "
         assert told["detail"].startswith(what)
-        assert told["detail"].endswith("GiB free; a context can be made")
+        assert told["detail"].endswith("GiB free, a context can be created")
         assert what in text
     for package in ("numpy", "torch", "cupy", "jax", "triton"):
         if has(package):

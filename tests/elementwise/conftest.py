@@ -1,4 +1,4 @@
-"""Elementwise functions are tested on the emulated driver, and on a GPU where there is one."""
+"""Elementwise functions are tested on the emulated driver, and on a GPU if there is one."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def test_arguments_of_other_kinds():
         add(1, 2.0)
     with pytest.raises(TypeError, match=r"argument y has elements of a type that is not supported"):
         add(np.ones(3), np.array(["a", "b", "c"]))
-    with pytest.raises((TypeError, ValueError), match=r"other byte order|not supported"):
+    with pytest.raises((TypeError, ValueError), match=r"native byte order|not supported"):
         add(np.ones(3), np.ones(3, ">f8"))
 
 
@@ -194,9 +194,9 @@ def test_arguments_of_other_kinds():
 def test_arrays_of_two_frameworks():
     import torch
 
-    with pytest.raises(TypeError, match=r"argument y is a <class 'torch\.Tensor'>, and the arrays"):
+    with pytest.raises(TypeError, match=r"argument y is a <class 'torch\.Tensor'>, but the arrays"):
         add(np.ones(3), torch.ones(3))
-    with pytest.raises(TypeError, match="one call takes arrays of one framework"):
+    with pytest.raises(TypeError, match="all arrays of a call must be of one framework"):
         add(cl.to_device(np.ones(3)), np.ones(3))
     with pytest.raises(TypeError, match="argument x has elements of a type that is not supported"):
         add(torch.ones(3).to(torch.float8_e4m3fn), 1)
@@ -205,7 +205,7 @@ def test_arrays_of_two_frameworks():
 def test_too_many_arguments():
     names = [f"a{i}" for i in range(50)]
     many = ew.fuse(eval(f"lambda {', '.join(names)}: {' + '.join(names)}"))
-    with pytest.raises(TypeError, match="has 50 parameters, and at most 47 may be"):
+    with pytest.raises(TypeError, match="has 50 parameters, but at most 47 are supported"):
         many(*[np.ones(3)] * 50)
     forty = ew.fuse(eval(f"lambda {', '.join(names[:40])}: {' + '.join(names[:40])}"))
     assert forty(*[np.ones(3)] * 40).tolist() == [40.0] * 3

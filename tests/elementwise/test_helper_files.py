@@ -27,7 +27,7 @@ def test_a_helper_brings_what_it_uses_before_itself() -> None:
             assert used is None or place <= used.start(), f"{name}: {one}"
 
 
-def test_the_sign_of_a_nan_is_kept_where_it_is_asked_for() -> None:
+def test_the_sign_of_a_nan_is_kept_wsuggestion_asked_for() -> None:
     assert "0x8000" in helpers_for("signbit(load_half(x))")
     assert "0x8000" not in helpers_for("load_half(x)")
 

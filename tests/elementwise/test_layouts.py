@@ -153,7 +153,7 @@ def test_many_dimensions():
     x = np.arange(2**7).reshape((2,) * 7)
     turned = x.transpose(6, 1, 4, 3, 0, 5, 2)
     np.testing.assert_array_equal(mul_add(x, turned, x[::-1]), x * turned + x[::-1])
-    with pytest.raises(ValueError, match="argument x has 33 dimensions, and at most 32"):
+    with pytest.raises(ValueError, match="argument x has 33 dimensions, but at most 32"):
         double(np.zeros((1,) * 33))
 
 

@@ -45,7 +45,7 @@ def test_raw_arguments_and_indices():
     np.testing.assert_array_equal(reverse(x, 9, out=out), x[::-1])
     with pytest.raises(ValueError, match="no argument determines the output's shape"):
         reverse(x, 9)
-    with pytest.raises(ValueError, match="argument x is raw, and must be contiguous"):
+    with pytest.raises(ValueError, match="argument x is raw and must be contiguous"):
         reverse(x[::2], 5, out=out[:5])
     with pytest.raises(ValueError, match="out overlaps the raw argument x"):
         reverse(x, 9, out=x)
@@ -93,7 +93,7 @@ def test_python_numbers_give_a_type_where_no_array_does():
 
 @pytest.mark.parametrize(
     ("inputs", "outputs", "message"),
-    [("T", "T y", "in_params: a parameter is 'type name'"),
+    [("T", "T y", "in_params: a parameter must be 'type name'"),
      ("float x", "float y", "float is not an element type"),
      ("T x", "", "at least one parameter"), ("T x", "S y", "type S of y is not an element type"),
      ("T x", "raw T y", "raw output is not supported"), ("T x, T x", "T y", "appears twice"),

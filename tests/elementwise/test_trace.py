@@ -106,7 +106,9 @@ def test_the_greatest_unsigned_constant():
 )
 def test_a_constant_that_no_type_holds_is_named(number):
     function = ew.fuse(eval(f"lambda x: x + {number}", {"enum": enum}))
-    with pytest.raises(OverflowError, match=r"ew.add: no element type has an int of \d+ bits"):
+    with pytest.raises(
+        OverflowError, match=r"ew.add: no element type can represent an int of \d+ bits"
+    ):
         function(np.zeros(1, np.float32))
 
 
@@ -218,7 +220,7 @@ def test_where_and_clip():
         ew.fuse(lambda x, lo: ew.clip(x, lo))(x, np.full(5, -1.0)), np.maximum(x, -1)
     )
     assert ew.fuse(lambda x: ew.clip(x))(x).tolist()[0] == -2
-    with pytest.raises(TypeError, match="clip: the limits must promote to the type of x"):
+    with pytest.raises(TypeError, match="clip: x and the limits must promote to the type of x"):
         ew.fuse(lambda x, hi: ew.clip(x, max=hi))(x.astype(np.float32), x)
     truth = np.array([True, False])
     got = ew.fuse(lambda c, x: ew.where(c, x, 2j))(truth, np.array([1.0, 2.0], np.float32))

@@ -126,7 +126,7 @@ def test_wrong_arguments(tmp_path, cubin):
         cl.cpp.embed(cubin, tmp_path / "k.o", "k", machine="riscv64")
     with pytest.raises(TypeError, match="image must be a path, bytes or an Image"):
         cl.cpp.embed(17, tmp_path / "k.o", "k")
-    with pytest.raises(ValueError, match="output_object is the image itself"):
+    with pytest.raises(ValueError, match="output_object must not be the image itself"):
         cl.cpp.embed(cubin, cubin, "k")
 
 
@@ -149,7 +149,7 @@ def test_an_image_that_is_none(tmp_path):
 def test_an_output_that_cannot_be(tmp_path, cubin):
     with pytest.raises(FileNotFoundError, match="directory of the output does not exist"):
         cl.cpp.embed(cubin, tmp_path / "no" / "k.o", "k")
-    with pytest.raises(IsADirectoryError, match="the output is a directory"):
+    with pytest.raises(IsADirectoryError, match="the output must be a file"):
         cl.cpp.embed(cubin, tmp_path, "k")
 
 

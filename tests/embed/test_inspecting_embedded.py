@@ -92,11 +92,11 @@ def test_objects_that_were_joined(tmp_path, cxx, objects):
 @pytest.mark.parametrize(
     ("offset", "value", "message"),
     [
-        (0, b"x", "no record of an image"),
+        (0, b"x", "other data in place of an image's record"),
         (16, struct.pack("<Q", 1 << 60), "an image"),
-        (24, struct.pack("<I", 63), "a malformed record"),
-        (24, struct.pack("<I", 1 << 30), "a malformed record"),
-        (28, struct.pack("<I", 200), "a malformed record"),
+        (24, struct.pack("<I", 63), "is malformed"),
+        (24, struct.pack("<I", 1 << 30), "is malformed"),
+        (28, struct.pack("<I", 200), "is malformed"),
         (64, b"?", "is not a cubin, a fatbin or PTX"),
     ],
 )

@@ -102,7 +102,7 @@ class Writer:
     # -- control flow
 
     def block(self, count: int, *, together: bool = False) -> None:
-        """Write some statements; where all lanes are `together`, also such as need that."""
+        """Write some statements; if all lanes are `together`, also such as need that."""
         for _ in range(count):
             kind = self.rng.random()
             if kind < 0.12 and self.depth < 3:

@@ -31,7 +31,7 @@ def fail(kernel: str, *arguments: Any, **how: Any) -> Fault:
 def test_a_barrier_that_some_never_reach_is_found_in_either_order(kernel: str, first: int) -> None:
     fault = fail(kernel, np.int32(first))
     assert fault.code == LAUNCH_FAILED
-    assert "exits without coming to the bar" in str(fault)
+    assert "exits without reaching the bar" in str(fault)
 
 
 @pytest.mark.parametrize("first", [0, 1])

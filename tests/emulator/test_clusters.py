@@ -112,7 +112,7 @@ def test_blocks_know_their_cluster(grid: tuple[int, ...], cluster: tuple[int, ..
     gx, gy, gz = (*grid, 1, 1)[:3]
     cx, cy, cz = (*cluster, 1, 1)[:3]
     out = np.zeros((gx * gy * gz, 8), "u4")
-    # Few lanes at once: whole clusters run together all the same.
+    # Few lanes at once: whole clusters run together anyway.
     run("places", out.reshape(-1), grid=grid, cluster=cluster, lanes=64)
     expected = []
     for z, y, x in np.ndindex(gz, gy, gx):

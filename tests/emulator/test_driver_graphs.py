@@ -36,7 +36,7 @@ def words():
 
 @pytest.fixture
 def add_node(table, library):
-    """Add a node of the kernel `add` that writes a value to an array it is told of."""
+    """Add a node of the kernel `add` that writes a value to an array that was reported to it."""
     kernel = table.kernel(library, "add")
 
     def add(graph, array, value, *dependencies, threads=4):
@@ -113,9 +113,9 @@ def test_other_nodes(table, words):
     assert table("cuGraphLaunch", run, None) == 0
     assert words[:17].tolist() == [7] * 16 + [0]
     assert seen == [(5, 7)]
-    assert table("cuGraphNodeSetEnabled", run, child, 0) == 0
+    assert table("cuGraphNodeSetEnabled", run, child, 0) == Result.INVALID_VALUE
     assert table("cuGraphLaunch", run, None) == 0
-    assert len(seen) == 1
+    assert len(seen) == 2
 
 
 def test_what_a_graph_has(table, library, words, add_node, tmp_path):

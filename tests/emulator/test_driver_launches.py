@@ -63,7 +63,7 @@ def test_null_pointers_for_results(table, library):
     assert table("cuLibraryGetKernel", None, library, b"add") == INVALID_VALUE
 
 
-# ---- arrays that the driver is told of
+# ---- arrays that are reported to the driver
 
 
 def test_only_noted_arrays_are_known(table, library):

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
     # CPython 3.12 and newer warn of every fork beside threads.
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-    # So does JAX, where another test has imported it: it does nothing in the child.
+    # So does JAX, if another test has imported it: it does nothing in the child.
     pytest.mark.filterwarnings("ignore:os.fork.* was called:RuntimeWarning"),
 ]
 

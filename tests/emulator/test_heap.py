@@ -35,7 +35,9 @@ def test_a_double_free_is_named_with_both_places() -> None:
     assert str(fault.source).endswith("heap.cu:22")
 
 
-@pytest.mark.parametrize(("offset", "why"), [(-1, "did not give"), (16, "16 bytes into a block")])
+@pytest.mark.parametrize(
+    ("offset", "why"), [(-1, "did not return"), (16, "16 bytes into a malloc block")]
+)
 def test_a_pointer_that_malloc_did_not_give_cannot_be_freed(offset: int, why: str) -> None:
     fault = fail("free_another", np.zeros(64, np.uint8), np.int32(offset))
     assert fault.code == LAUNCH_FAILED
@@ -46,7 +48,7 @@ def test_a_pointer_that_malloc_did_not_give_cannot_be_freed(offset: int, why: st
 def test_use_after_free_says_who_freed() -> None:
     fault = fail("use_after_free", np.zeros(1, np.int32))
     assert fault.code == ILLEGAL_ADDRESS
-    assert "12 bytes into a block of 64 bytes of malloc" in str(fault)
+    assert "12 bytes into a malloc block of 64 bytes" in str(fault)
     assert "heap.cu:34" in str(fault)
     assert str(fault.source).endswith("heap.cu:35")
 

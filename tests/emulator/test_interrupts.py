@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import signal
+import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
 
 import culaunch as cl
+
+# Loaded before any signal: an import that is interrupted leaves its file open.
+import culaunch._emulator.compiled.engine
 from culaunch import testing
+from culaunch._core import DriverFunction
 
 pytestmark = pytest.mark.skipif(
     not hasattr(signal, "setitimer"), reason="needs timers that send signals"
@@ -132,7 +139,9 @@ def test_no_copy_is_half_done_and_called_a_success(module, alarm):
 
 
 @pytest.mark.slow
-def test_every_moment_of_a_launch(module, alarm):
+@pytest.mark.parametrize("engine", ["numpy", "compiled"])
+def test_every_moment_of_a_launch(module, alarm, monkeypatch, engine):
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", engine)
     y = np.zeros(8, np.uint32)
     finished = 0
 
@@ -146,6 +155,55 @@ def test_every_moment_of_a_launch(module, alarm):
     assert rounds(alarm, TimesUp, body) > 20
     assert finished > 20
     assert works(module)
+
+
+def interrupted_at(body, number):
+    """Run a body and raise where its Python call of this number begins; return how many it has."""
+    calls = 0
+
+    def trace(*_):
+        nonlocal calls
+        calls += 1
+        if calls == number:
+            raise TimesUp("time")
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        body()
+    finally:
+        sys.settrace(before)
+    return calls
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["numpy", "compiled"])
+def test_every_call_of_a_first_launch(monkeypatch, engine):
+    # Loading, decoding and compiling a kernel happens once, so signals seldom come at that time.
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", engine)
+    y = np.zeros(8, np.uint32)
+    discarded = []  # in a weak reference's callback, which Python does not let raise
+
+    def body():
+        y[:] = 0
+        with cl.load(PTX) as first:
+            first["set"][1, 8](y, 7)
+        assert y.tolist() == [7] * 8
+
+    body()
+    monkeypatch.setattr(sys, "unraisablehook", lambda event: discarded.append(event.exc_value))
+    calls, lost = interrupted_at(body, 0), []
+    for number in range(1, calls):
+        discarded.clear()
+        try:
+            reached = interrupted_at(body, number)
+        except TimesUp:
+            continue
+        if reached >= number and not any(isinstance(error, TimesUp) for error in discarded):
+            lost.append(number)
+    assert calls > 500
+    assert lost == []
+    body()
 
 
 @pytest.mark.slow
@@ -181,3 +239,47 @@ def test_another_thread_is_stopped_too(module):
     thread.join(120)
     assert caught == [Stop]
     assert works(module)
+
+
+def failing_driver():
+    """Return a function of a driver whose call is interrupted."""
+
+    def interrupted():
+        raise Stop("time")
+
+    state = types.SimpleNamespace(lock=threading.RLock())
+    return DriverFunction(state, interrupted, lambda _, error: error, False)
+
+
+def call_from_c(*functions):
+    """Call functions one after another, with no Python code between them."""
+    list(map(functools.partial.__call__, map(functools.partial, functions)))
+
+
+def test_an_exception_waits_for_the_call_that_reached_the_driver():
+    # C code that calls the driver may run a finalizer next, in which Python discards exceptions.
+    driver, events = failing_driver(), []
+
+    def finalizer():
+        for _ in range(3):
+            events.append("step")
+
+    def ignores_the_failure():
+        call_from_c(driver, finalizer)
+        events.append("went on")
+
+    with pytest.raises(Stop, match="time"):
+        ignores_the_failure()
+    assert events == ["step"] * 3
+
+
+def test_an_exception_arrives_in_a_call_that_goes_on():
+    end = time.monotonic() + 60
+
+    def forever():
+        while time.monotonic() < end:
+            pass
+
+    with pytest.raises(Stop, match="time"):
+        call_from_c(failing_driver(), forever)
+    assert time.monotonic() < end

@@ -102,11 +102,14 @@ def test_a_syntax_error_in_a_body_is_invalid_ptx_at_load(line: str, said: str) -
 
 
 def test_a_decoder_that_stumbles_is_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    from culaunch._emulator.decode import operation
     from culaunch._emulator.decode.instruction import INSTRUCTIONS
 
     def stumble(*_: object) -> None:
         raise KeyError("b24")
 
+    # A part of the emulator, which passes on exceptions of other code.
+    stumble.__code__ = stumble.__code__.replace(co_filename=operation.__file__)
     known = dataclasses.replace(INSTRUCTIONS["popc"], decode=stumble)
     monkeypatch.setitem(INSTRUCTIONS, "popc", known)
     text = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\n.reg .b32 %a;\n"

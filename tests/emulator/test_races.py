@@ -69,7 +69,7 @@ def test_threads_of_several_warps_race(kernel: str) -> None:
 def test_an_asynchronous_copy_must_be_waited_for(kernel: str) -> None:
     fault = fail(kernel, X)
     assert "cp.async of thread" in fault.reason
-    assert "has not waited for" in fault.reason
+    assert "without waiting for a cp.async" in fault.reason
 
 
 def test_an_asynchronous_copy_is_seen_by_others_after_a_barrier() -> None:

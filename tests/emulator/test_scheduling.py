@@ -147,7 +147,7 @@ def test_calls_from_divergent_code() -> None:
 
 
 def test_waiting_for_a_lane_behind() -> None:
-    # The waiting loop comes first in the text: the writer must get its turn all the same.
+    # The waiting loop comes first in the text: the writer must get its turn anyway.
     ptx = (
         HEAD
         + """

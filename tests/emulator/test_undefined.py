@@ -99,18 +99,18 @@ def test_atomics_on_what_nobody_looks_at_are_right() -> None:
 @pytest.mark.parametrize(
     ("kernel", "use"),
     [
-        ("to_output", "what st"),
+        ("to_output", "written by st"),
         ("to_branch", "executed"),
         ("to_address", "address of st"),
         ("to_shared_address", "address of ld"),
-        ("to_atomic", "what atom"),
-        ("to_shuffle", "what st"),
-        ("to_vote", "what st"),
-        ("to_selection", "what st"),
+        ("to_atomic", "the value written by atom"),
+        ("to_shuffle", "written by st"),
+        ("to_vote", "written by st"),
+        ("to_selection", "written by st"),
         ("to_barrier", "bar"),
-        ("to_printf", "is given"),
-        ("to_function", "what st"),
-        ("to_shared_copy", "what st"),
+        ("to_printf", "an argument of"),
+        ("to_function", "written by st"),
+        ("to_shared_copy", "written by st"),
     ],
 )
 def test_a_use_is_found_with_the_read(kernel: str, use: str) -> None:
@@ -125,7 +125,7 @@ def test_a_use_is_found_with_the_read(kernel: str, use: str) -> None:
 
 
 def test_arithmetic_of_floats_passes_it_on() -> None:
-    assert "what st" in fail("to_arithmetic", np.zeros(64, np.float32)).reason
+    assert "written by st" in fail("to_arithmetic", np.zeros(64, np.float32)).reason
 
 
 def test_a_local_array_keeps_it() -> None:

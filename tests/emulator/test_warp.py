@@ -98,7 +98,7 @@ class Shadow:
 
 
 def arrays_of(values: list[Any]) -> list[np.ndarray] | None:
-    """Return the memory of the arrays among arguments; None where some cannot be told from them."""
+    """Return the memory of the arrays among arguments; None if some cannot be told from them."""
     import warp as wp
 
     found: dict[int, np.ndarray] = {}

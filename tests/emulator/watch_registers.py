@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+# Loaded before the watch begins, for it binds by itself: its registers are variables of C.
+import culaunch._emulator.compiled.text  # noqa: F401
 from culaunch._emulator.decode import operation
 from culaunch._emulator.decode.instruction import definition
 from culaunch._emulator.decode.liveness import reads_and_writes
@@ -88,6 +90,8 @@ def watched() -> Iterator[set[str]]:
 
         return run
 
+    # While it watches, it is a part of the emulator, which passes on exceptions of other code.
+    watch.__code__ = watch.__code__.replace(co_filename=operation.__file__)
     operation.bind = watch
     LOCATORS.update({space: note_memory(locate) for space, locate in locators.items()})
     Group.whole_warps = property(note_lanes)  # type: ignore[method-assign]

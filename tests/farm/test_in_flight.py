@@ -10,7 +10,7 @@ import pytest
 
 import culaunch as cl
 from culaunch._farm import in_flight
-from culaunch._farm.message import Failed, Made, Message, NotBegun
+from culaunch._farm.message import Done, Failed, Message, NotBegun
 from culaunch._farm.run import run_all
 from culaunch._farm.task import Shared, Task
 from culaunch._farm.worker import perform
@@ -71,9 +71,9 @@ def test_a_worker_begins_nothing_after_its_time_or_a_failure():
         message = Message.of(tasks(numbers), whole=False, **{"seconds": 9.0, "stops": True, **more})
         return [type(one) for one in perform(message).answers]
 
-    assert answers([1, -1, 2]) == [Made, Failed, NotBegun]
-    assert answers([1, -1, 2], stops=False) == [Made, Failed, Made]
-    assert answers([1, 2, 3], seconds=0.0) == [Made, NotBegun, NotBegun]
+    assert answers([1, -1, 2]) == [Done, Failed, NotBegun]
+    assert answers([1, -1, 2], stops=False) == [Done, Failed, Done]
+    assert answers([1, 2, 3], seconds=0.0) == [Done, NotBegun, NotBegun]
 
 
 class Elsewhere:

@@ -235,10 +235,10 @@ def test_an_executor_that_was_shut_down():
 
 def test_mistakes():
     for executor in (3, "pool", object()):
-        with pytest.raises(TypeError, match="executor must have submit"):
+        with pytest.raises(TypeError, match="executor must have a method submit"):
             cl.compiling.compile_many(["__global__ void k() {}"], executor=executor)
     for progress in (3, "yes", None):
-        with pytest.raises(TypeError, match="progress must be True or False, or a callable"):
+        with pytest.raises(TypeError, match="progress must be True, False or callable"):
             cl.compiling.compile_many([], progress=progress)
 
 

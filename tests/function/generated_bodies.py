@@ -19,6 +19,7 @@ RESULT = "t, u, v, w.shape, steps(w), tuple(seen)"
 PREAMBLE = '''\
 import contextlib
 import math
+import types
 
 import culaunch as cl
 
@@ -53,6 +54,13 @@ class Window:
 
     def __getitem__(self, i):
         return self.array[i].shape[0]
+
+    def holds(self, x, y=None):
+        return x is y
+
+
+# As in another package, of which a body has no copy.
+elsewhere = types.FunctionType(same.__code__, {"__name__": "another"})
 
 
 NAMES = {"0": "zero", "1": "one", "(2, 3)": "pair", 1: "int", 2.0: "two", True: "yes"}
@@ -125,6 +133,8 @@ class Writer:
             f"isinstance({x}, int)", f"v.shape[0] == {x}", "t == '1'", f"not {x}",
             f"({x} > {y}) is {self.one('True', 'False')}", f"same({x} == {y}, f > {y})",
             "v is w", "same(v, x)", f"same({x} < 2, None)", f"{self.one(*INTS)} is not True",
+            f"Window(w).holds({x} > {y}, {self.one('True', 'False')})",
+            f"elsewhere({x} < 1, f < {y})",
         )  # fmt: skip
         if depth == 0:
             return simple

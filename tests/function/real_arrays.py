@@ -65,7 +65,7 @@ class Real:
 
     def __getitem__(self, key):
         try:
-            found = self.array[key]  # of NumPy, a number where no dimension is left
+            found = self.array[key]  # of NumPy, a number if no dimension is left
         except ValueError as error:  # torch's, of an index past 64 bits
             raise IndexError(str(error)) from None
         return Real(found if self.is_torch else np.asarray(found))

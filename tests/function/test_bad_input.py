@@ -64,8 +64,20 @@ def cases(fill=None, other=None):
     return {
         "dtype": (like, [(x4,)], (integers,), TypeError, "argument x must be an array of float32"),
         "rank": (like, [(x4,)], (x4.reshape(2, 2),), ValueError, "x must have 1 dimension"),
-        "dimension": (like, [(x4, x4)], (x4, x4[:3]), ValueError, "y has 3 .* along n, x has 4"),
-        "frameworks": (like, [(x4, x4)], (other,), TypeError, "one call takes arrays of one"),
+        "dimension": (
+            like,
+            [(x4, x4)],
+            (x4, x4[:3]),
+            ValueError,
+            "y has 3 .* along n, but x has 4",
+        ),
+        "frameworks": (
+            like,
+            [(x4, x4)],
+            (other,),
+            TypeError,
+            "all arrays of a call must be of one",
+        ),
         "grid of none": (grid, [(1,), (70,)], (0,), ValueError, "from 1 to 2147483647"),
         "overflow": (narrow, [(1,), (2,)], (1 << 20,), OverflowError, "a parameter of 4 bytes"),
         "past 64 bits": (narrow, [(1,), (2,)], (1 << 40,), OverflowError, "64 bits"),

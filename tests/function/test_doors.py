@@ -172,7 +172,7 @@ def test_addresses_of_one_array_are_compared(emulated):
     x = np.zeros((3, 2), np.float32)
     for i in (1, 0, 2):
         assert places(x, i) == (8 * i, i == 0)
-    with pytest.raises(TypeError, match="the addresses of x and y are compared"):
+    with pytest.raises(TypeError, match="the addresses of x and y cannot be compared"):
         others(x, x)
     with pytest.raises(TypeError, match="the address of x is known only when a call runs"):
         shown(x)
@@ -221,9 +221,9 @@ def test_views_in_which_numpy_and_torch_differ_are_refused(emulated):
     def far(x):
         return x.swapaxes(0, 2)
 
-    with pytest.raises(ValueError, match="mT needs at least 2 dimensions, and x has 1"):
+    with pytest.raises(ValueError, match=r"x must have at least 2 dimensions for mT .got 1"):
         matrix(np.zeros(3))
-    with pytest.raises(IndexError, match="x has 2 dimensions"):
+    with pytest.raises(IndexError, match="axis must be from -2 to 1 for x"):
         far(np.zeros((2, 2)))
 
 
@@ -250,9 +250,9 @@ def test_masked_arrays_are_refused(emulated):
         return x * 2
 
     for given in (np.ma.array([1.0, 2.0], mask=[0, 1]), np.ma.array([1.0])):
-        with pytest.raises(TypeError, match="argument x is a masked array of NumPy"):
+        with pytest.raises(TypeError, match="argument x is a masked NumPy array"):
             size(given)
-        with pytest.raises(TypeError, match="argument x is a masked array of NumPy"):
+        with pytest.raises(TypeError, match="argument x is a masked NumPy array"):
             doubled(given)
 
 
@@ -261,7 +261,10 @@ def test_the_other_byte_order_is_said_in_a_sentence(emulated):
     def size(x):
         return x.size
 
-    with pytest.raises((TypeError, ValueError), match=r"argument x: the array's|argument x .*type"):
+    with pytest.raises(
+        (TypeError, ValueError),
+        match=r"argument x: the array is not in the native|argument x .*type",
+    ):
         size(np.zeros(3, ">f4"))
 
 

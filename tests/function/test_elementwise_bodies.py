@@ -156,7 +156,7 @@ def test_a_raw_argument_must_be_contiguous():
 
     table, i = an_array((7,)), an_array((4, 3), "int32")
     np.testing.assert_array_equal(both(looked_up, table, i), table[i])
-    with pytest.raises(ValueError, match="table is raw, and must be contiguous"):
+    with pytest.raises(ValueError, match="table is raw and must be contiguous"):
         looked_up(an_array((14,))[::2], i)
 
 

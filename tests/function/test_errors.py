@@ -21,8 +21,8 @@ def test_what_depends_on_the_data_names_the_line():
         (lambda x: int(x[0]), "is converted to an int"),
         (lambda x: 1 if x else 2, "is used as a condition"),
         (lambda x: range(x), "is used as an int"),
-        (lambda x: x.item(), r"is asked for item\(\)"),
-        (lambda x: x.tolist(), r"is asked for tolist\(\)"),
+        (lambda x: x.item(), r"is read with item\(\)"),
+        (lambda x: x.tolist(), r"is read with tolist\(\)"),
         (lambda x: x[x], "is indexed by an array"),
         (lambda x: 3 in x, "is searched"),
         (lambda x: np.asarray(x), "is converted to a NumPy array"),
@@ -44,15 +44,23 @@ def test_what_an_array_lacks_says_what_to_use():
         (lambda x: x.contiguous(), AttributeError, "no attribute 'contiguous': check"),
         (lambda x: x.nothing, AttributeError, "no attribute 'nothing': it has shape"),
         (lambda x: [*x], TypeError, "is iterated over: index it"),
-        (lambda x: setattr(x, "name", 1), AttributeError, "takes no attribute 'name'"),
+        (
+            lambda x: setattr(x, "name", 1),
+            AttributeError,
+            "attribute 'name' of argument x cannot be set",
+        ),
         (lambda x: x.__setitem__(0, 1), TypeError, "is written to: launch a kernel"),
         (lambda x: x.reshape(3, 2), ValueError, "x has 4 elements, but .* requested shape has 6"),
         (lambda x: x.reshape(-1, -1), ValueError, "one size of a shape may be -1"),
-        (lambda x: x.permute(1), ValueError, "takes each dimension once"),
+        (lambda x: x.permute(1), ValueError, "must name each of the"),
         (lambda x: x[::-1], ValueError, "the step of a slice must be at least 1"),
-        (lambda x: x[0, 0], IndexError, "x has 1 dimensions .got 2 indices"),
+        (lambda x: x[0, 0], IndexError, "x takes at most 1 indices, one per dimension .got 2"),
         (lambda x: x["a"], TypeError, "is indexed by ints, slices, None"),
-        (lambda x: x.view("float64"), ValueError, "a dtype of 4 bytes .got float64"),
+        (
+            lambda x: x.view("float64"),
+            ValueError,
+            "dtype of view.. must have 4 bytes, .* .got float64",
+        ),
         (lambda x: x.is_aligned(0), TypeError, "bytes must be an int from 1 on"),
         (lambda x: x.device.attribute("heat"), ValueError, "no device attribute 'heat'"),
     ):
@@ -62,12 +70,16 @@ def test_what_an_array_lacks_says_what_to_use():
 
 def test_allocations_are_checked():
     for use, error, message in (
-        (lambda x: cl.empty(-1, "int8"), ValueError, "a size is negative .got -1"),
-        (lambda x: cl.empty(x.shape[0] - 5, "int8"), ValueError, "a size is negative .got -1"),
+        (lambda x: cl.empty(-1, "int8"), ValueError, "shape must not have negative sizes .got -1"),
+        (
+            lambda x: cl.empty(x.shape[0] - 5, "int8"),
+            ValueError,
+            "shape must not have negative sizes .got -1",
+        ),
         (lambda x: cl.empty(2.5, "int8"), TypeError, "shape must be an int or a tuple of ints"),
         (lambda x: cl.empty(3, "float31"), TypeError, "dtype must be one of bool, int8"),
         (lambda x: cl.empty(3, "int8", device=0), TypeError, "takes no device= in the body"),
-        (lambda x: cl.zeros(3, "int8", stream=0), TypeError, "takes no stream= in the body"),
+        (lambda x: cl.zeros(3, "int8", stream=0), TypeError, "does not accept stream= in the body"),
         (lambda x: cl.empty(3, like=x4), TypeError, "like must be an array of the call"),
         (lambda x: cl.empty(dtype="int8"), TypeError, "shape is missing"),
     ):
@@ -336,7 +348,7 @@ def test_a_body_that_depends_on_more_than_its_arguments():
     assert unstable(1) == 5
     LIMITS["most"] = 3
     try:
-        with pytest.raises(TypeError, match="did something else than before"):
+        with pytest.raises(TypeError, match="ran differently although"):
             unstable(9)
     finally:
         LIMITS["most"] = 4
@@ -347,7 +359,7 @@ def test_an_unmarked_use_of_a_recording_outside():
         cl.function(3)
     with pytest.raises(TypeError, match="debug must be True or False"):
         cl.function(debug=1)
-    with pytest.raises(TypeError, match="is a generator"):
+    with pytest.raises(TypeError, match="must not be a generator"):
 
         @cl.function
         def generator(x):

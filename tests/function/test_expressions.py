@@ -110,7 +110,7 @@ def outcome(call, *args):
 
 
 def is_same(found, expected):
-    # Python's numbers have no end: where a program says that they need more than 64 bits, they may.
+    # Python's numbers have no end: if a program says that they need more than 64 bits, they may.
     if isinstance(found, OverflowError):
         return True
     if isinstance(found, tuple) and isinstance(expected, tuple):

@@ -316,7 +316,7 @@ def test_a_program_of_another_process(in_a_process):
 
 @pytest.mark.parametrize("flags", ["", "--xla_gpu_enable_command_buffer="], ids=["on", "off"])
 def test_graphs_of_xla(in_a_process, flags):
-    """XLA makes CUDA graphs of its own kernels; the call stays outside of them, in order."""
+    """XLA makes CUDA graphs of its own kernels; the call stays outside them, in order."""
     if not flags:
         flags = (
             "--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUSTOM_CALL "

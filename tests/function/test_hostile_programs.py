@@ -142,11 +142,11 @@ def rows():
     a = Assembler()
     a.op("ADD", 0, 0, text="t")
     a.give("none")
-    yield "register 0 is not of the type", a.words()
+    yield "register 0 does not have the type", a.words()
     a = Assembler()
     a.op("ADD", a.f(1.0), a.f(1.0), text=-1)
     a.give("none")
-    yield "is not of the type", a.words()
+    yield "does not have the type", a.words()
     a = Assembler()
     a.guard(a.op("CONST_B", 1), 0, -1)
     yield "a guard leads to block 0", a.words()
@@ -201,7 +201,7 @@ def test_what_is_wrong_is_named(message, words):
 
 
 def test_words_are_whole():
-    with pytest.raises(ValueError, match=r"^program: it is not of whole words"):
+    with pytest.raises(ValueError, match=r"^program: its size is not a multiple of the word size"):
         _core.Program(b"123", (), ())
     with pytest.raises(ValueError, match=r"^program: a text is not a str"):
         _core.Program(b"", (), (1,))
@@ -210,7 +210,7 @@ def test_words_are_whole():
 def test_a_launch_has_its_kernels_parameters(driver):
     kernel = driver.kernel(8, 4)
     for parts, message in [
-        ([], "a LAUNCH has 0 parameters, and its kernel 2"),
+        ([], "a LAUNCH has 0 parameters, but its kernel 2"),
         ([("null", 0, 8), ("null", 0, 4)], "a LAUNCH puts parameter 1 at a wrong"),
         ([("null", 0, 16), ("null", 8, 4)], "a LAUNCH puts parameter 0 at a wrong"),
     ]:
@@ -231,15 +231,15 @@ def test_a_launch_has_its_kernels_parameters(driver):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ((), "f has 1 parameters, and the kind 0 entries"),
+        ((), "the kind of f must have one entry per parameter, 1 in all .got 0"),
         ((("array", 11, 0, False),), "it reads an axis that an array lacks"),
-        ((int,), "it has another number of arrays"),
-        ((("array", 99, 1, False),), "a kind has no entry"),
-        ((("array", 11, 33, False),), "a kind has no entry"),
-        (("array",), "a kind has no entry"),
-        ((("tuple", ()),), "a kind has no entry"),
-        ((("list", (int,)),), "a kind has no entry"),
-        ((object(),), "a kind has no entry"),
+        ((int,), "it has a different number of arrays"),
+        ((("array", 99, 1, False),), "an entry of a kind must be None"),
+        ((("array", 11, 33, False),), "an entry of a kind must be None"),
+        (("array",), "an entry of a kind must be None"),
+        ((("tuple", ()),), "an entry of a kind must be None"),
+        ((("list", (int,)),), "an entry of a kind must be None"),
+        ((object(),), "an entry of a kind must be None"),
     ],
 )
 def test_a_program_is_of_its_kind(kind, message):

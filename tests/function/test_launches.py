@@ -40,7 +40,7 @@ def test_structures_by_value_with_expressions(kernels):
         kernels["structured"][1, 64](p)
         return y
 
-    # An array's memory in a structure is known to the emulator where it is the driver's.
+    # An array's memory in a structure is known to the emulator if it is the driver's.
     whole = np.arange(9, dtype=np.float32)
     x, short = cl.to_device(whole), cl.to_device(whole[:2])
     assert both(structured, x, 1.5).numpy().tolist() == (whole[1:9:2] * 3).tolist()
@@ -91,7 +91,9 @@ def test_views_are_passed_as_pointers(kernels):
     for i in (0, 3, -1):
         assert both(column, x, i).tolist() == x[1:, i].tolist()
     assert both(column, x.T, 2).tolist() == x.T[1:, 2].tolist()
-    with pytest.raises(IndexError, match="index 5 is out of range for axis 1 of x, of size 5"):
+    with pytest.raises(
+        IndexError, match="index 5 is out of range for axis 1 of x, which has size 5"
+    ):
         column(x, 5)
     with pytest.raises(IndexError, match="index -6"):
         column(x, -6)
@@ -205,17 +207,17 @@ def test_closed_over_arrays_and_scalars(kernels):
     ("arguments", "error", "message"),
     [
         (lambda y, x, n: (y, x, 2.0), TypeError, r"scale<float> takes 4 arguments .*\(got 3\)"),
-        (lambda y, x, n: (y, x, n, n), TypeError, "argument 2 .*float .4 bytes., takes a float"),
-        (lambda y, x, n: (y, x, 2.0, 2.0), TypeError, "argument 3 .*takes an int"),
-        (lambda y, x, n: (y, 2.0, 2.0, n), TypeError, "argument 1 .*takes an array"),
-        (lambda y, x, n: (y, x, 1e39, n), OverflowError, "argument 2 .*number that large"),
-        (lambda y, x, n: (y, x, 2.0, n + 2**31), OverflowError, "argument 3 .*numbers from -2.31"),
-        (lambda y, x, n: (y, x, 2.0, 2**31), OverflowError, "argument 3 .*numbers from -2.31"),
-        (lambda y, x, n: (y, x, 2.0, np.int64(1)), ValueError, "takes exactly 4 bytes"),
-        (lambda y, x, n: (y, x, 2.0, True), TypeError, "argument 3 .*takes an int"),
-        (lambda y, x, n: (y, x, 2.0, n > 1), TypeError, "argument 3 .*takes an int"),
+        (lambda y, x, n: (y, x, n, n), TypeError, "argument 2 .*float .4 bytes., must be a float"),
+        (lambda y, x, n: (y, x, 2.0, 2.0), TypeError, "argument 3 .*must be an int"),
+        (lambda y, x, n: (y, 2.0, 2.0, n), TypeError, "argument 1 .*must be an array"),
+        (lambda y, x, n: (y, x, 1e39, n), OverflowError, "argument 2 .*number this large"),
+        (lambda y, x, n: (y, x, 2.0, n + 2**31), OverflowError, "argument 3 .*must be from -2.31"),
+        (lambda y, x, n: (y, x, 2.0, 2**31), OverflowError, "argument 3 .*must be from -2.31"),
+        (lambda y, x, n: (y, x, 2.0, np.int64(1)), ValueError, "must have exactly 4 bytes"),
+        (lambda y, x, n: (y, x, 2.0, True), TypeError, "argument 3 .*must be an int"),
+        (lambda y, x, n: (y, x, 2.0, n > 1), TypeError, "argument 3 .*must be an int"),
         (lambda y, x, n: (y, x, 2.0, object()), TypeError, "argument 3 .*got object"),
-        (lambda y, x, n: (y, np.zeros(1), 2.0, n), TypeError, "takes an array of float32"),
+        (lambda y, x, n: (y, np.zeros(1), 2.0, n), TypeError, "must be an array of float32"),
     ],
 )
 def test_arguments_are_checked_as_in_a_launch(kernels, arguments, error, message):
@@ -235,7 +237,7 @@ def test_element_types_and_read_only_arrays(kernels):
         kernels["scale<float>"][1, 64](y, x, 2.0, 1)
 
     x = np.zeros(4, np.float32)
-    with pytest.raises(TypeError, match=r"takes an array of float32 .got y, an array of float64"):
+    with pytest.raises(TypeError, match=r"must be an array of float32 .got y, an array of float64"):
         wrong(np.zeros(4), x)
     frozen = np.zeros(4, np.float32)
     frozen.flags.writeable = False
@@ -255,7 +257,7 @@ def test_what_a_later_call_gets_wrong_is_refused_before_anything_is_launched(ker
     y[:] = 0
     with pytest.raises(OverflowError, match=r"test_launches.py:\d+: .*4 bytes .*got 4294967296"):
         twice(y, x, 2**32, 1.0)
-    with pytest.raises(OverflowError, match=r"number that large .got 1e.39"):
+    with pytest.raises(OverflowError, match=r"number this large .got 1e.39"):
         twice(y, x, 1, 1e39)
     for n in (0, -1):
         with pytest.raises(ValueError, match=rf"from 1 to 2147483647 .*got {n}.*launch_if"):
@@ -359,11 +361,11 @@ def test_small_parameters(kernels):
         (lambda k: k[0, 64], ValueError, "grid must be from 1 to"),
         (lambda k: k[1, 1025], ValueError, "block must be from 1 to 1024"),
         (lambda k: k[1, (1, 1, 65)], ValueError, "block must be from 1 to 64"),
-        (lambda k: k[1], TypeError, "is launched with"),
+        (lambda k: k[1], TypeError, "launch a kernel with"),
         (lambda k: k[1.5, 1], TypeError, "grid must be an int"),
         (lambda k: k[(1, 2, 3, 4), 1], TypeError, "grid must be an int, or a tuple"),
         (lambda k: k[1, 1, -1], OverflowError, "shared_memory must be a number of bytes"),
-        (lambda k: k[1, 1, 0, 5], TypeError, "stream= in the body"),
+        (lambda k: k[1, 1, 0, 5], TypeError, "stream must not be given in the body"),
         (lambda k: k.configure(grid=1, block=1, cooperative=1), TypeError, "cooperative must be"),
     ],
 )

@@ -71,9 +71,9 @@ def test_what_specialize_needs_is_named(scale):
     def untold(x, n, mode="a"):
         return [0] * n if mode == "b" else n
 
-    with pytest.raises(TypeError, match="needs to know what x is"):
+    with pytest.raises(TypeError, match="is missing x: give x"):
         untold.specialize(n=int)
-    with pytest.raises(TypeError, match="has no parameter 'm': it has x, n, mode"):
+    with pytest.raises(TypeError, match="has no parameter 'm': its parameters are x, n, mode"):
         untold.specialize(m=int)
     with pytest.raises(TypeError, match=r"needs the element type and the dimensions of x"):
         untold.specialize(x=cl.Array("float32"), n=int)
@@ -97,7 +97,7 @@ def test_a_loop_whose_end_depends_on_a_size():
             count += 1
         return count
 
-    with pytest.raises(ValueError, match=r"has more than 64 paths|decides more than"):
+    with pytest.raises(ValueError, match=r"has more than 64 paths|makes more than"):
         halvings.specialize()
     assert [halvings(n) for n in (1, 2, 5, 1024)] == [0, 1, 2, 10]
 
@@ -152,11 +152,9 @@ def test_gradients_are_declared(scale):
     assert gradient.needs == (("grad", 0), ("argument", "factor"), ("out", 0))
     result = gradient((x4,), (None,), {"x": x4, "factor": 2.0, "twice": False})
     assert result[0].tolist() == (2 * x4).tolist()
-    with pytest.raises(
-        ValueError, match=r"has a parameter 'gradient': it may have grad, .*x, factor"
-    ):
+    with pytest.raises(ValueError, match=r"must be grad, .*x, factor.* .got 'gradient'"):
         scale.backward(lambda gradient: None)
-    with pytest.raises(TypeError, match="backward takes a function"):
+    with pytest.raises(TypeError, match="function must be callable"):
         scale.backward(3)
 
 
@@ -183,7 +181,7 @@ def test_allocations_outside_of_a_body():
     assert (z.dtype, z.shape, z.sum().item()) == (torch.bfloat16, (3,), 0)
     assert cl.ceildiv(7, 2) == 4
     assert cl.next_power_of_2(5) == 8
-    with pytest.raises(TypeError, match="ceildiv takes ints"):
+    with pytest.raises(TypeError, match="ceildiv takes only ints"):
         cl.ceildiv(7.0, 2)
 
 

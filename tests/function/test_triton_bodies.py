@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import importlib
 
 import numpy as np
 import pytest
@@ -83,6 +84,27 @@ def test_grids_are_numbers_tuples_and_functions(add):
     assert both(grids, numbers(100), "empty").tolist() == [0] * 100
 
 
+def test_a_grid_of_another_package_answers_is(add, tmp_path, monkeypatch):
+    (tmp_path / "culaunch_grids.py").write_text(
+        "class Grid:\n"
+        "    def __init__(self, is_small):\n"
+        "        self.is_small = is_small\n"
+        "    def of(self, meta):\n"
+        "        return (1 if self.is_small is True else 4,)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    grids = importlib.import_module("culaunch_grids")
+
+    @cl.function
+    def sized(x):
+        out = cl.zeros_like(x)
+        add[grids.Grid(x.size < 65).of](x, x, out, x.size, 1.0, BLOCK=64)
+        return out
+
+    for n in (64, 200, 50):
+        assert both(sized, numbers(n)).tolist() == (2 * numbers(n)).tolist()
+
+
 def test_wrong_grids_are_refused(add):
     @cl.function
     def wrong(x, grid):
@@ -112,7 +134,8 @@ def test_what_does_not_bind_is_refused(add):
 
     for how, match in (
         ("too many", "takes 6 arguments"), ("twice", "two values for argument 'n'"),
-        ("missing", "misses argument 'factor'"), ("kind", "argument 'n' of add.. takes arrays"),
+        ("missing", "is missing argument 'factor'"),
+        ("kind", "argument 'n' of add.. must be an array"),
     ):  # fmt: skip
         with pytest.raises(TypeError, match=match):
             wrong(numbers(4), how)
@@ -149,7 +172,7 @@ def test_python_that_runs_at_each_launch_is_refused(triton_kernels):
     def with_hook(x):
         hooked[1,](x, x.size)
 
-    with pytest.raises(TypeError, match="has a pre_hook, which is Python"):
+    with pytest.raises(TypeError, match="has a pre_hook, which runs Python"):
         with_hook(numbers(256))
 
 
@@ -191,7 +214,7 @@ def test_every_kind_of_argument(triton_kernels):
             3, 7.5, 7.5, 1, 2, n, n * 0.5, 16 if n > 2 else 0, 5,
         ]  # fmt: skip
         assert seen == [expected] * 3
-    with pytest.raises(OverflowError, match="does not hold a number that large"):
+    with pytest.raises(OverflowError, match="cannot hold a number this large"):
         kinds(out, x, 2**30, 0.25, True)
 
 

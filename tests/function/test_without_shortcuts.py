@@ -1,4 +1,4 @@
-"""Functions where a shortcut is not known to be right: the longer way gives just the same."""
+"""Functions use the longer path if a shortcut is not known to be right, with the same results."""
 
 import math
 
@@ -17,7 +17,7 @@ FLOATS = [0.5, -0.0, 5e-324, 1e300, math.inf]
 
 @pytest.fixture(params=["numbers", "dicts"])
 def without(request):
-    """Call functions as where the trial of a shortcut failed."""
+    """Call functions as if the trial of a shortcut failed."""
     _core.use_shortcut(request.param, False)
     yield request.param
     _core.use_shortcut(request.param, True)

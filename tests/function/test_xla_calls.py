@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from xla_double import XlaDouble, metadata
+from xla_double import XlaDouble, handler_of, metadata
 
 import culaunch as cl
 from culaunch import _core
@@ -131,7 +131,7 @@ def test_the_stream_and_the_device_of_xla(driver):
     ("function", "said"),
     [
         ("DeviceMemory_Allocate", r"XLA cannot allocate 20 bytes of scratch memory: out of it"),
-        ("DeviceMemory_Free", r"XLA does not take scratch memory back: out of it"),
+        ("DeviceMemory_Free", r"XLA cannot free scratch memory: out of it"),
         ("Stream_Get", r"XLA does not provide the stream of the call: out of it"),
         ("DeviceOrdinal_Get", r"XLA does not provide the device of the call: out of it"),
     ],
@@ -169,14 +169,14 @@ def test_no_memory_to_save_a_result(kernels):
 
 
 def test_the_first_error_stays(twice, monkeypatch):
-    """Memory that does not come back after an error is told of besides."""
+    """Memory that does not come back after an error is reported, too."""
     told = []
     monkeypatch.setattr("sys.unraisablehook", lambda one: told.append(str(one.exc_value)))
     double = XlaDouble()
     double.fails = {"DeviceMemory_Allocate": [None, "none left"], "DeviceMemory_Free": ["not mine"]}
     error = double.call(plan_of(twice, X, 2.0).text, [cl.to_device(X)], [cl.empty((5, 1))])
     assert "XLA cannot allocate 20 bytes of scratch memory: none left" in error
-    assert told == ["XLA does not take scratch memory back: not mine"]
+    assert told == ["XLA cannot free scratch memory: not mine"]
     assert double.defects == []
 
 
@@ -193,10 +193,18 @@ def test_other_stages_do_nothing(twice, stage):
 @pytest.mark.parametrize(("platform", "minor"), [("cpu", 1), ("CUDA", 2), ("CUDA", 99)])
 def test_a_call_is_no_part_of_a_graph(platform, minor, before):
     """XLA asks every handler whether a graph may hold its work: scratch memory forbids it."""
-    said = metadata(platform, minor, before)
+    said = metadata(handler_of(platform, minor), before)
     assert (said.traits, said.version.major) == (0, 0)
     # No newer interface than the one that it was written for, and none newer than XLA's.
     assert said.version.minor == min(minor, 4)
+
+
+def test_each_handler_keeps_its_version():
+    """XLA refuses a handler of another version, and a process may have more than one XLA."""
+    asked = [(platform, minor) for platform in ("cpu", "CUDA") for minor in (0, *MINORS, 99)]
+    handlers = [handler_of(*one) for one in asked]
+    versions = [metadata(one).version.minor for one in handlers]
+    assert versions == [min(minor, 4) for _, minor in asked]
 
 
 def test_the_double_is_as_strict_as_xla(twice):

@@ -3,7 +3,7 @@
 XLA's CPU client allocates nothing and has no streams. The requests of a call on a GPU come to this
 double. It refuses what XLA refuses (sizes of structures, alignments). It also reports mistakes that
 XLA hides. Examples are memory that does not come back, or with another size, errors that nobody
-reads or destroys, and calls for another context or outside of a call.
+reads or destroys, and calls for another context or outside a call.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Extension(ctypes.Structure):
 
 def handler_of(platform, minor):
     """Return the handler of the extension, as XLA calls it."""
-    address = ctypes.pythonapi.PyCapsule_GetPointer
+    address = ctypes.pythonapi["PyCapsule_GetPointer"]
     address.argtypes, address.restype = [ctypes.py_object, c_char_p], c_void_p
     capsule = _core.xla_handler(platform, minor)
     return CFUNCTYPE(c_void_p, c_void_p)(address(capsule, None))
@@ -207,7 +207,7 @@ class XlaDouble:
             waiting = self.fails.get(name)
             text = waiting.pop(0) if waiting else None
             if text and kind is Free:
-                del self._memory[arguments.data]  # it was given back all the same
+                del self._memory[arguments.data]  # it was given back anyway
             text = text or function(arguments)
             return self._error(text) if text else None
 
@@ -273,7 +273,7 @@ def pointers(held, structures):
     return made
 
 
-def metadata(platform, minor, before=None):
+def metadata(handler, before=None):
     """Ask a handler what it is, as XLA does before it calls it."""
     said = Metadata(ctypes.sizeof(Metadata), traits=0xFFFF)
     asked = Extension(ctypes.sizeof(Extension), 1, None, ctypes.pointer(said))
@@ -281,5 +281,5 @@ def metadata(platform, minor, before=None):
     if before is not None:  # another extension stands before it
         first = Extension(ctypes.sizeof(Extension), before, ctypes.addressof(asked), None)
     frame = Frame(Frame.future.offset, ctypes.addressof(first), None, None, 3)
-    assert handler_of(platform, minor)(ctypes.addressof(frame)) is None
+    assert handler(ctypes.addressof(frame)) is None
     return said

@@ -169,7 +169,7 @@ def test_graphs_of_torch(torch, scale):
     again = torch.cuda.CUDAGraph(keep_graph=True)
     with torch.cuda.graph(again):
         scale[1, 256](x, y, 2.0, 256)
-        with pytest.raises(ValueError, match="the stream is under capture"):
+        with pytest.raises(ValueError, match="the stream is being captured"):
             capture.graph.launch(torch.cuda.current_stream())
     again.instantiate()
     again.replay()

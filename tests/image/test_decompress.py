@@ -82,7 +82,7 @@ def test_zstd_sizes_of_every_width(size):
 def test_zstd_frame_that_states_another_size_than_the_entry():
     """The library would allocate what the frame states."""
     frame = bytearray(zstandard.ZstdCompressor().compress(bytes(1 << 20)))
-    with pytest.raises(cl.ImageError, match="the entry states 9 bytes, its zstd frame 1048576"):
+    with pytest.raises(cl.ImageError, match="the entry claims 9 bytes, but its zstd frame 1048576"):
         decompress.zstd_frame(reader(frame), 9)
     unstated = zstandard.ZstdCompressor(write_content_size=False).compress(b"123456789")
     with pytest.raises(cl.ImageError, match="its zstd frame None"):

@@ -117,23 +117,23 @@ def test_empty_container_has_no_images():
 
 BROKEN = {
     "a container's header is cut": container()[:12],
-    "of unknown version 2": container(version=2),
-    "of unknown version 1 .header of 8": struct.pack("<IHHQ", 0xBA55ED50, 1, 8, 0),
+    "the unknown version 2": container(version=2),
+    "the unknown version 1 .header of 8": struct.pack("<IHHQ", 0xBA55ED50, 1, 8, 0),
     "a fatbin container ends at byte": container(size=8),
     "a fatbin entry needs 64 bytes": container(b"\x02\x00"),
-    "a fatbin entry header of 16 bytes": container(entry(b"").replace(b"@\0", b"\x10\0", 1)),
+    "header of a fatbin entry has 16 bytes": container(entry(b"").replace(b"@\0", b"\x10\0", 1)),
     "a fatbin entry ends at byte": container(
         struct.pack("<HHIQIIHHIIIQQQ", 2, 1, 64, 1 << 60, *[0] * 10)
     ),
-    "where a fatbin container begins": container() + b"junkjunk",
+    "a fatbin container cannot begin with": container() + b"junkjunk",
     "ELF": container(entry(b"\x7fELF")),
     "PTX without": container(entry(b".version 8.0\n", kind=1)),
-    "not a zstd frame": container(
+    "a zstd frame cannot start with": container(
         entry(b"1234567", kind=1, flags=0x8011, compressed=7, unpacked=9)
     ),
     "LZ4": container(entry(b"\xff" * 8, kind=1, flags=0x2011, compressed=8, unpacked=90)),
-    "compressed in an unknown way": container(entry(b"1234", kind=1, compressed=4, unpacked=9)),
-    "4 compressed bytes that state": container(
+    "uses an unknown compression": container(entry(b"1234", kind=1, compressed=4, unpacked=9)),
+    "4 compressed bytes claim to be": container(
         entry(b"1234", kind=1, flags=0x8011, compressed=4, unpacked=1 << 40)
     ),
     "a compressed payload ends": container(

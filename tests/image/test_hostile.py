@@ -26,14 +26,14 @@ PTX = b".version 8.0\n.target sm_80\n.address_size 64\n"
 # The messages; the names of the other files tell their error.
 MESSAGES = {
     "empty.cubin": "is empty",
-    "half-a-header.cubin": "there are 40",
+    "half-a-header.cubin": "only 40",
     "unknown-abi.cubin": "unknown ABI 99",
     "too-many-sections.cubin": "65534 section headers",
-    "attribute-of-unknown-form.cubin": "of form 77",
+    "attribute-of-unknown-form.cubin": "unknown form 77",
     "host-library-of-nothing.elf": "without CUDA code",
-    "zstd-bomb.fatbin": "14 compressed bytes that state 2147483648",
+    "zstd-bomb.fatbin": "14 compressed bytes claim to be 2147483648",
     "zstd-bomb-of-modest-claims.fatbin": "its zstd frame 2147483648",
-    "lz4-bomb.fatbin": "that state 1073741824",
+    "lz4-bomb.fatbin": "claim to be 1073741824",
 }
 
 

@@ -146,11 +146,11 @@ def test_a_missing_file_is_the_usual_error(tmp_path):
 
 REFUSED = {
     b"": "is empty",
-    b"\0" * 64: "is not a cubin, a fatbin or PTX: it starts with 00 00",
+    b"\0" * 64: "is not a cubin, a fatbin or PTX .it starts with 00 00",
     b"#include <a>\n__global__ void k() {}": "is CUDA source, not an image: compile it first",
     b"garbage": "is not a cubin, a fatbin or PTX",
     b".visible": "is not a cubin",
-    b"\x7fELF": "is truncated: an ELF header has 64 bytes, there are 4",
+    b"\x7fELF": "is truncated: an ELF header needs 64 bytes, but there are only 4",
     b"\x7fELF\x01\x01" + bytes(58): "not a 64-bit little-endian ELF",
     b"\x7fELF\x02\x02" + bytes(58): "not a 64-bit little-endian ELF",
     b"\x7fELF\x02\x01" + bytes(58): "a host object or library",

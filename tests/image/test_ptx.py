@@ -61,7 +61,7 @@ def test_targets(target, arch):
 
 @pytest.mark.parametrize("text", [".version 8.5", ".version 8.5\n.target gpu_80\n.entry k() {}"])
 def test_a_header_without_a_target(text):
-    with pytest.raises(cl.ImageError, match=r"PTX without a `\.target sm_NN`"):
+    with pytest.raises(cl.ImageError, match=r"PTX without `\.target sm_NN`"):
         inspect(text)
 
 
@@ -174,21 +174,21 @@ def test_param_types_of_what_is_not_there():
 
 
 BROKEN = {
-    ".entry ": "no end",
-    ".entry 3k() {}": "'3k' where a kernel's name belongs",
-    ".entry k(": "no end",
-    ".entry k() .maxntid": "no end",
-    ".entry k() .maxntid x {}": "'x' where the number of .maxntid belongs",
-    ".entry k() .maxntid 99999999999 {}": "where the number of .maxntid belongs",
-    ".entry k(.param .u32 a .param .u32 b) {}": r"no `,` or `\)`",
-    ".entry k(.u32 a) {}": "no `.param`",
+    ".entry ": "does not end",
+    ".entry 3k() {}": "'3k' in place of a kernel's name",
+    ".entry k(": "does not end",
+    ".entry k() .maxntid": "does not end",
+    ".entry k() .maxntid x {}": "has 'x' in place of the number of .maxntid",
+    ".entry k() .maxntid 99999999999 {}": "in place of the number of .maxntid",
+    ".entry k(.param .u32 a .param .u32 b) {}": r"`,` or `\)` is missing",
+    ".entry k(.u32 a) {}": "`.param` is missing",
     ".entry k(.param a) {}": "'a' has no type",
-    ".entry k(.param .x32 a) {}": "'.x32' in a parameter",
-    ".entry k(.param .b8 a[) {}": "where the number of \\[\\] belongs",
-    ".entry k(.param .b8 a[3) {}": "no `\\]`",
-    ".entry k(.param .b8 a[]) {}": "where the number of \\[\\] belongs",
-    ".entry k(.param .b8 a[0]) {}": "a parameter of no bytes",
-    ".entry k(.param .align 3 .b8 a[3]) {}": "an alignment of 3",
+    ".entry k(.param .x32 a) {}": "a parameter contains '.x32'",
+    ".entry k(.param .b8 a[) {}": "in place of the number of \\[\\]",
+    ".entry k(.param .b8 a[3) {}": "`\\]` is missing",
+    ".entry k(.param .b8 a[]) {}": "in place of the number of \\[\\]",
+    ".entry k(.param .b8 a[0]) {}": "a parameter has no bytes",
+    ".entry k(.param .align 3 .b8 a[3]) {}": "the alignment 3",
     ".entry k(.param .b8 a[4000000000]) {}": "more than 65536 bytes",
     ".entry k() {}\n.entry k() {}": "kernel 'k' appears twice",
 }

@@ -170,7 +170,7 @@ class Tree:
         choices += TRIGRAPHS if self.old else []
         kind = self.random.random()
         if kind < 0.1:
-            # Outside of all directories, by an absolute path or by a relative one.
+            # Outside all directories, by an absolute path or by a relative one.
             name = str(self.place("out", index))
             if self.random.random() < 0.5 and path.parent == self.root / "src":
                 name = f"../out/{self.name(index)}"

@@ -143,7 +143,7 @@ def test_sources_are_files_that_are_there(tmp_path):
     assert cuda == f'#include "{tmp_path}/b.cu"\n'
     with pytest.raises(FileNotFoundError, match=r"the source .*c\.cpp does not exist"):
         including(tmp_path / "c.cpp")
-    with pytest.raises(ValueError, match="sources must name a file or more"):
+    with pytest.raises(ValueError, match="sources must name at least one file"):
         including([])
 
 

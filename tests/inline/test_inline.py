@@ -193,14 +193,14 @@ void f() { CULAUNCH_GET_KERNEL(kernels, "k")({1, 1}); }
             ValueError,
             "functions names 'nothere', but the code has no such function",
         ),
-        ({"build_dir": "x"}, TypeError, "no argument build_dir: it is build_directory= here"),
+        ({"build_dir": "x"}, TypeError, "no argument build_dir: use build_directory="),
         ({"extra_cflags": "-O0"}, TypeError, "extra_cflags must be a list of str"),
-        ({"extra_ldflags": [7]}, TypeError, "link_flags must hold str"),
+        ({"extra_ldflags": [7]}, TypeError, "link_flags must contain only str"),
         ({"with_cuda": True}, TypeError, "no argument with_cuda; leave it out"),
         ({"flag": ["-O0"]}, TypeError, r"no argument flag: did you mean 'flags'\?$"),
         ({"name": "a-b"}, ValueError, "name must be letters, digits and underscores"),
         ({"cpp_sources": None}, ValueError, "give cpp_sources, cuda_sources or both"),
-        ({"cpp_sources": [b"x"]}, TypeError, "cpp_sources must be C.. text"),
+        ({"cpp_sources": [b"x"]}, TypeError, "cpp_sources must be C.. source text"),
         ({"functions": "a::b"}, ValueError, "functions must be names of C.. functions"),
         ({"headers": {"../x.h": ""}}, ValueError, "a name in headers must be a relative path"),
         ({"flags": "-O0"}, TypeError, "flags must be a list of str"),
@@ -281,6 +281,7 @@ def test_cuda_sources(tmp_path):
         "cuda",
         cuda_sources=code,
         functions=["launch", "count"],
+        flags=["-O0"],
         arch="sm_80",
         build_directory=tmp_path,
     )
@@ -314,6 +315,7 @@ static void run(tvm::ffi::TensorView x) {
 CULAUNCH_EXPORT(run, run);
 """,
     embed_cubin={"kernels": image},
+    flags=["-O0"],
     build_directory=sys.argv[1],
 )
 x = np.arange(32, dtype="f4")

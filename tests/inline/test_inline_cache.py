@@ -240,7 +240,7 @@ def test_the_cache_is_the_users_alone_whatever_the_umask(load, tmp_path):
 def test_a_cache_that_others_can_write_to_is_not_used(load, tmp_path):
     assert load() == 2
     (tmp_path / "cache").chmod(0o777)
-    with pytest.warns(cl.CacheWarning, match=r"cache: others may write to it \(mode 0777"):
+    with pytest.warns(cl.CacheWarning, match=r"cache: other users may write to it \(mode 0777"):
         assert load(flags=["-O3"]) == 2
     assert len(list((tmp_path / "cache" / "inline").glob("*/*.so"))) == 1
 
@@ -299,7 +299,7 @@ def test_a_build_directory_that_others_can_write_to_is_not_used(load, tmp_path, 
     assert load(build_directory=place) == 2
     assert plant(place) == 1
     place.chmod(mode)
-    with pytest.warns(cl.CacheWarning, match=f"x: others may write to it .mode {mode:04o}"):
+    with pytest.warns(cl.CacheWarning, match=f"x: other users may write to it .mode {mode:04o}"):
         assert load(build_directory=place, flags=["-O3"]) == 2
     assert len(list(place.rglob("*.so"))) == 1
 
@@ -402,5 +402,5 @@ def test_an_entry_that_is_removed_before_it_is_loaded_is_built_anew(load, tmp_pa
 
 @pytest.mark.parametrize(("argument", "value"), [("arch", "sm_90"), ("cuda_flags", ["-G"])])
 def test_what_is_for_nvcc_is_refused_without_sources_for_it(load, argument, value):
-    with pytest.raises(ValueError, match=f"{argument} is only for cuda_sources"):
+    with pytest.raises(ValueError, match=f"{argument} applies only to cuda_sources"):
         load(**{argument: value})

@@ -115,11 +115,11 @@ def test_more_shared_memory_than_the_default(module):
 def test_an_array_of_another_type_or_place_is_the_error_that_python_gives(module):
     kernel = cl.load(cl.compile(KERNELS))["add"]
     x = torch.ones(6, device="cuda", dtype=torch.float64)
-    with pytest.raises(TypeError, match="takes an array of float32") as python:
+    with pytest.raises(TypeError, match="must be an array of float32") as python:
         kernel[1, 64](torch.empty_like(x), x, 1.0, 6)
     start, _, end = str(python.value).partition("(got torch.Tensor of ")
     for _ in range(2):
-        with pytest.raises(TypeError, match="takes an array of float32") as native:
+        with pytest.raises(TypeError, match="must be an array of float32") as native:
             module.add_new(x, 1.0)
         assert str(native.value) == f"{start}(got an array of {end}"
     cpu = torch.ones(6)

@@ -20,8 +20,10 @@ NOT_CALLED = {
     "ParameterInfo", "DType", "Lowered", "Value", "ElementwiseFunction", "Headers.__contains__",
     "Headers.__getitem__", "Headers.get", "KernelSet",
     # Only on a GPU; matplotlib's own.
-    "Surface.copy_from", "Surface.numpy", "Timing", "Timing.plot",
+    "Surface.copy_from", "Surface.numpy", "Timing", "Timing.plot", "Profile.plot", "Tuning.plot",
     "Diagnosis", "Component", "VariableInfo", "GraphStatus",
+    # A profile, and the records that it lists.
+    "KernelProfile", "Launch", "Profile",
     # What load_report returns.
     "LoadedImage", "LoadReport",
     # What tune returns, and what it asks of a table.

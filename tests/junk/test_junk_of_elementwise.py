@@ -1,4 +1,4 @@
-"""Junk for the arguments of elementwise functions, and inside of them."""
+"""Junk for the arguments of elementwise functions, and inside them."""
 
 import functools
 import inspect

@@ -2,6 +2,7 @@
 
 import ctypes
 import functools
+import os
 
 import numpy as np
 import pytest
@@ -57,6 +58,16 @@ def variable():
 
 def array():
     return cl.to_device(np.zeros((64, 64), np.float32))
+
+
+def timed():
+    return cl.profile.Timing("k", "a device", (1.0,), False, False, 1e6, 1e6, 1e12, 1e13)
+
+
+def profiled():
+    with cl.profile.launches() as profile:
+        kernel()[1, 1](*GIVEN.values())
+    return profile
 
 
 def exits(context):
@@ -128,6 +139,10 @@ CALLS = {
     "Surface": lambda: (cl.arguments.Surface, {"array": FLOATS}),
     "Texture": lambda: (cl.arguments.Texture, {"array": FLOATS}),
     "benchmark": lambda: (cl.profile.benchmark, {"function": int, "repeat": 2, "warmup": 0}),
+    "launches": lambda: (lambda **given: exits(cl.profile.launches(**given)), {"limit": 9}),
+    "plot_roofline": lambda: (cl.profile.plot_roofline, {"timings": [timed()]}),
+    "Profile.to_json": lambda: (profiled().to_json, {"indent": None}),
+    "Profile.save": lambda: (profiled().save, {"path": os.devnull}),
     "tune": lambda: (cl.tuning.tune, {"target": kernel(), "configs": [{"grid": 1, "block": 1}]}),
     "TunedConfigs": lambda: (cl.tuning.TunedConfigs, {"path": None}),
     "TunedConfigs.find": lambda: (cl.tuning.TunedConfigs().find, {"device": "none"}),
@@ -146,6 +161,7 @@ CALLS = {
         lambda **options: exits(testing.emulator_options(**options)),
         {"check_races": None, "check_uninitialized": None, "time_limit": None},
     ),
+    "testing.profile": lambda: (testing.profile, {"call": lambda: None}),
     "testing.from_driver": lambda: (testing.from_driver, {"array": FLOATS}),
     "testing.to_driver": lambda: (testing.to_driver, {"array": FLOATS}),
     "peer_array": lambda: (cl.arguments.peer_array, {"array": FLOATS, "device": 0}),

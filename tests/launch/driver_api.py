@@ -129,6 +129,9 @@ class DriverApi(AroundLaunches):
     def cuStreamSynchronize(self, stream):
         return 900 if stream in self.capturing else 0
 
+    def cuStreamIsCapturing(self, stream, out):
+        return put(ctypes.c_int, out, int(stream in self.capturing))
+
     def cuStreamCreateWithPriority(self, out, flags, priority):
         handle = next(self._handles)
         self.streams[handle] = self.stack[-1]

@@ -48,7 +48,8 @@ class ManagedVersioned(ctypes.Structure):
     )
 
 
-_new_capsule = ctypes.pythonapi.PyCapsule_New
+# By index, each use gets a function of its own: other packages set the types of the attribute.
+_new_capsule = ctypes.pythonapi["PyCapsule_New"]
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 

@@ -16,6 +16,7 @@ import pytest
 from fake_arrays import CudaInterfaceArray, DlpackArray, ExchangeArray
 
 from culaunch import _core
+from culaunch._base.values import counted
 from culaunch._launch.signatures.parameter_type import TypeClass
 
 PAGE = Path(__file__).parents[2] / "docs" / "launching.md"
@@ -170,10 +171,10 @@ def expected(name, spelling, size, given, value):
     """Return the bytes that arrive, or the error and a part of its message."""
     sizes = RULES[name].get(given)
     if sizes is None or (sizes and size not in sizes):
-        return TypeError, "takes "
+        return TypeError, ", must be "
     if given in ("int", "IntEnum"):
         if size not in (1, 2, 4, 8):
-            return TypeError, "takes "
+            return TypeError, ", must be "
         return int(value).to_bytes(size, "little")
     if given == "bool":
         return bytes([value])
@@ -189,15 +190,15 @@ def expected(name, spelling, size, given, value):
         # Element types that no protocol names go with every pointer.
         is_known = dtype.startswith(("float", "int", "uint", "bool", "complex"))
         if element not in (None, dtype) and is_known:
-            return TypeError, f"takes an array of {'float8' if '8_' in element else element}"
+            return TypeError, f"must be an array of {'float8' if '8_' in element else element}"
         return address_of(value).to_bytes(8, "little")
     data = bytes_of(value)
     if given == "floating" and name in ("float", "float8"):
         kind = value.dtype.name if isinstance(value, np.generic) else "float"
         if CODE_OF.get(kind, 2) != FLOAT_CODES[spelling]:
-            return TypeError, "takes "
+            return TypeError, ", must be "
     if len(data) != size:
-        return ValueError, f"takes exactly {size} bytes"
+        return ValueError, f"must have exactly {counted(size, 'byte')}"
     return data
 
 
@@ -233,7 +234,7 @@ def test_every_cell_of_the_table(send, host_driver, name, given):
         with pytest.raises(wanted[0], match=r"argument 0 of k, ") as caught:
             send(name, spelling, size, value)
         assert wanted[1] in str(caught.value), cell
-        assert f"({size} bytes)" in str(caught.value) or f"of {size} bytes" in str(caught.value)
+        assert re.search(rf"(\(|of ){counted(size, 'byte')}\b", str(caught.value))
         assert len(host_driver.launches) == before, cell
 
 
@@ -259,7 +260,7 @@ ROWS = {
 
 def test_the_page_prints_this_table():
     lines = PAGE.read_text().splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("| given for a"))
+    start = next(i for i, line in enumerate(lines) if line.startswith("| argument, by the class"))
     head, _, *body = itertools.takewhile(lambda line: line.startswith("|"), lines[start:])
     columns = [cell.strip() for cell in head.split("|")[2:-1]]
     assert columns == list(COLUMNS)
@@ -391,5 +392,5 @@ def test_an_object_s_own_interface_counts(driver):
     assert driver.bytes_of(Holder(0x7000), 8) == (0x7000).to_bytes(8, "little")
     empty = Holder(0)
     del empty.__cuda_array_interface__
-    with pytest.raises(TypeError, match="takes an array"):
+    with pytest.raises(TypeError, match="must be an array"):
         driver.bytes_of(empty, 8, "float*")

@@ -71,7 +71,7 @@ def test_the_element_type_must_be_the_pointer_s(known, spelling):
             if dtype == own:
                 assert address_of(known.bytes_of(kind(dtype=dtype), 8, spelling)) == 0x7000
             else:
-                with pytest.raises(TypeError, match=r"takes an array of .*\(got fake_arrays"):
+                with pytest.raises(TypeError, match=r"must be an array of .*\(got fake_arrays"):
                     known.bytes_of(kind(dtype=dtype), 8, spelling)
 
 
@@ -79,10 +79,10 @@ def test_the_error_of_an_element_type(known):
     with pytest.raises(TypeError) as caught:
         known.bytes_of(DlpackArray(dtype=(2, 16)), 8, POINTER)
     assert str(caught.value) == (
-        "argument 0 of k, float* (8 bytes), takes an array of float32 (got fake_arrays.DlpackArray "
-        "of float16): convert the array, or use a kernel for its type"
+        "argument 0 of k, float* (8 bytes), must be an array of float32 (got "
+        "fake_arrays.DlpackArray of float16): convert the array, or use a kernel for its type"
     )
-    with pytest.raises(TypeError, match="takes an array of int32"):
+    with pytest.raises(TypeError, match="must be an array of int32"):
         known.bytes_of(CudaInterfaceArray(), 8, "int*")
 
 
@@ -218,7 +218,7 @@ def test_cupy_s_current_stream_is_used(known, monkeypatch, again):
     monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
     known.bytes_of(ndarray(), 8, POINTER)
     assert known.last.stream == stream
-    with pytest.raises(TypeError, match="takes an array of int32"):
+    with pytest.raises(TypeError, match="must be an array of int32"):
         known.bytes_of(ndarray(), 8, "int*")
 
 

@@ -64,7 +64,7 @@ def test_a_capsule_that_was_used(known):
     class Used(DlpackArray):
         def __dlpack__(self, **keywords):
             capsule = super().__dlpack__(**keywords)
-            rename = ctypes.pythonapi.PyCapsule_SetName
+            rename = ctypes.pythonapi["PyCapsule_SetName"]
             rename.argtypes = (ctypes.py_object, ctypes.c_char_p)
             rename(capsule, b"used_dltensor_versioned")
             return capsule
@@ -118,7 +118,7 @@ def test_the_typestr_of_an_interface(known, typestr, spelling):
     array = type("Typed", (), {"__cuda_array_interface__": property(lambda self: interface)})()
     assert address_of(known.bytes_of(array, 8, spelling)) == 0x7000
     for other in {"int*", "unsigned short*", "double*", "bool*", "float*"} - {spelling}:
-        with pytest.raises(TypeError, match="takes an array of"):
+        with pytest.raises(TypeError, match="must be an array of"):
             known.bytes_of(array, 8, other)
     interface["typestr"] = "<c8"
     with pytest.raises(TypeError, match=r"of complex64"):
@@ -146,5 +146,5 @@ def test_an_exchange_api_of_another_version_is_not_used(known):
 
 def test_an_exchange_api_that_is_no_capsule(known):
     kind = type("Odd", (), {"__dlpack_c_exchange_api__": 5})
-    with pytest.raises(TypeError, match="takes an array"):
+    with pytest.raises(TypeError, match="must be an array"):
         known.bytes_of(kind(), 8)

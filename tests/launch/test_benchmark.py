@@ -145,7 +145,7 @@ def test_a_timing_is_shown_without_its_times(driver):
         ((3,), "function must be a launcher"),
         ((print, "repeat", 0), "repeat must be above 0"),
         ((print, "repeat", 1.5), "repeat must be an int"),
-        ((print, "warmup", -1), "warmup must not be below 0"),
+        ((print, "warmup", -1), "warmup must be at least 0"),
         ((print, "flush", 1), "flush must be True or False"),
         ((print, "bytes", -1), "bytes must be above 0"),
         ((print, "flops", "many"), "flops must be a number"),

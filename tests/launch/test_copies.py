@@ -76,7 +76,7 @@ def test_views(culaunch_driver):
     assert array.view("f8", 3).shape == (3,)
     assert array.view(ml_dtypes.bfloat16, (4, 3)).dtype.name == "bfloat16"
     for arguments in [("f4", 5), ("c16",), (None, (-1, -1)), (None, (4, -1)), (None, (-2, -3))]:
-        with pytest.raises(ValueError, match="must have the 24 bytes"):
+        with pytest.raises(ValueError, match="must give 24 bytes"):
             array.view(*arguments)
     with pytest.raises(TypeError):
         array.view("S4")
@@ -178,18 +178,18 @@ def test_what_does_not_go_together(culaunch_driver):
     frozen = np.zeros((2, 3), "f4")
     frozen.flags.writeable = False
     for target in (frozen, np.zeros((3, 2), "f4").T):
-        with pytest.raises(ValueError, match="in C order that may be written"):
+        with pytest.raises(ValueError, match="writable, and contiguous in C order"):
             array.copy_to(target)
     with pytest.raises(TypeError, match="target must be an array of NumPy"):
         array.copy_to([[0.0] * 3] * 2)
-    with pytest.raises(ValueError, match="has no step"):
+    with pytest.raises(ValueError, match="must have no step"):
         array[::2]
-    with pytest.raises(IndexError, match="the array has 2 rows"):
+    with pytest.raises(IndexError, match="out of range for 2 rows"):
         array[2]
     for index in ((0, 1), None, "0", 1.5, ...):
         with pytest.raises(TypeError, match=r"along its first axis|must be an int"):
             array[index]
-    with pytest.raises(TypeError, match="no length"):
+    with pytest.raises(TypeError, match="at least 1 dimension"):
         len(cl.zeros(()))
     with pytest.raises(TypeError, match="shape must be"):
         cl.empty()
@@ -260,7 +260,7 @@ def test_what_fails_makes_nothing(driver):
         cl.managed(3)
     for shape in (-1, 1 << 61, (1 << 40, 1 << 40)):
         for make in (cl.pinned, cl.managed):
-            with pytest.raises(ValueError, match="negative or too large"):
+            with pytest.raises(ValueError, match="no negative size"):
                 make(shape)
 
 

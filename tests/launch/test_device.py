@@ -17,7 +17,7 @@ def test_devices(driver):
     assert device.attribute("multiprocessor_count") == DEVICE_ATTRIBUTES[16]
     assert device.attribute("max_shared_memory_per_block_optin") == 232448
     assert repr(device) == "<culaunch.driver.Device 1: Recorder, sm_90>"
-    with pytest.raises(ValueError, match=r"no device attribute 'frobs'; there are .*warp_size"):
+    with pytest.raises(ValueError, match=r"no device attribute 'frobs'; the names are .*warp_size"):
         device.attribute("frobs")
 
 

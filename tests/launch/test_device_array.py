@@ -39,7 +39,7 @@ def test_sixteen_bit_floats(driver, kind):
     np.testing.assert_array_equal(there.numpy(), source)
     spelling = "__nv_bfloat16*" if kind is ml_dtypes.bfloat16 else "half*"
     assert driver.bytes_of(there, 8, spelling) == there.address.to_bytes(8, "little")
-    with pytest.raises(TypeError, match="takes an array of float32"):
+    with pytest.raises(TypeError, match="must be an array of float32"):
         driver.bytes_of(there, 8, "float*")
 
 
@@ -132,7 +132,7 @@ def test_too_much_memory(driver):
 
 @pytest.mark.parametrize("dtype", ["O", "S3", "U2", "M8[s]", "V4", "g", "G"])
 def test_what_no_kernel_computes_with(driver, dtype):
-    with pytest.raises(TypeError, match="dtype must be a bool, an integer, a float or complex"):
+    with pytest.raises(TypeError, match="dtype must be a bool, an integer, a float, a complex"):
         cl.empty(3, dtype)
 
 
@@ -208,7 +208,7 @@ def test_capsules_that_nobody_takes_free_what_they_hold(host_driver):
 def test_no_copies_and_no_other_device(driver):
     array = cl.to_device(np.ones(3))
     for options in ({"copy": True}, {"dl_device": (1, 0)}, {"dl_device": (2, 1)}):
-        with pytest.raises(BufferError, match="exported without a copy"):
+        with pytest.raises(BufferError, match="exported only without a copy"):
             array.__dlpack__(**options)
     array.__dlpack__(copy=False, dl_device=(2, 0), stream=5)
 
@@ -216,7 +216,7 @@ def test_no_copies_and_no_other_device(driver):
 def test_the_array_interfaces(driver, host_driver):
     assert not hasattr(cl.to_device(np.ones(3)), "__cuda_array_interface__")
     np.testing.assert_array_equal(np.asarray(cl.to_device(np.ones(3))), np.ones(3))
-    with pytest.raises(ValueError, match="without a copy"):
+    with pytest.raises(ValueError, match="copy=False is not possible"):
         np.asarray(cl.to_device(np.ones(3)), copy=False)
 
 

@@ -62,7 +62,7 @@ def test_a_driver_that_cannot_be_initialised():
         def cuInit(self, flags):
             return 999
 
-    with pytest.raises(cl.DriverNotFoundError, match="cannot be initialised: CUDA_ERROR_UNKNOWN"):
+    with pytest.raises(cl.DriverNotFoundError, match="cannot be initialized: CUDA_ERROR_UNKNOWN"):
         Broken()
 
 

@@ -93,11 +93,11 @@ def test_events_without_a_time(culaunch_driver):
     stream = cl.Stream()
     start, never = stream.record(), cl.Event()
     untimed = stream.record(cl.Event(timing=False))
-    with pytest.raises(ValueError, match="the event was made with timing=False"):
+    with pytest.raises(ValueError, match="the event must be made with timing=True"):
         untimed.elapsed(start)
-    with pytest.raises(ValueError, match="since was made with timing=False"):
+    with pytest.raises(ValueError, match="since must be made with timing=True"):
         start.elapsed(untimed)
-    with pytest.raises(ValueError, match="since was never recorded"):
+    with pytest.raises(ValueError, match="since must be recorded before"):
         start.elapsed(never)
     with pytest.raises(TypeError, match=r"since must be a culaunch\.Event"):
         start.elapsed(1.0)
@@ -164,7 +164,10 @@ def test_events_belong_to_a_device(driver):
     with pytest.raises(cl.DriverError, match="recording the event failed"):
         second.record(cl.Event(0))
     start, end = first.record(), second.record()
-    with pytest.raises(ValueError, match="the events are of devices 0 and 1"):
+    with pytest.raises(
+        ValueError,
+        match=r"must be on one device to measure .* \(got devices 0 and 1",
+    ):
         end.elapsed(start)
     second.wait(first)
     assert cl.Stream.from_handle(0, device=1).device == 1

@@ -81,19 +81,22 @@ def test_a_failure_on_the_way_to_the_launch(driver, function):
         ({"block": (1, 1025)}, r"block y is 1025; this device allows at most 1024"),
         ({"block": (1, 1, 65)}, r"block z is 65; this device allows at most 64"),
         ({"block": 2**32 - 1}, r"block x is 4294967295"),
-        ({"block": (32, 33)}, r"the block has 1056 threads; this kernel, with 32 registers a"),
+        (
+            {"block": (32, 33)},
+            r"the block has 1056 threads; this kernel, with 32 registers per",
+        ),
         (
             {"block": (2**31, 2**31, 1)},
             r"the block has 4611686018427387904 threads",
         ),
-        ({"shared_memory": 232449}, r"232449 bytes of dynamic shared memory and 0 of static are"),
+        ({"shared_memory": 232449}, r"232449 bytes of dynamic shared memory plus 0 of static are"),
         (
             {"grid": 264 + 1, "cooperative": True},
             r"the cooperative grid has 265 blocks; at most 264 can be resident",
         ),
         (
             {"grid": 32, "cluster": 32},
-            r"the cluster has 32 blocks; with this block and shared memory at most 16 can be",
+            r"the cluster has 32 blocks; with this block and shared memory at most 16 can run",
         ),
     ],
 )
@@ -118,10 +121,12 @@ def test_devices_without_clusters_or_cooperation(driver):
     for limits in driver.devices:
         limits[120] = limits[95] = 0
     kernel = driver.kernel()
-    with pytest.raises(cl.LaunchError, match="this device launches no clusters: leave"):
+    with pytest.raises(cl.LaunchError, match="this device cannot launch clusters: leave"):
         kernel.launch(grid=2, block=1, cluster=2)
     driver.fail("cuLaunchKernelEx", 801)
-    with pytest.raises(cl.LaunchError, match="no cooperative launch: leave cooperative out"):
+    with pytest.raises(
+        cl.LaunchError, match="does not support cooperative launches: leave cooperative out"
+    ):
         kernel.launch(grid=2, block=1, cooperative=True)
 
 

@@ -46,7 +46,7 @@ def test_numpy_arrays_that_dlpack_does_not_know(host_driver, kind):
 
 
 def test_numpy_numbers_in_another_byte_order_are_refused(host_driver):
-    with pytest.raises((TypeError, ValueError), match="byte order"):
+    with pytest.raises((TypeError, ValueError), match=r"argument 0: .*byte order"):
         host_driver.bytes_of(np.zeros(4, ">f4"), 8, POINTER)
 
 
@@ -72,7 +72,7 @@ def test_only_the_array_interface(host_driver):
 
     array = np.zeros(3, "f4")
     assert address_of(host_driver.bytes_of(Interface(array), 8, POINTER)) == array.ctypes.data
-    with pytest.raises(TypeError, match="takes an array of int32"):
+    with pytest.raises(TypeError, match="must be an array of int32"):
         host_driver.bytes_of(Interface(array), 8, "int*")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import culaunch as cl
+from culaunch._base.values import counted
 
 # Warnings of other frameworks do not matter here.
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore", "error:::culaunch")]
@@ -77,9 +78,9 @@ def test_a_signature_given_by_hand(gpu_image):
     )
     module = cl.load(gpu_image.data)
     assert echo(module.kernel("echo", signature=text), *LOW) == packed(*LOW)
-    with pytest.raises(ValueError, match=r"'short', of 2 bytes"):
+    with pytest.raises(ValueError, match=r"1 byte, as in echo .got 'short' with 2 bytes"):
         module.kernel("echo", signature=text.replace("signed char", "short", 1))
-    with pytest.raises(ValueError, match="1 parameters"):
+    with pytest.raises(ValueError, match="must have 1 parameter, as echo has"):
         module.kernel("echo", signature="int")
 
 
@@ -149,7 +150,7 @@ def test_large_structures(gpu, name, size):
     out = cl.to_device(np.zeros(1, "i4"))
     gpu[name][1, 1](out, np.void(content.tobytes()), 5)
     assert out.numpy()[0] == content.sum(dtype="i8") + 5
-    with pytest.raises(ValueError, match=f"takes exactly {size} bytes"):
+    with pytest.raises(ValueError, match=f"must have exactly {counted(size, 'byte')}"):
         gpu[name][1, 1](out, np.void(content.tobytes()[1:]), 5)
 
 
@@ -200,7 +201,7 @@ def test_torch(gpu, element, dtype):
     a = 3 if element == "int" else 2.0
     run_scale(gpu, x, y, element, a)
     assert torch.equal(y, x * a)
-    with pytest.raises(TypeError, match="takes an array of"):
+    with pytest.raises(TypeError, match="must be an array of"):
         run_scale(gpu, x.to(torch.uint8), y, element, a)
 
 
@@ -241,7 +242,7 @@ def test_cupy(gpu):
         a = 3 if element == "int" else 2.0
         run_scale(gpu, x, y, element, a)
         np.testing.assert_array_equal(y.get(), numbers(dtype) * np.dtype(dtype).type(a))
-        with pytest.raises(TypeError, match="takes an array of"):
+        with pytest.raises(TypeError, match="must be an array of"):
             run_scale(gpu, cupy.zeros(N, "u1"), y, element, a)
     x = cupy.asarray(numbers())
     y = cupy.zeros(2 * N, "f4")
@@ -269,7 +270,7 @@ def test_jax(gpu):
     y = cl.empty(N, "f4")
     run_scale(gpu, x, y)
     np.testing.assert_array_equal(y.numpy(), numbers() * 2.5)
-    with pytest.raises(TypeError, match="takes an array of float32"):
+    with pytest.raises(TypeError, match="must be an array of float32"):
         run_scale(gpu, x.astype("int32"), y)
 
 
@@ -362,6 +363,6 @@ def test_vectors_by_value():
     assert out.numpy().tolist() == [3, 4]
     for wrong in (1.5, 3, out, None):
         with pytest.raises(
-            TypeError, match=r"argument 1 of two, float2 \(8 bytes\), takes a ctypes"
+            TypeError, match=r"argument 1 of two, float2 \(8 bytes\), must be a ctypes"
         ):
             module["two"][1, 1](out, wrong)

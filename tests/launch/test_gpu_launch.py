@@ -263,5 +263,5 @@ def test_a_million_launches_take_no_memory(gpu, unwatched):
             cl.synchronize()
 
     run(50_000)
-    # Where the first round shows nothing, there is no other.
+    # If the first round shows nothing, there is no other.
     assert least_growth(run, 1_000_000, resident_bytes, 4 << 20, rounds=3) < 4 << 20

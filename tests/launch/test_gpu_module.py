@@ -277,7 +277,7 @@ def test_a_tensor_map_moves_a_box(gpu, sm_90, swizzle):
     out = cl.empty((8, 32), "f4")
     for row, column in ((0, 0), (8, 32), (56, 64), (60, 80)):
         gpu["copy_box"][1, 256](tensor_map, out, row, column)
-        expected = np.zeros((8, 32), "f4")  # texels outside of the array read as zero
+        expected = np.zeros((8, 32), "f4")  # texels outside the array read as zero
         inside = table[row : row + 8, column : column + 32]
         expected[: inside.shape[0], : inside.shape[1]] = inside
         found = out.numpy()

@@ -248,7 +248,7 @@ def test_a_device_that_is_not_current(gpu):
         other = torch.empty(256, device="cuda:0")
         with pytest.raises(ValueError, match="all arrays of a call must be on one device"):
             gpu["scale<float>"][1, 256](y, other, 2.0, 256)
-        with pytest.raises(ValueError, match="but the stream is of device 0"):
+        with pytest.raises(ValueError, match="but the stream belongs to device 0"):
             gpu["scale<float>"][1, 256, 0, torch.cuda.Stream(0)](y, x, 2.0, 256)
         big = gpu["fill_shared"]
         out = torch.zeros(1, dtype=torch.int64, device="cuda:1").view(torch.uint64)

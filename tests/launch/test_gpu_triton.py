@@ -52,8 +52,8 @@ def build(kernel, capability):
 
 MISSING = (
     r"matmul_kernel takes 11 arguments .*\(got 9\)\. If this is a Triton kernel, its hidden "
-    r"scratch pointers are missing \(one from Triton 3\.3 on, two from 3\.5 on\): pass None "
-    r"for each, last"
+    r"scratch pointers are missing \(one since Triton 3\.3, two since 3\.5\): pass None "
+    r"for each at the end"
 )
 
 

@@ -52,7 +52,7 @@ def test_an_array_is_no_one_s_equal_and_stays_a_key(x):
 
 
 def test_an_item_is_not_assigned(x):
-    with pytest.raises(TypeError, match=r"array\.fill\(value\) .*array\[start:stop\]\.copy_from"):
+    with pytest.raises(TypeError, match=r"array\.fill\(value\), .*array\[start:stop\]\.copy_from"):
         x[:] = 1
     x[1:3].copy_from(np.full(2, 7, "f4"))
     np.testing.assert_array_equal(x.numpy(), [0, 7, 7, 3])
@@ -70,7 +70,7 @@ def test_names_that_frameworks_have(x):
 @pytest.mark.parametrize("name", ["sum", "max", "mean", "argmin", "all"])
 def test_reductions_are_those_of_fused_functions(x, name):
     with pytest.raises(
-        AttributeError, match=rf"fused function, with culaunch\.elementwise\.{name};"
+        AttributeError, match=rf"fused function, with culaunch\.elementwise\.{name}, or"
     ):
         getattr(x, name)
     reduce = getattr(ew, name)
@@ -80,7 +80,7 @@ def test_reductions_are_those_of_fused_functions(x, name):
 
 def test_each_kind_of_kernel_of_cupy_has_a_hint():
     for theirs in ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel"):
-        with pytest.raises(AttributeError, match=": here it is culaunch"):
+        with pytest.raises(AttributeError, match=": use culaunch"):
             getattr(cl, theirs)
 
 
@@ -100,4 +100,4 @@ def test_attributes_are_called(on_emulator):
     with pytest.raises(TypeError, match=re.escape("as in kernel.attributes()")):
         kernel.attributes["lunch"]
     assert kernel.attributes().registers == kernel.attributes(device=0).registers > 0
-    assert "what the kernel uses" in kernel.attributes.__doc__
+    assert "Return the resources and limits of the kernel" in kernel.attributes.__doc__

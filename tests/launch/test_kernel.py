@@ -38,7 +38,7 @@ def test_a_kernel_is_made_by_its_module_alone(driver):
 
 def test_types_of_another_kernel_are_refused(driver):
     two, one = driver.kernel(4, 4), driver.kernel(4)
-    with pytest.raises(ValueError, match="one entry a parameter"):
+    with pytest.raises(ValueError, match="one entry per parameter"):
         cl.Kernel(one.module, "k", two.signature)
 
 

@@ -318,7 +318,7 @@ def test_more_shared_memory_than_there_is(driver, shared):
     with pytest.raises(cl.LaunchError) as caught:
         kernel[1, 1, shared]()
     assert (
-        f"{shared} bytes of dynamic shared memory and 1024 of static are {shared + 1024}; a block "
+        f"{shared} bytes of dynamic shared memory plus 1024 of static are {shared + 1024}; a block "
         "on this device has at most 232448: ask for at most 231424 of dynamic shared memory"
     ) in str(caught.value)
     assert driver.count("cuKernelSetAttribute") == 0

@@ -142,8 +142,8 @@ def test_max_threads_is_explained(driver):
     assert str(caught.value) == (
         "cannot launch scale(float*, int) with grid (4, 2, 1), block (32, 16, 1) and 0 bytes of "
         "dynamic shared memory on device 0 (Recorder, sm_90): CUDA_ERROR_INVALID_VALUE (1): text "
-        "of 1. the block has 512 threads; this kernel, with 255 registers a thread and its launch "
-        "bounds, allows at most 256 on this device: use a smaller block, or compile with "
+        "of 1. the block has 512 threads; this kernel, with 255 registers per thread and its "
+        "launch bounds, allows at most 256 on this device: use a smaller block, or compile with "
         "__launch_bounds__"
     )
     assert (caught.value.code, caught.value.name) == (1, "CUDA_ERROR_INVALID_VALUE")

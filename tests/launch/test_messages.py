@@ -9,6 +9,7 @@ from fake_arrays import ExchangeArray
 
 import culaunch as cl
 from culaunch import testing
+from culaunch._base.values import counted
 
 ARRAY = "an array (DLPack or __cuda_array_interface__), an address as an int, or None"
 SIZED = "a NumPy or ctypes scalar or structure of"
@@ -22,7 +23,7 @@ SIZED = "a NumPy or ctypes scalar or structure of"
         (8, "size_t", "an int, or a NumPy or ctypes integer of that size"),
         (4, "float", "a float (2.0, not 2), or a NumPy or ctypes float of that type"),
         (1, "bool", "a bool, or a NumPy or ctypes bool"),
-        (1, None, f"an int, a bool, or {SIZED} 1 bytes"),
+        (1, None, f"an int, a bool, or {SIZED} 1 byte"),
         (2, None, f"an int, or {SIZED} 2 bytes"),
         (4, None, f"an int, a float, or {SIZED} 4 bytes"),
         (8, None, f"{ARRAY}, an int, a float, or {SIZED} 8 bytes"),
@@ -33,8 +34,9 @@ SIZED = "a NumPy or ctypes scalar or structure of"
 def test_what_a_parameter_takes(driver, size, spelling, accepted):
     with pytest.raises(TypeError) as caught:
         driver.bytes_of("x", size, spelling)
-    title = f"{spelling} ({size} bytes)" if spelling else f"a parameter of {size} bytes"
-    assert str(caught.value) == f"argument 0 of k, {title}, takes {accepted} (got str 'x')"
+    sized = counted(size, "byte")
+    title = f"{spelling} ({sized})" if spelling else f"a parameter of {sized}"
+    assert str(caught.value) == f"argument 0 of k, {title}, must be {accepted} (got str 'x')"
 
 
 class Loud:
@@ -76,7 +78,7 @@ def test_what_came(driver, value, shown):
 
 def test_no_code_of_an_argument_runs_for_a_message(driver):
     for value, error in ((LoudInt(2**40), OverflowError), (Colour.RED, OverflowError)):
-        with pytest.raises(error, match=r"takes numbers from"):
+        with pytest.raises(error, match=r"must be from"):
             driver.bytes_of(value, 1)
     with pytest.raises(OverflowError, match=r"\(got int of \d+ bits\)"):
         driver.bytes_of(10**5000, 8)  # more digits than Python turns into text
@@ -112,7 +114,7 @@ def test_the_hint_at_triton_s_hidden_pointers(driver, sizes, given, hinted):
         kernel[1, 1](*[0] * given)
     assert ("Triton" in str(caught.value)) == bool(hinted)
     if hinted:
-        assert str(caught.value).endswith(f"pass None {hinted}, last")
+        assert str(caught.value).endswith(f"pass None {hinted} at the end")
 
 
 def test_no_hint_where_the_types_are_known(driver):

@@ -1,7 +1,7 @@
-"""Where a shortcut is not known to be right, the longer way gives just the same.
+"""If a shortcut is not known to be right, the longer path gives the same results.
 
 Each knows what Python's stable ABI, or torch, does not promise. It is tried when it is first
-needed, and is off where that fails, or where Python is newer than what it was written for.
+needed, and is off if that fails, or if Python is newer than what it was written for.
 """
 
 import math

@@ -192,7 +192,7 @@ def test_a_type_and_a_name_are_two_things(text):
 
 
 def test_without_a_decompressor_types_stay_unknown(monkeypatch):
-    """The kernel is launched all the same: the driver needs none."""
+    """The kernel is launched anyway: the driver needs none."""
     from culaunch import _image
     from culaunch._launch.signatures.type_sources import recorded_types
 

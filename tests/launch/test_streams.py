@@ -126,10 +126,10 @@ def test_a_stream_of_another_device_is_an_error(driver):
         launcher(None, DlpackArray(device=0))
     assert str(caught.value) == (
         "argument 1 of k, a parameter of 8 bytes, is on device 0 (got fake_arrays.DlpackArray), "
-        "but the stream is of device 1: pass a stream of device 0"
+        "but the stream belongs to device 1: pass a stream of device 0"
     )
     driver.memory[0x7000] = (0, None)
-    with pytest.raises(ValueError, match="but the stream is of device 1"):
+    with pytest.raises(ValueError, match="but the stream belongs to device 1"):
         launcher(CudaInterfaceArray(), None)
     launcher(ExchangeArray(device=1), None)
     with pytest.raises(ValueError, match="but earlier arguments are on device 1"):

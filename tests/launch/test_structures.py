@@ -85,10 +85,10 @@ def test_parts_and_copies_have_its_structures(move, points):
 
 def test_what_takes_numbers_refuses_structures(driver, points):
     array = cl.to_device(points)
-    with pytest.raises(TypeError, match=r"fill sets numbers.*view\('u1'\)\.fill\(0\)"):
+    with pytest.raises(TypeError, match=r"fill needs an array of numbers.*view\('u1'\)\.fill\(0\)"):
         array.fill(0)
     module = cl.load(PTX)
-    with pytest.raises(TypeError, match="takes an array of float32"):
+    with pytest.raises(TypeError, match="must be an array of float32"):
         module.kernel("move", signature="float*, float")[1, 1](array, 1.0)
 
 
@@ -100,12 +100,14 @@ def test_dtypes_that_no_kernel_reads(driver):
         cl.empty(2, np.dtype([("a", "u1", 65_536)]))
     with pytest.raises(TypeError, match="1 to 65535 bytes"):
         cl.empty(2, np.dtype([]))
-    with pytest.raises(ValueError, match="bytes in the other order"):
+    with pytest.raises(ValueError, match="byte order of this machine"):
         cl.empty(2, np.dtype([("a", ">f4")]))
     for name in "gG":
-        with pytest.raises(TypeError, match=r"got (float|complex)\d+\): CUDA has floats of up to"):
+        with pytest.raises(
+            TypeError, match=r"got (float|complex)\d+\): CUDA has floats of at most"
+        ):
             cl.empty(3, name)
-        with pytest.raises(TypeError, match="CUDA has floats of up to 8 bytes"):
+        with pytest.raises(TypeError, match="CUDA has floats of at most 8 bytes"):
             cl.to_device(np.zeros(3, name))
 
 

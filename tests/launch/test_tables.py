@@ -95,7 +95,7 @@ class Cells(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if self.open[-1] in ("td", "th"):
+        if self.open and self.open[-1] in ("td", "th"):
             self.rows[-1][-1] += data
 
 

@@ -121,16 +121,20 @@ def test_a_texture_keeps_the_memory_of_its_surface(driver):
 @pytest.mark.parametrize(
     ("array", "options", "message"),
     [
-        (np.zeros(4), {}, "a texture has integers of 8, 16 or 32 bits, float16 or float32"),
-        (np.zeros(4, ">f4"), {}, "a texture has integers"),
+        (
+            np.zeros(4),
+            {},
+            "must be an integer of 8, 16 or 32 bits, float16 or float32",
+        ),
+        (np.zeros(4, ">f4"), {}, "the element type of a texture"),
         (np.zeros((4, 3), "f4"), {"channels": 3}, "channels must be 1, 2 or 4"),
-        (np.zeros((4, 3), "f4"), {"channels": 4}, "with several channels these as the last"),
-        (np.zeros((2, 2, 2, 2), "f4"), {}, "a texture has 1 to 3 dimensions"),
-        (np.zeros(0, "f4"), {}, "a texture has 1 to 3 dimensions"),
+        (np.zeros((4, 3), "f4"), {"channels": 4}, "for several channels, which is the last"),
+        (np.zeros((2, 2, 2, 2), "f4"), {}, "a texture must have 1 to 3 dimensions"),
+        (np.zeros(0, "f4"), {}, "a texture must have 1 to 3 dimensions"),
         (np.zeros(4, "f4"), {"filter": "cubic"}, "filter must be one of 'point', 'linear'"),
         (np.zeros(4, "f4"), {"address": "wrap"}, "needs normalized=True"),
-        (np.zeros(4, "f4"), {"as_float": True}, "as_float needs integers"),
-        (np.zeros(4, "u1"), {"filter": "linear"}, "filter='linear' reads floats"),
+        (np.zeros(4, "f4"), {"as_float": True}, "as_float must be given only for integers"),
+        (np.zeros(4, "u1"), {"filter": "linear"}, "filter='linear' needs floats"),
         (np.zeros(4, "u1"), {"normalized": 1}, "normalized must be True or False"),
     ],
 )
@@ -150,13 +154,15 @@ def test_what_fails_leaves_nothing(driver):
             cl.arguments.Texture(np.zeros(4, "f4"))
         gc.collect()
         assert driver.objects == {}
-    with pytest.raises(ValueError, match=r"array must have the shape \(4,\)"):
+    with pytest.raises(ValueError, match=r"array must have shape \(4,\)"):
         cl.arguments.Surface(np.zeros(4, "f4")).copy_from(np.zeros(5, "f4"))
 
 
 @pytest.mark.parametrize("make", [cl.arguments.Texture, cl.arguments.Surface])
 def test_the_emulator_has_none(monkeypatch, make):
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
-    with pytest.raises(cl.DriverError, match="textures and surfaces are not emulated") as caught:
+    with pytest.raises(
+        cl.DriverError, match="textures and surfaces must be used on a GPU"
+    ) as caught:
         make(np.zeros(4, "f4"))
     assert caught.value.name == "CUDA_ERROR_NOT_SUPPORTED"

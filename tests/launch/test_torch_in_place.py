@@ -176,7 +176,7 @@ def test_no_other_class_is_read_as_a_tensor(host_driver):
 @pytest.mark.slow
 @pytest.mark.memory
 def test_places_that_do_not_fit_are_not_believed(monkeypatch):
-    """Where a sample is missing there is no layout; a mode takes no part."""
+    """If a sample is missing there is no layout; a mode takes no part."""
     import torch
 
     monkeypatch.delattr(torch, "_lazy_clone")

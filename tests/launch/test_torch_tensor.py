@@ -1,4 +1,4 @@
-"""Tensors of torch are refused where their memory is not what they show.
+"""Tensors of torch are refused if their memory is not what they show.
 
 The code is csrc/arguments/torch_tensor.cpp.
 """
@@ -75,7 +75,7 @@ def test_the_place_of_the_bits_is_found_in_this_torch():
 
 
 def test_bits_that_move_are_not_believed(monkeypatch):
-    """Where one tensor of all kinds does not fit, the tensors are asked."""
+    """If one tensor of all kinds does not fit, the tensors are asked."""
     import torch
 
     samples = torch_bits.sample_tensors()

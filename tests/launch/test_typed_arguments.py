@@ -9,6 +9,7 @@ import pytest
 from scalar_types import CTYPES, INTEGERS, REALS, SIGNED, UNSIGNED
 
 import culaunch as cl
+from culaunch._base.values import counted
 
 POINTER = "float*"
 
@@ -19,7 +20,10 @@ def test_a_numpy_scalar_passes_its_bytes(driver, kind):
     size = value.itemsize
     assert driver.bytes_of(value, size) == value.tobytes()
     for other in {1, 2, 4, 8, 16, 3} - {size}:
-        with pytest.raises(ValueError, match=rf"takes exactly {other} bytes .*which has {size}"):
+        with pytest.raises(
+            ValueError,
+            match=rf"must have exactly {counted(other, 'byte')} .*with {counted(size, 'byte')}",
+        ):
             driver.bytes_of(value, other)
 
 
@@ -59,14 +63,16 @@ def test_a_numpy_integer_goes_with_either_sign_if_its_value_does(driver, kind):
     ],
 )
 def test_a_typed_scalar_of_another_kind_is_refused(driver, value, size, spelling):
-    with pytest.raises(TypeError, match=r"argument 0 of k, .*, takes"):
+    with pytest.raises(TypeError, match=r"argument 0 of k, .*, must be"):
         driver.bytes_of(value, size, spelling)
 
 
 def test_numpy_s_float64_is_no_python_float(driver):
     # A subclass of float, but of a size of its own.
     assert driver.bytes_of(np.float64(1.5), 8, "double") == struct.pack("<d", 1.5)
-    with pytest.raises(ValueError, match=r"takes exactly 4 bytes \(got numpy\.float64\)"):
+    with pytest.raises(
+        ValueError, match=r"must have exactly 4 bytes \(got numpy\.float64 with 8 bytes\)"
+    ):
         driver.bytes_of(np.float64(1.5), 4, "float")
 
 
@@ -77,7 +83,7 @@ def test_numpy_s_bool_is_a_bool(driver):
 def test_small_numbers_of_ml_dtypes_go_by_their_size(driver):
     for value in (ml_dtypes.int4(3), ml_dtypes.float8_e5m2(1.5), ml_dtypes.float8_e4m3fn(2)):
         assert driver.bytes_of(value, 1) == value.tobytes()
-        with pytest.raises(ValueError, match="takes exactly 2 bytes"):
+        with pytest.raises(ValueError, match="must have exactly 2 bytes"):
             driver.bytes_of(value, 2)
 
 
@@ -102,7 +108,7 @@ def test_a_ctypes_scalar_passes_its_bytes(driver, kind):
     value = kind(1)
     size = ctypes.sizeof(kind)
     assert driver.bytes_of(value, size) == bytes(value)
-    with pytest.raises(ValueError, match=f"which has {size}"):
+    with pytest.raises(ValueError, match=f"with {counted(size, 'byte')}"):
         driver.bytes_of(value, 16)
 
 
@@ -140,7 +146,9 @@ def test_a_structure_is_copied_whole(driver, size):
     ):
         assert driver.bytes_of(value, size) == content
         assert driver.bytes_of(value, size, "Params") == content
-        with pytest.raises(ValueError, match=rf"takes exactly {size + 1} bytes .*which has {size}"):
+        with pytest.raises(
+            ValueError, match=rf"must have exactly {size + 1} bytes .*with {counted(size, 'byte')}"
+        ):
             driver.bytes_of(value, size + 1)
 
 
@@ -168,7 +176,7 @@ def test_a_structure_with_fields(driver):
 
 def test_a_structure_is_no_number(driver):
     four = type("S", (ctypes.Structure,), {"_fields_": [("b", ctypes.c_ubyte * 4)]})
-    with pytest.raises(TypeError, match=r"int \(4 bytes\), takes an int"):
+    with pytest.raises(TypeError, match=r"int \(4 bytes\), must be an int"):
         driver.bytes_of(four(), 4, "int")
 
 

@@ -61,7 +61,7 @@ def test_members_are_aligned(path):
 def test_a_file_that_was_cut_short_is_an_error(path):
     members = LibraryFile(path).members
     os.truncate(path, 100)
-    with pytest.raises(cl.ImageError, match="it was cut short since it was opened"):
+    with pytest.raises(cl.ImageError, match="the file was truncated after it was opened"):
         members.image("images/a.cubin")
 
 

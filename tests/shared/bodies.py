@@ -21,7 +21,7 @@ class Params(ctypes.Structure):
 
 
 def make_scale(kernels, *, least=0):
-    """Make a function of ``scale<T>``; `least` is 1 where an array may have no elements."""
+    """Make a function of ``scale<T>``; `least` is 1 if an array may have no elements."""
 
     @cl.function
     def scale(x, factor: float):

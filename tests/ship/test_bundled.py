@@ -106,7 +106,7 @@ def test_the_second_start_needs_no_compiler(tmp_path):
     said = bundle(tmp_path, "app.culib", sys.executable, "program.py", "float32", "odd")
     assert said.stdout == "packed 2 functions into app.culib\n"
     (line,) = said.stderr.splitlines()
-    assert line.startswith("culaunch bundle: unshippable is left out: ")
+    assert line.startswith("culaunch bundle: unshippable is not saved: ")
     cache = tmp_path / "fresh"
     run(tmp_path, "-c", FRESH, "app.culib", "float32", CULAUNCH_CACHE_DIR=str(cache))
     assert not cache.exists(), "nothing was compiled"
@@ -198,7 +198,7 @@ def test_kernels_of_one_name(tmp_path, processes):
     *left_out, error = said.stderr.splitlines()
     assert len(left_out) == 2
     for line in left_out:
-        assert "is left out: 2 images have one of that name" in line
+        assert "is left out: 2 images have a kernel of that name" in line
     assert "launched no kernel, that a library can hold" in error
 
 
@@ -233,7 +233,7 @@ def test_fused_functions(tmp_path, how):
     command = ("-m", "culaunch", "bundle", "app.culib", "--", sys.executable, "fused.py", how)
     said = run(tmp_path, *command, code=how == "alone")
     assert (tmp_path / "app.culib").exists() == (how == "inside")
-    line = "doubled is left out: it was called outside of a cl.function; call it in one"
+    line = "doubled is not saved, because it was called outside a cl.function: call it in one"
     assert (line in said.stderr) == (how == "alone")
 
 
@@ -253,7 +253,7 @@ def test_what_cannot_be_packed(tmp_path):
     said = bundle(tmp_path, "app.culib", sys.executable, "-c", "import culaunch", code=1)
     assert "called no cl.function, and launched no kernel, that a library can hold" in said.stderr
     said = bundle(tmp_path, "app.culib", sys.executable, "program.py", "int8", code=1)
-    assert "ended with code 1; nothing was packed" in said.stderr
+    assert "exited with code 1; nothing was packed" in said.stderr
     command = ("-m", "culaunch", "bundle", "app.culib", "--record", "record")
     assert "a record has no functions" in run(tmp_path, *command, code=2).stderr
     assert not (tmp_path / "app.culib").exists()

@@ -62,63 +62,63 @@ for _ in range(40):
     DEEP = {"tuple": [DEEP]}
 
 WRONG = {
-    "name": (entry(lambda f: f.update(name="a b")), "a function's name is an identifier"),
-    "keyword": (entry(lambda f: f.update(name="class")), "a function's name is an identifier"),
-    "private": (entry(lambda f: f.update(name="_read")), "a function's name is an identifier"),
-    "reserved": (entry(lambda f: f.update(name="source")), "a function's name is an identifier"),
-    "twice": (lambda m: m["functions"].append(m["functions"][0]), "scale comes twice"),
-    "doc": (entry(lambda f: f.update(doc=3)), "doc is not a text"),
-    "backward": (entry(lambda f: f.update(backward="a.b")), "backward is not the name"),
-    "absent": (entry(lambda f: f.update(backward="other")), "gradients are wrong"),
-    "parameters": (entry(lambda f: f.pop("parameters")), "parameters is not a list"),
+    "name": (entry(lambda f: f.update(name="a b")), "function must be an identifier"),
+    "keyword": (entry(lambda f: f.update(name="class")), "function must be an identifier"),
+    "private": (entry(lambda f: f.update(name="_read")), "function must be an identifier"),
+    "reserved": (entry(lambda f: f.update(name="source")), "function must be an identifier"),
+    "twice": (lambda m: m["functions"].append(m["functions"][0]), "scale must not appear twice"),
+    "doc": (entry(lambda f: f.update(doc=3)), "doc must be a text"),
+    "backward": (entry(lambda f: f.update(backward="a.b")), "backward must be the name"),
+    "absent": (entry(lambda f: f.update(backward="other")), "gradients are invalid"),
+    "parameters": (entry(lambda f: f.pop("parameters")), "parameters must be a list"),
     "many": (entry(lambda f: f.update(parameters=[{}] * 256)), "at most 255 entries"),
-    "parameter": (entry(lambda f: f["parameters"].append(1)), "parameter 3 is not an object"),
-    "nameless": (parameter(lambda p: p.update(name="a-b")), "parameter 0 has no name"),
-    "same": (parameter(lambda p: p.update(name="x"), 1), "parameter 1 has no name of its own"),
-    "how": (parameter(lambda p: p.update(how=3)), "the way to pass x must be 0, 1 or 2"),
-    "order": (parameter(lambda p: p.update(how=2)), "the way to pass factor must be 0, 1 or 2"),
-    "default": (parameter(lambda p: p.update(default={"a": 1})), "is not a value"),
-    "gap": (parameter(lambda p: p.update(default=1)), "factor has no default"),
-    "deep": (parameter(lambda p: p.update(default=DEEP), 2), "is not a value"),
-    "annotation": (parameter(lambda p: p.update(annotation=[])), "is not an annotation"),
+    "parameter": (entry(lambda f: f["parameters"].append(1)), "parameter 3 must be an object"),
+    "nameless": (parameter(lambda p: p.update(name="a-b")), "parameter 0 must have a name"),
+    "same": (parameter(lambda p: p.update(name="x"), 1), "parameter 1 must have a name"),
+    "how": (parameter(lambda p: p.update(how=3)), "how must be 0, 1 or 2 for x"),
+    "order": (parameter(lambda p: p.update(how=2)), "how must be 0, 1 or 2 for factor"),
+    "default": (parameter(lambda p: p.update(default={"a": 1})), "must be of a known form"),
+    "gap": (parameter(lambda p: p.update(default=1)), "factor must have a default"),
+    "deep": (parameter(lambda p: p.update(default=DEEP), 2), "must be of a known form"),
+    "annotation": (parameter(lambda p: p.update(annotation=[])), "an annotation must be an object"),
     "plain": (
-        parameter(lambda p: p["annotation"].update(plain=["object"])), "has int, float, bool"),
+        parameter(lambda p: p["annotation"].update(plain=["object"])), "contain only int, float"),
     "dims": (
-        parameter(lambda p: p["annotation"]["array"].update(dims="a-b")), "dims has 'a-b'"),
+        parameter(lambda p: p["annotation"]["array"].update(dims="a-b")), "got 'a-b' in"),
     "dtypes": (
         parameter(lambda p: p["annotation"]["array"].update(dtypes=["x"])), "dtype must be one"),
-    "array": (parameter(lambda p: p["annotation"].update(array=1)), "is not an array of an annot"),
-    "mutates": (entry(lambda f: f.update(mutates=["z"])), "mutates has an item that is not"),
-    "may": (entry(lambda f: f.update(may_mutate="x")), "may_mutate is not a list"),
-    "kinds": (entry(lambda f: f.update(kinds={})), "kinds is not a list"),
-    "kind": (entry(lambda f: f.update(kinds=[1])), "is not a kind"),
-    "arguments": (kind(lambda k: k["arguments"].pop()), "a kind has 3 entries"),
-    "argument": (kind(lambda k: k["arguments"].__setitem__(0, "str")), "not an entry of a kind"),
+    "array": (parameter(lambda p: p["annotation"].update(array=1)), "must be an object or null"),
+    "mutates": (entry(lambda f: f.update(mutates=["z"])), "of mutates must be a parameter"),
+    "may": (entry(lambda f: f.update(may_mutate="x")), "may_mutate must be a list"),
+    "kinds": (entry(lambda f: f.update(kinds={})), "kinds must be a list"),
+    "kind": (entry(lambda f: f.update(kinds=[1])), "a kind must be an object"),
+    "arguments": (kind(lambda k: k["arguments"].pop()), "a list of 3 entries"),
+    "argument": (kind(lambda k: k["arguments"].__setitem__(0, "str")), "an entry of a kind"),
     "dtype": (
         kind(lambda k: k["arguments"].__setitem__(0, {"array": ["x", 1]})), "an array of a kind"),
     "rank": (
         kind(lambda k: k["arguments"].__setitem__(0, {"array": ["int8", 33]})), "an array of a"),
     "value": (
-        kind(lambda k: k["arguments"].__setitem__(0, {"value": 1})), "not an entry of a kind"),
+        kind(lambda k: k["arguments"].__setitem__(0, {"value": 1})), "an entry of a kind"),
     "empty": (kind(lambda k: k["arguments"].__setitem__(0, {"tuple": []})), "an entry of a kind"),
-    "program": (kind(lambda k: k.update(program="programs/x")), "no member 'programs/x'"),
-    "words": (kind(lambda k: k.update(program="programs/odd.bin")), "a program has whole words"),
-    "constants": (kind(lambda k: k.update(constants=None)), "constants is not a list"),
-    "constant": (kind(lambda k: k["constants"].append({"call": "os.system"})), "is not a value"),
-    "object": (kernel(image="x", name="a"), "no member 'x' for an image"),
-    "kernel": (kind(lambda k: k["constants"].append({"kernel": 1})), "a kernel is an image and"),
-    "tuple": (kind(lambda k: k["constants"].append({"namedtuple": 1})), "a named tuple has"),
+    "program": (kind(lambda k: k.update(program="programs/x")), "must be the name of a member"),
+    "words": (kind(lambda k: k.update(program="programs/odd.bin")), "must consist of words"),
+    "constants": (kind(lambda k: k.update(constants=None)), "constants must be a list"),
+    "constant": (kind(lambda k: k["constants"].append({"call": "os.system"})), "of a known form"),
+    "object": (kernel(image="x", name="a"), "must be a member .got 'x'"),
+    "kernel": (kind(lambda k: k["constants"].append({"kernel": 1})), "an object with an image and"),
+    "tuple": (kind(lambda k: k["constants"].append({"namedtuple": 1})), "an object with a name"),
     "fields": (
         kind(lambda k: k["constants"].append({"namedtuple": {"name": "a", "fields": ["a(", "b"]}})),
-        "fields with names"),
-    "keys": (kind(lambda k: k["constants"].append({"keys": [1, 1]})), "a key comes twice"),
-    "bytes": (kind(lambda k: k["constants"].append({"bytes": "0g"})), "is not a value"),
-    "texts": (kind(lambda k: k["texts"].append(1)), "texts has an item that is not a text"),
-    "long": (kind(lambda k: k["texts"].append("x" * 70_000)), "an item that is not a text of at"),
-    "writes": (kind(lambda k: k.update(writes=[3])), "writes has an item that is not the number"),
-    "guards": (kind(lambda k: k.update(guards=[[0, "a"]])), "a guard is the number of a block"),
-    "guard": (kind(lambda k: k.update(guards=[[0, "a", 1]])), "a guard is the number of a block"),
-    "explanation": (kind(lambda k: k.update(explanation=1)), "an explanation is a text"),
+        "different names that are Python identifiers"),
+    "keys": (kind(lambda k: k["constants"].append({"keys": [1, 1]})), "contain a key twice"),
+    "bytes": (kind(lambda k: k["constants"].append({"bytes": "0g"})), "must be of a known form"),
+    "texts": (kind(lambda k: k["texts"].append(1)), "each item of texts must be a text"),
+    "long": (kind(lambda k: k["texts"].append("x" * 70_000)), "must be a text of at"),
+    "writes": (kind(lambda k: k.update(writes=[3])), "each item of writes must be the number"),
+    "guards": (kind(lambda k: k.update(guards=[[0, "a"]])), "must be the number of a block"),
+    "guard": (kind(lambda k: k.update(guards=[[0, "a", 1]])), "must be the number of a block"),
+    "explanation": (kind(lambda k: k.update(explanation=1)), "explanation must be a text"),
 }  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def test_the_text_of_a_check_is_no_program(data, text):
     manifest, contents = parts_of(data)
     one = manifest["functions"][0]["kinds"][0]
     one["texts"] = [text if "contiguous" in known else known for known in one["texts"]]
-    with pytest.raises(cl.ImageError, match="of a check is not a template"):
+    with pytest.raises(cl.ImageError, match="text of a check must be a valid template"):
         first_use(manifest, contents)
 
 
@@ -260,5 +260,5 @@ def test_libraries_of_version_3_are_read(data):
     manifest["version"] = 2
     assert len(cl.ship.load_library(packed(manifest, contents))) == 0
     manifest["version"] = 5
-    with pytest.raises(cl.ImageError, match=r"format version 5, and .* up to 4: update culaunch"):
+    with pytest.raises(cl.ImageError, match=r"format version 5, but .* up to 4: update culaunch"):
         cl.ship.load_library(packed(manifest, contents))

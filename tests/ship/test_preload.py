@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import culaunch as cl
+from culaunch._base.values import counted
 
 x = np.arange(5, dtype=np.float32)
 
@@ -51,7 +52,7 @@ def test_without_it_the_first_call_loads(lib):
 def test_the_report_is_text_and_data(lib):
     report = cl.ship.preload(lib)
     lines = str(report).splitlines()
-    assert lines[0].startswith(f"{len(report)} images, ")
+    assert lines[0].startswith(f"{counted(len(report), 'image')}, ")
     assert "preloaded" in lines[1]
     assert lib.source in lines[1]
     assert report.to_dict()["images"][0]["format"] == "ptx"
@@ -66,7 +67,7 @@ def test_modules_and_kernels(emulated, image):
 
 def test_mistakes(emulated, lib):
     for wrong in (3, "x.culib", None, lib.source):
-        with pytest.raises(TypeError, match=r"preload\(\) takes libraries"):
+        with pytest.raises(TypeError, match=r"preload\(\) accepts libraries"):
             cl.ship.preload(wrong)
     for wrong in ("0", [None, "x"], object()):
         with pytest.raises(TypeError, match="device must be an int"):

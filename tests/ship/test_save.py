@@ -222,7 +222,7 @@ def test_read_only_arrays(kernels, path):
     assert lib.into(y, frozen) is None
     assert y.tolist() == (x5 * 2).tolist()
     assert (lib.into.mutates, lib.into.may_mutate) == (("y",), ())
-    with pytest.raises(TypeError, match="argument y is read-only"):
+    with pytest.raises(TypeError, match="argument y must be writable"):
         lib.into(frozen, x5)
 
 
@@ -237,7 +237,7 @@ def test_gradients(scale, kernels, path):
     scale.backward(scale_backward)
     scale.specialize()
     scale_backward.specialize()
-    with pytest.raises(ValueError, match="which is not saved with it"):
+    with pytest.raises(ValueError, match="which must be saved with it"):
         cl.ship.save([scale], path)
     lib = reloaded(path, scale, scale_backward)
     gradient = lib.scale._gradient
@@ -334,9 +334,9 @@ def test_images_for_more_architectures(scale, image, kernels, path):
     members = manifest["members"]
     (name,) = (name for name in members if name.startswith("images/"))
     assert cl.Image.open(contents[name]).arch == ("compute_80", "compute_90")
-    with pytest.raises(ValueError, match="a module that no function or kernel uses"):
+    with pytest.raises(ValueError, match="must be one that a function or kernel uses"):
         cl.ship.save([scale], path, images={cl.load(image): [other]})
-    with pytest.raises(TypeError, match="its keys are modules"):
+    with pytest.raises(TypeError, match="keys of images must be modules"):
         cl.ship.save([scale], path, images={1: []})
 
 
@@ -350,9 +350,11 @@ def test_what_cannot_be_saved(scale, kernels, path, monkeypatch):
             cl.ship.save(functions, path)
         assert not path.exists()
 
-    refused(ValueError, "scale was not traced yet: call it, or name the kinds", scale)
-    refused(ValueError, "functions is empty")
-    refused(TypeError, "cl.function makes a function", len)
+    refused(
+        ValueError, "scale must be traced before it is saved: call it, or name the kinds", scale
+    )
+    refused(ValueError, "functions must contain at least one function")
+    refused(TypeError, "functions must contain functions of cl.function", len)
     weight = np.ones(5, np.float32)
 
     @cl.function
@@ -369,7 +371,7 @@ def test_what_cannot_be_saved(scale, kernels, path, monkeypatch):
         return x.shape[0]
 
     chosen(x5, Mode.FAST)
-    refused(TypeError, "chosen: argument mode cannot be saved: a library holds", chosen)
+    refused(TypeError, "chosen: argument mode cannot be saved: a library cannot hold", chosen)
 
     @cl.function
     def defaulted(x, mode=Mode.FAST):
@@ -379,7 +381,7 @@ def test_what_cannot_be_saved(scale, kernels, path, monkeypatch):
     refused(TypeError, "defaulted: the default of mode cannot be saved", defaulted)
     first = cl.function(lambda n: n)
     first(1)
-    refused(ValueError, "functions has one called '<lambda>'", first)
+    refused(ValueError, "functions contains one with the name '<lambda>'", first)
 
     def named():
         @cl.function
@@ -389,7 +391,7 @@ def test_what_cannot_be_saved(scale, kernels, path, monkeypatch):
         twin(1)
         return twin
 
-    refused(ValueError, "functions has two that are called twin", named(), named())
+    refused(ValueError, "two functions with the name twin", named(), named())
 
 
 def test_globals_that_changed_are_noticed(kernels, path, monkeypatch):
@@ -401,7 +403,7 @@ def test_globals_that_changed_are_noticed(kernels, path, monkeypatch):
 
     grown(1)
     monkeypatch.setattr(sys.modules[__name__], "FACTOR", 3)
-    with pytest.raises(ValueError, match="was not traced yet"):
+    with pytest.raises(ValueError, match="must be traced before"):
         cl.ship.save([grown], path)
 
 
@@ -417,6 +419,22 @@ def test_in_the_body_of_another(scale, path):
         outer(x5)
     with cl.function_debugging():
         assert lib.scale(x5, 2.0).tolist() == (x5 * 2).tolist()
+
+
+def test_it_is_a_function(scale, path):
+    scale.specialize()
+    saved = reloaded(path, scale).scale
+    assert isinstance(saved, cl.Function)
+    assert saved.mutates == scale.mutates
+    assert saved.explain(x5, 2.0) in saved.explain()
+    with pytest.raises(TypeError, match="scale has no program for"):
+        saved.explain(x5.astype("int8"), 2.0)
+    with pytest.raises(TypeError, match="scale comes from a library and has no body to trace"):
+        saved.specialize(x=cl.Array("float32", "n"))
+    gradient = saved.backward(lambda grad, factor: grad * factor)
+    assert saved._gradient.function is gradient
+    assert saved._gradient.needs == (("grad", 0), ("argument", "factor"))
+    assert [kind for kind, _ in saved.traced()] == [kind for kind, _ in scale.traced()]
 
 
 def test_from_many_threads(scale, path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -123,7 +124,9 @@ def test_shapes():
 def test_a_type_without_tolerance():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     got = np.ones(3, ml_dtypes.float8_e4m3fn)
-    with pytest.raises(TypeError, match="no tolerance for float8_e4m3fn: give rtol= or atol="):
+    with pytest.raises(
+        TypeError, match="float8_e4m3fn has no default tolerance: give rtol= or atol="
+    ):
         testing.assert_allclose(got, [1] * 3)
     testing.assert_allclose(got, [1.1] * 3, rtol=0.125)
 
@@ -208,6 +211,16 @@ def run_pytest(folder, *arguments):
     return subprocess.run(
         command, check=False, capture_output=True, text=True, env=environment, cwd=folder
     ).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "2")])
+def test_the_plugin_profiles_each_test(tmp_path, workers):
+    said = run_pytest(tmp_path, "--culaunch-profile", *workers)
+    assert "Launches by culaunch" in said
+    rows = re.findall(r"test_kernels.py::(\S+): (\d+) launch\w* on culaunch emulator", said)
+    assert ("test_add[emulator]", "1") in rows
+    assert "Launches by culaunch" not in run_pytest(tmp_path)
 
 
 @pytest.mark.slow

@@ -112,7 +112,7 @@ def test_a_gradient_may_be_none_in_a_compiled_graph(half_differentiable, name, t
     op = cl.frameworks.torch_op(name, function)
     compiled = torch.compile(lambda x, y: op(x, y), fullgraph=True, backend=backend)
     dx, dy, *expected = gradients_of(compiled, torch, which)
-    # A compiled graph has zeros where there is no gradient.
+    # A compiled graph has zeros if there is no gradient.
     assert [one or [0.0] * 4 for one in (dx, dy)] == [one or [0.0] * 4 for one in expected]
     x, y = (torch.randn(4, dtype=torch.float64, requires_grad=True) for _ in range(2))
     torch.library.opcheck(op.overload, (x, y))
@@ -162,13 +162,13 @@ def test_what_writes_its_arguments_has_no_gradient(scale_in_place, name):
 def test_a_wrong_number_of_gradients(scale, name, torch):
     scale.backward(lambda grad: (grad, grad))
     op = cl.frameworks.torch_op(name, scale)
-    with pytest.raises(TypeError, match="returned 2 gradients, and there are 1 array parameters"):
+    with pytest.raises(TypeError, match=r"must return 1 gradients, .* \(got 2\)"):
         op(torch.ones(3, requires_grad=True), 2.0).sum().backward()
 
 
 @pytest.mark.slow
 def test_no_gradient_is_lost_in_a_compiled_region(scale, name, torch):
-    """The graph is broken there, and the function refuses it, as outside of one."""
+    """The graph is broken there, and the function refuses it, as outside one."""
     op = cl.frameworks.torch_op(name, scale)
     for call in (op, scale):
         region = torch.compile(lambda x, call=call: call(x * 2, 2.0), backend="aot_eager")

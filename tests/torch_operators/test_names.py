@@ -49,7 +49,9 @@ def test_a_module_that_is_loaded_again(tmp_path, monkeypatch, name, torch, is_na
     assert first(x).shape == (1, 3)
     assert first.overload(x).shape == (1, 3)
     write(default=5, columns=3)
-    with pytest.raises(ValueError, match=r"count=1\) -> Tensor, and made is .*count=5\)"):
+    with pytest.raises(
+        ValueError, match=r"count=1\) -> Tensor, but made now has the schema .*count=5\)"
+    ):
         importlib.reload(module)
     assert first(x).shape == (1, 3)
 
@@ -61,13 +63,13 @@ def test_names_that_are_none(scale, scale_in_place, name, torch):
     with pytest.raises(TypeError, match="name must be a str"):
         cl.frameworks.torch_op(3, scale)
     cl.frameworks.torch_op(name, scale)
-    with pytest.raises(ValueError, match=r"is the operator of .*scale, and operators live as long"):
+    with pytest.raises(ValueError, match=r"is the operator of .*scale\. Operators live as long"):
         cl.frameworks.torch_op(name, scale_in_place)
     with pytest.raises(ValueError, match="reserved"):
         cl.frameworks.torch_op("prim::culaunch", scale)
     library = torch.library.Library("culaunch_other", "FRAGMENT")
     library.define("there(Tensor x) -> Tensor")
-    with pytest.raises(ValueError, match="already has an operator culaunch_other::there"):
+    with pytest.raises(ValueError, match="has registered the operator culaunch_other::there"):
         cl.frameworks.torch_op("culaunch_other::there", scale)
 
 

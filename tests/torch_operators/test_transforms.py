@@ -53,19 +53,21 @@ def test_a_gradient_without_a_gradient(product, name, x, torch):
             return call(x, x).sum()
 
         assert torch.equal(torch.func.grad(square)(x), 2 * x)
-        with pytest.raises(TypeError, match="_backward has no gradient; autograd would use zero"):
+        with pytest.raises(
+            TypeError, match="_backward has no gradient, so autograd would use zero"
+        ):
             torch.func.jacrev(torch.func.grad(square))(x)
     leaf = x.clone().requires_grad_()
     (first,) = torch.autograd.grad(op(leaf, leaf).sum(), leaf, create_graph=True)
     assert torch.equal(first, 2 * x)
-    with pytest.raises(TypeError, match="_backward has no gradient; autograd would use zero"):
+    with pytest.raises(TypeError, match="_backward has no gradient, so autograd would use zero"):
         first.sum().backward()
 
 
 def test_a_function_without_a_gradient_is_refused(scale, name, x, torch):
     op = cl.frameworks.torch_op(name, scale)
     for call in (op, scale):
-        with pytest.raises(TypeError, match="has no gradient; autograd would use zero"):
+        with pytest.raises(TypeError, match="has no gradient, so autograd would use zero"):
             torch.func.grad(lambda x, call=call: call(x, 2.0).sum())(x)
         # Values without a gradient flow are left unchanged.
         found = torch.func.grad(lambda y, call=call: (call(x, 2.0) * y).sum())(x)
@@ -124,7 +126,7 @@ def test_batches_that_have_no_rule(kernels, name, x, torch):
 
     op = cl.frameworks.torch_op(name, add)
     rows = torch.ones(2, 3)
-    with pytest.raises(TypeError, match="writes total, which is not batched"):
+    with pytest.raises(TypeError, match="writes total, which must be batched"):
         torch.vmap(op, in_dims=(None, 0))(x, rows)
 
     @cl.function
@@ -132,7 +134,7 @@ def test_batches_that_have_no_rule(kernels, name, x, torch):
         return cl.empty_like(row), row.shape[0]
 
     numbers = cl.frameworks.torch_op(f"{name}b", counted)
-    with pytest.raises(TypeError, match=r"returns numbers, and torch\.vmap takes tensors"):
+    with pytest.raises(TypeError, match=r"returns numbers, but torch\.vmap accepts only tensors"):
         torch.vmap(numbers)(rows)
 
 

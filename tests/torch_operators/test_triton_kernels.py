@@ -102,12 +102,14 @@ def test_what_is_wrong_with_a_kernel(made, native, scale, name):
     kernel = native(made.typed)
     with pytest.raises(TypeError, match="grid is missing"):
         cl.frameworks.torch_op(name, kernel)
-    with pytest.raises(ValueError, match="constants has n, which typed takes at each launch"):
+    with pytest.raises(
+        ValueError, match="constants must not contain n, which each launch of typed passes"
+    ):
         cl.frameworks.torch_op(name, kernel, grid=(1,), constants={"n": 3})
     with pytest.raises(TypeError, match="constants must have the names of parameters"):
         cl.frameworks.torch_op(name, kernel, grid=(1,), constants={3: 3})
     for word, value in (("grid", (1,)), ("constants", {}), ("mutates", [])):
-        with pytest.raises(TypeError, match=f"{word} is for Triton kernels"):
+        with pytest.raises(TypeError, match=f"{word} must be given only for Triton kernels"):
             cl.frameworks.torch_op(name, scale, **{word: value})
     with pytest.raises(TypeError, match=r"culaunch\.triton\.native\(kernel\)"):
         cl.frameworks.torch_op(name, made.typed)

@@ -50,11 +50,11 @@ def test_workers_compile_what_is_measured_here(fill, monkeypatch):
 def test_mistakes(fill):
     y = cl.to_device(np.zeros(64, np.float32))
     configs = [{"what": "1"}, {"what": "2"}]
-    with pytest.raises(TypeError, match="executor must have submit"):
+    with pytest.raises(TypeError, match="executor must have a method submit"):
         cl.tuning.tune(fill, configs, [y], executor=3)
     with concurrent.futures.ThreadPoolExecutor(1) as threads:
-        with pytest.raises(TypeError, match=r"executor is for a cl\.function"):
+        with pytest.raises(TypeError, match=r"executor must be given only for a cl\.function"):
             cl.tuning.tune(lambda y, what: None, configs, [y], executor=threads)
         local = cl.function(lambda y, what="1": None)
-        with pytest.raises(ValueError, match="must be at the top of a module"):
+        with pytest.raises(ValueError, match="must be at the top level of a module"):
             cl.tuning.tune(local, configs, [y], executor=threads)

@@ -79,14 +79,14 @@ def test_whatever_false_a_check_says(wrong):
     said = iter([wrong, True])
     tuning = cl.tuning.tune(nothing, [{"n": 1}, {"n": 2}], check=lambda _: next(said))
     assert tuning.best == {"n": 2}
-    assert "check rejects the result" in str(tuning.trials[0].error)
+    assert "check rejected the result" in str(tuning.trials[0].error)
 
 
 @pytest.mark.needs("torch")
 def test_a_check_that_says_what_torch_says():
     import torch
 
-    with pytest.raises(ValueError, match="rejects the result"):
+    with pytest.raises(ValueError, match="rejected the result"):
         cl.tuning.tune(nothing, ONE, check=lambda _: (torch.ones(2) == 2).all())
     assert cl.tuning.tune(nothing, ONE, check=lambda _: None).best == ONE[0]
 
@@ -104,13 +104,13 @@ def test_configurations_of_two_types_are_two():
     tuning = cl.tuning.tune(nothing, [{"n": one} for one in values])
     assert [trial.config["n"] for trial in tuning.trials] == values
     for twice in ([{"n": 1}, {"n": 1}], [{"n": (1, 2)}, {"n": [1, 2]}], [{}, {}]):
-        with pytest.raises(ValueError, match="appears twice"):
+        with pytest.raises(ValueError, match="must not appear twice"):
             cl.tuning.tune(nothing, twice)
 
 
 @pytest.mark.parametrize("value", [{1: 2}, {"a": {None: 3}}, {1: 2, "b": 3}])
 def test_what_json_would_give_back_otherwise(value):
-    with pytest.raises(TypeError, match=r"configs\[0\]\['n'\].* must be a dict by str"):
+    with pytest.raises(TypeError, match=r"configs\[0\]\['n'\].* must be a dict with str keys"):
         cl.tuning.tune(nothing, [{"n": value}])
 
 
@@ -136,7 +136,7 @@ def test_what_was_measured_is_not_lost_with_the_file(how, tmp_path, monkeypatch)
     monkeypatch.setattr("culaunch._tune.table._KEEP_SECONDS", 0.0)
     how(path, monkeypatch)
     before = path.read_bytes() if path.exists() else None
-    with pytest.warns(cl.CacheWarning, match=r"t\.json' was not written: ") as said:
+    with pytest.warns(cl.CacheWarning, match=r"t\.json' cannot be written: ") as said:
         tuning = cl.tuning.tune(nothing, [{"n": 1}, {"n": 2}], key=(7,), table=table)
     assert len(said) == 1, "once, and not for each round"
     assert tuning.best == {"n": 1}
@@ -152,7 +152,7 @@ def test_what_was_not_written_is_written_when_there_is_room(tmp_path, monkeypatc
     table = cl.tuning.TunedConfigs(path)
     with monkeypatch.context() as patch:
         fail_to_rename(path, patch)
-        with pytest.warns(cl.CacheWarning, match="was not written"):
+        with pytest.warns(cl.CacheWarning, match="cannot be written"):
             cl.tuning.tune(nothing, [{"n": 2}], key=(2,), table=table)
         assert table[2] == {"n": 2}
     cl.tuning.tune(
@@ -165,7 +165,7 @@ def test_what_was_not_written_is_written_when_there_is_room(tmp_path, monkeypatc
 
 
 def test_threads_add_to_one_table():
-    """Of 360 entries some 200 were left of a table in memory."""
+    """Of 360 entries about 200 were left of a table in memory."""
     table = cl.tuning.TunedConfigs()
     configs = [{"n": 1}]
 

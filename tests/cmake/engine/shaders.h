@@ -1,5 +1,5 @@
 #pragma once
 #include <culaunch/jit.h>
 
-// The module of the engine's shaders, compiled once; null where that failed, which is said.
+// The module of the engine's shaders, compiled once; null if that failed, which is said.
 culaunch::Module* Shaders();

@@ -54,7 +54,7 @@ def test_no_elements_are_an_error_of_the_program(name):
     assert not any(run.is_error for run in paths(host, 20, x=ROWS))
     host.specialize(x=ROWS, both_sides=False)
     assert len(host(values(4, 256))) == 4
-    with pytest.raises(ValueError, match="of no elements has no value"):
+    with pytest.raises(ValueError, match="cannot reduce zero elements"):
         host(np.zeros((4, 0), np.float32))
     assert len(host(values(4, 256))) == 4
 
@@ -97,7 +97,7 @@ def test_a_path_on_which_a_value_meets_itself_is_an_error_of_the_program():
     runs = paths(host, 60, x=ROWS, y=ROWS)
     assert 0 < sum(run.is_error for run in runs) < 60
     for _ in range(2):
-        with pytest.raises(ValueError, match="meets itself along another dimension"):
+        with pytest.raises(ValueError, match="is combined with itself along a different dimension"):
             host(values(4, 4), values(4, 4))
         row = values(1, 5)
         np.testing.assert_allclose(host(row, row), row * row + row.sum(1), rtol=1e-5)
@@ -131,7 +131,7 @@ def test_a_library_has_the_kinds_that_were_specialized(tmp_path):
     cl.ship.save([host], tmp_path / "softmax.culib")
     library = cl.ship.load_library(tmp_path / "softmax.culib")
     np.testing.assert_array_equal(library.softmax(x), wanted)
-    with pytest.raises(ValueError, match="max of no elements has no value"):
+    with pytest.raises(ValueError, match="max cannot reduce zero elements"):
         library.softmax(np.zeros((6, 0), np.float32))
 
 
@@ -147,7 +147,7 @@ def test_an_export(tmp_path):
     found = np.zeros_like(x)
     module.softmax_into(found, x)
     np.testing.assert_array_equal(found, wanted)
-    with pytest.raises(ValueError, match="max of no elements has no value"):
+    with pytest.raises(ValueError, match="max cannot reduce zero elements"):
         module.softmax_into(np.zeros((6, 0), np.float32), np.zeros((6, 0), np.float32))
 
 
@@ -171,7 +171,7 @@ def test_an_operator_of_torch_of_functions_without_an_identity():
         fused = ew.fuse(body)
         operator = cl.frameworks.torch_op(f"tests_reductions::{name}_of_rows", fused)
         assert torch.equal(operator(x), torch.as_tensor(np.asarray(fused(x.numpy()))))
-        with pytest.raises(ValueError, match="of no elements has no value"):
+        with pytest.raises(ValueError, match="cannot reduce zero elements"):
             operator(x[:, :0])
 
 

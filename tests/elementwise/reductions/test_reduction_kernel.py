@@ -89,7 +89,10 @@ def test_a_preamble_and_half_precision():
         (("T x", "T y", "x", "a + b", "y = a", "0", "1"), "name must be a C identifier"),
         (("T x", "T y, T z", "x", "a + b", "y = a", "0"), "out_params must have one parameter"),
         (("", "T y", "x", "a + b", "y = a", "0"), "in_params must have at least one"),
-        (("raw T x", "T y", "x", "a + b", "y = a", "0"), "x is raw: reductions have none"),
+        (
+            ("raw T x", "T y", "x", "a + b", "y = a", "0"),
+            "x is raw, but a reduction cannot have a raw parameter",
+        ),
     ],
 )
 def test_mistakes_of_the_text_are_told(arguments, text):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from emulate import image_of, launch, pack
 
-from culaunch._emulator import Device
+from culaunch._emulator import Device, InstructionCount
 from culaunch._emulator.compiled.engine import CompiledKernel, compiled_kernel
 from culaunch._emulator.fault import Fault
 from culaunch._emulator.memory.read_only import NamedArray
@@ -139,11 +139,70 @@ def test_auto_compiles_what_is_hot(monkeypatch: pytest.MonkeyPatch) -> None:
     module = launch(HEAD + DOUBLE, "k", x, np.uint32(0), block=(64,), device=device)
     state = state_of(module)
     assert state.ran == 0
-    assert state.seconds > 0
-    state.seconds = 10.0
+    assert 0 < module.code("k").seconds < 10
+    module.code("k").seconds = 10.0
     launch(HEAD + DOUBLE, "k", x, np.uint32(0), block=(64,), device=device, module=module)
     assert state.ran == 1
     assert (x == 4).all()
+
+
+def test_a_long_kernel_has_to_be_hotter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its compilation takes longer."""
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "auto")
+    text = HEAD + "xor.b32 %w, %v, 1; " * 500 + DOUBLE
+    device, x = Device(), np.ones(64, "u4")
+    module, ran = None, []
+    for seconds in (0.0, 0.5, 2.7):
+        if module is not None:
+            module.code("k").seconds = seconds
+        module = launch(text, "k", x, np.uint32(0), block=(64,), device=device, module=module)
+        ran.append(state_of(module).ran)
+    assert ran == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        # The old value is not read, so integers give one sum in any order.
+        ("atom.global.add.u32 %w, [%d], 3;", ""),
+        ("red.global.max.s32 [%d], %v;", ""),
+        ("atom.global.add.u32 %w, [%d], 3; st.global.u32 [%at], %w;", "atom.global.add.u32"),
+        ("red.global.add.f32 [%d], 0f3F800000;", "red.global.add.f32"),
+        ("atom.global.exch.b32 %w, [%d], %v;", "atom.global.exch.b32"),
+        ("atom.global.cas.b32 %w, [%d], 0, %v;", "atom.global.cas.b32"),
+        ("red.global.inc.u32 [%d], %v;", "red.global.inc.u32"),
+        ("ld.volatile.global.u32 %w, [%d];", "ld.volatile.global.u32"),
+    ],
+)
+def test_auto_leaves_what_depends_on_the_order_of_threads(
+    monkeypatch: pytest.MonkeyPatch, body: str, why: str
+) -> None:
+    """Or a result would change at the moment when its kernel is compiled."""
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "auto")
+    text = f"{HEAD}ld.param.u64 %d, [x]; {body} ret; }}"
+    ends = []
+    device, module = Device(), None
+    for seconds in (0.0, 10.0):
+        x = np.arange(64, dtype="u4")
+        if module is not None:
+            module.code("k").seconds = seconds
+        module = launch(text, "k", x, np.uint32(0), block=(64,), device=device, module=module)
+        ends.append(x.tolist())
+    assert ends[0] == ends[1]
+    state = state_of(module)
+    assert (state.ordered, state.why_not) == (why, "")
+    assert state.ran == (0 if why else 1)
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "compiled")
+    assert run(f"ld.param.u64 %d, [x]; {body} ret; }}", x, block=(64,)).ran == 1
+
+
+def test_the_engine_is_chosen_by_the_heat_of_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CULAUNCH_EMULATOR_ENGINE", raising=False)
+    device, x = Device(), np.ones(64, "u4")
+    module = launch(HEAD + DOUBLE, "k", x, np.uint32(0), block=(64,), device=device)
+    module.code("k").seconds = 10.0
+    launch(HEAD + DOUBLE, "k", x, np.uint32(0), block=(64,), device=device, module=module)
+    assert state_of(module).ran == 1
 
 
 def test_auto_gives_up_what_is_unusual_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +211,7 @@ def test_auto_gives_up_what_is_unusual_each_time(monkeypatch: pytest.MonkeyPatch
     body = "ld.shared.u32 %v, [box]; and.b32 %v, %v, 0; st.global.u32 [%at], %v; ret; }"
     module = launch(HEAD + body, "k", x, np.uint32(0), block=(64,), device=device)
     state = state_of(module)
-    state.seconds = 10.0
+    module.code("k").seconds = 10.0
     launch(HEAD + body, "k", x, np.uint32(0), block=(64,), device=device, module=module)
     assert state.ran == 0
     assert "undefined value" in state.why_not
@@ -177,10 +236,10 @@ def test_an_instruction_that_c_cannot_say_is_named(compiled: None) -> None:
     assert state.why_not.startswith("fns.b32")
 
 
-@pytest.mark.parametrize("option", ["check_races", "count"])
+@pytest.mark.parametrize("option", ["check_races", "observer"])
 def test_what_only_the_numpy_engine_checks_runs_there(option: str, compiled: None) -> None:
     x = np.ones(64, "u4")
-    value = {"check_races": True, "count": lambda _: None}[option]
+    value = {"check_races": True, "observer": InstructionCount()}[option]
     state = run(DOUBLE, x, block=(64,), **{option: value})
     assert state.ran == 0
     assert (x == 2).all()

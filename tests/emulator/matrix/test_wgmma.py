@@ -43,7 +43,7 @@ def lay_out(bits: np.ndarray, swizzle: str, transposed: bool) -> tuple[bytes, in
     """Lay rows of elements out block by block: the bytes, and the two distances of a descriptor.
 
     A block is eight rows of 16 to 128 bytes; chunk c of row r is at ``c ^ f(r)``. A row
-    has elements along the depth, or, where it is transposed, across it.
+    has elements along the depth, or, if it is transposed, across it.
     """
     row = ROWS[swizzle]
     lines = np.ascontiguousarray(bits.T if transposed else bits)

@@ -40,7 +40,7 @@ def test_a_result_that_changes_is_an_error(kernels, x):
     program = jax.jit(made.jax)
     assert program(x).shape == (5,)
     more = 1
-    with pytest.raises(Exception, match="returned other arrays than when jax"):
+    with pytest.raises(Exception, match="returned different arrays than when jax"):
         program(x).block_until_ready()
     assert made.jax(x).shape == (6,)
 

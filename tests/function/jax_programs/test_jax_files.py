@@ -168,7 +168,7 @@ def test_a_text_of_another_process():
     text = '{"function":"%s","values":[],"arrays":[],"writes":[]}'
     with pytest.raises(RuntimeError, match="import the module nowhere first"):
         resolve(text % "nowhere:scale")
-    with pytest.raises(RuntimeError, match="define the function at the top of a module"):
+    with pytest.raises(RuntimeError, match="define the function at the top level of a module"):
         resolve(text % "#123456789")
 
 
@@ -178,7 +178,7 @@ def test_names_of_functions_in_programs(scale, tmp_path):
     def named(function):
         return call_text(function, (None, 2.0), (0, -1), ())
 
-    assert '"function":"#' in named(scale)  # it is inside of another function
+    assert '"function":"#' in named(scale)  # it is inside another function
     scale(np.ones(3, np.float32), 2.0)
     cl.ship.save([scale], tmp_path / "scale.culib")
     assert '"function":"#' in named(cl.ship.load_library(tmp_path / "scale.culib").scale)

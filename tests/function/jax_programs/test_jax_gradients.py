@@ -52,10 +52,10 @@ def test_gradients_that_there_are_not(kernels, scale, x):
     with pytest.raises(TypeError, match=r"scale has no gradient: .* with scale.backward"):
         jax.grad(lambda x: scale.jax(x, 3.0).sum())(x)
     bump.backward(lambda grad: grad)
-    with pytest.raises(TypeError, match="bump writes or returns an argument"):
+    with pytest.raises(TypeError, match="bump has no gradient, because it writes or returns"):
         jax.grad(lambda x: bump.jax(x).sum())(x)
     scale.backward(lambda grad: (grad, grad))
-    with pytest.raises(TypeError, match="returned 2 gradients, and there are 1 array parameters"):
+    with pytest.raises(TypeError, match=r"must return 1 gradients, .* \(got 2\)"):
         jax.grad(lambda x: scale.jax(x, 3.0).sum())(x)
 
 

@@ -25,7 +25,7 @@ def test_errors_come_when_a_program_is_traced(scale, x):
         scale.jax(x.astype(jnp.int8), 2.0)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'factor'"):
         scale.jax(x)
-    with pytest.raises(TypeError, match=r"factor is a number, .* static_argnames='factor'"):
+    with pytest.raises(TypeError, match=r"factor must be a number, .* static_argnames='factor'"):
         jax.jit(scale.jax)(x, 2.0)
 
 
@@ -34,7 +34,7 @@ def test_annotated_arguments(kernels, x):
     def both(a: cl.Array("float32", "n"), b: cl.Array(cl.dtype_of("a"), "n")):
         return cl.empty_like(a)
 
-    with pytest.raises(ValueError, match="b has 4 elements along n, a has 5"):
+    with pytest.raises(ValueError, match="b has 4 elements along n, but a has 5"):
         jax.jit(both.jax)(x, x[1:])
     with pytest.raises(TypeError, match=r"a must be float32|float32"):
         both.jax(x.astype(jnp.float16), x)
@@ -51,9 +51,9 @@ def test_what_jax_cannot_have(kernels, x):
 
     with pytest.raises(TypeError, match=r"returns float64, .*jax_enable_x64"):
         double.jax(x)
-    with pytest.raises(TypeError, match=r"returns a view with the strides \(2,\)"):
+    with pytest.raises(TypeError, match=r"returns a view with strides \(2,\)"):
         strided.jax(x)
-    with pytest.raises(TypeError, match="jax_op takes a function of culaunch"):
+    with pytest.raises(TypeError, match="function must be a function of culaunch"):
         cl.frameworks.jax_op(len)
     with pytest.raises(ValueError, match="vmap must be one of 'sequential'"):
         cl.frameworks.jax_op(double, vmap="fast")

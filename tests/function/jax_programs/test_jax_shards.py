@@ -1,4 +1,4 @@
-"""Functions inside of ``jax.shard_map``: the types that JAX gives arrays there, and gradients."""
+"""Functions inside ``jax.shard_map``: the types that JAX gives arrays there, and gradients."""
 
 import os
 import subprocess

@@ -105,9 +105,9 @@ def test_numbers(kernels, scale, x):
     assert jax.jit(first.jax, static_argnums=1)(x, 2).tolist() == [0, 1]
     assert jax.jit(first.jax, static_argnames="n")(x, n=2).tolist() == [0, 1]
     assert scale.jax(x, np.float32(2)).tolist() == (2 * x).tolist()
-    with pytest.raises(TypeError, match=r"n is a number, .* static_argnames='n'"):
+    with pytest.raises(TypeError, match=r"n must be a number, .* static_argnames='n'"):
         jax.jit(first.jax)(x, 2)
-    with pytest.raises(TypeError, match="factor is a number"):
+    with pytest.raises(TypeError, match="argument factor must be a number"):
         jax.grad(lambda factor: scale.jax(x, factor).sum())(2.0)
 
 

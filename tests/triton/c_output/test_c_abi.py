@@ -182,7 +182,7 @@ def test_a_configuration_that_must_say_a_value_has_no_default(tmp_path):
                     parameter("BLOCK", constexpr=True, heuristic=True)],
     )  # fmt: skip
     source, header = load(entry).write_c(tmp_path / "k")
-    assert "must say BLOCK" in header.read_text()
+    assert "must set BLOCK" in header.read_text()
     assert "k_default" not in header.read_text() + source.read_text()
     check_syntax(source, quick=True)
 
@@ -237,12 +237,12 @@ def test_what_c_cannot_work_out(tmp_path):
         grid=[["value", "n"]],
     )
     for expression, words in [
-        (["/", ["value", "n"], 2], "cannot work out the grid"),
-        (["constant", "text"], "cannot work out the grid"),
-        (["value", "x"], "cannot work out the grid"),
-        (["//", ["float", ["value", "n"]], 2], "cannot work out the grid"),
-        (["min", ["value", "n"], 2.5], "cannot work out the grid"),
-        (None, "cannot work out the grid"),
+        (["/", ["value", "n"], 2], "cannot evaluate the grid"),
+        (["constant", "text"], "cannot evaluate the grid"),
+        (["value", "x"], "cannot evaluate the grid"),
+        (["//", ["float", ["value", "n"]], 2], "cannot evaluate the grid"),
+        (["min", ["value", "n"], 2.5], "cannot evaluate the grid"),
+        (None, "cannot evaluate the grid"),
     ]:
         with pytest.raises(ValueError, match=words):
             load(changed(base, ("grid",), [expression])).write_c(tmp_path / "k")

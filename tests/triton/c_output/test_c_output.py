@@ -109,7 +109,7 @@ def test_a_hostile_name_is_refused_or_harmless(place, tmp_path):
 def test_a_manifest_with_code_in_it_is_refused():
     code = HOSTILE[0]
     for path in (("name",), ("variants", 0, "launch", "name"), ("variants", 0, "types", 1)):
-        with pytest.raises(cl.ImageError, match=r"is wrong|has no functions"):
+        with pytest.raises(cl.ImageError, match=r"is invalid|must be a list of objects"):
             load(changed(function(), path, code))
 
 
@@ -294,7 +294,7 @@ def test_tuples_of_different_lengths(tmp_path):
         variant(types=["*fp32", kinds], keys=["", [""] * len(kinds)])
         for kinds in (["i32"], ["i32", "i32"])
     ]
-    with pytest.raises(ValueError, match="a tuple of another length"):
+    with pytest.raises(ValueError, match="a tuple of a different length"):
         load(function(variants=variants)).write_c(tmp_path / "k")
     source, header = load(function(variants=variants[1:])).write_c(tmp_path / "k")
     assert "CUdeviceptr x, int64_t n_0, int64_t n_1)" in header.read_text()

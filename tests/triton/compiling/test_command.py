@@ -90,5 +90,5 @@ def test_a_tuple_that_is_none_is_not_text(text):
 
     with pytest.raises(click.UsageError, match="is not a tuple"):
         read_settings([f"A={text}"])
-    with pytest.raises(click.UsageError, match="brackets are not in pairs"):
+    with pytest.raises(click.UsageError, match="unbalanced brackets"):
         split_settings("A=(1,(2,3),B=4")

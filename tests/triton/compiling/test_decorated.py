@@ -242,7 +242,7 @@ def test_a_decorator_of_somebody_elses_is_not_dropped(kernels):
         def __init__(self, fn):
             self.fn = fn
 
-    with pytest.raises(TypeError, match=r"Logged\): compile what is below it \(.fn\)"):
+    with pytest.raises(TypeError, match=r"Logged\): compile the kernel below it \(.fn\)"):
         compile(Logged(kernels.accumulate), FLOATS, arch="sm_80", constants={"BLOCK": 64})
 
 
@@ -287,7 +287,7 @@ def test_a_heuristics_constant_cannot_be_left_out(heuristic_set, emulator, tmp_p
     heuristic_set.save(tmp_path / "k.culib")
     for one in (heuristic_set.merge(), KernelSet.load(tmp_path / "k.culib")):
         x, out = torch.ones(64), torch.zeros(64)
-        with pytest.raises(TypeError, match=r"misses argument 'EVEN': it comes from"):
+        with pytest.raises(TypeError, match=r"is missing argument 'EVEN': it comes from"):
             one[(1,)](x, out, 63)
         one[(1,)](x, out, 63, EVEN=False)
         assert out.tolist() == [1] * 63 + [0]
@@ -322,7 +322,7 @@ def test_a_set_of_one_form_still_asks_for_the_heuristics_constant(kernels, recor
     kernel = triton.heuristics({"EVEN": divides})(kernels.guarded)
     made = compile(kernel, FLOATS, arch="sm_90a", constants={"BLOCK": 64, "EVEN": True})
     x = torch.ones(64)
-    with pytest.raises(TypeError, match="misses argument 'EVEN'"):
+    with pytest.raises(TypeError, match="is missing argument 'EVEN'"):
         made[(1,)](x, x, 64)
     with pytest.raises(cl.KernelNotFoundError, match="EVEN is False, not True"):
         made[(1,)](x, x, 63, EVEN=False)
@@ -339,7 +339,7 @@ def test_c_asks_for_the_heuristics_constant(kernels, tmp_path):
     kernel = triton.heuristics({"EVEN": divides})(kernels.guarded)
     made = compile(kernel, FLOATS, arch="sm_90a", constants={"BLOCK": 64, "EVEN": True})
     source, header = made.write_c(tmp_path / "k")
-    assert "must say EVEN" in header.read_text()
+    assert "must set EVEN" in header.read_text()
     assert "int64_t EVEN;" in header.read_text()
     assert "if (!config || config->EVEN == GUARDED_ANY) return CUDA" in source.read_text()
     check_syntax(source, quick=True)

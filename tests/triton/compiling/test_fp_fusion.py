@@ -1,6 +1,6 @@
 """Whether products and sums become one operation: what Triton's own launch decides, and no other.
 
-Triton 3.9 fuses where nothing is set and warns that 3.10 will not.
+Triton 3.9 fuses if nothing is set and warns that 3.10 will not.
 """
 
 import os
@@ -88,7 +88,7 @@ def test_ahead_of_time_and_native_as_tritons_own(setting, given, kernel):
 
 
 def test_only_tritons_own_warning():
-    """Once where nothing is said, by the compilation; none where the call says."""
+    """Once if nothing is said, by the compilation; none if the call says."""
     program = f"""
     import warnings
     import triton, fused_kernels

@@ -131,11 +131,11 @@ def test_what_cannot_go_natively_is_left_to_triton_with_its_own_error(kernels):
             kernels.add[1.5](x, y, out, 100, BLOCK=64)
     (found,) = report().kernels
     assert (found.native, found.triton) == (0, 3)
-    assert any("misses argument 'BLOCK'" in reason for reason in found.reasons)
+    assert any("is missing argument 'BLOCK'" in reason for reason in found.reasons)
     assert any("got str 'x'" in reason for reason in found.reasons)
 
 
-def test_a_kernel_whose_image_does_not_load_goes_tritons_way(kernels, monkeypatch):
+def test_a_kernel_whose_image_does_not_load_falls_back(kernels, monkeypatch):
     def fail(self, *args):
         raise RuntimeError("no such layout")
 
@@ -155,7 +155,7 @@ def test_include_and_exclude(kernels):
     (add, scaled) = report().kernels
     assert (add.native, add.triton) == (1, 0)
     assert scaled.reasons == {"exclude='*.scaled'": 1}
-    with pytest.raises(TypeError, match="include takes patterns of names, as str"):
+    with pytest.raises(TypeError, match="include must contain only str, patterns of kernel names"):
         install(include=[1])
 
 
@@ -228,12 +228,26 @@ def test_kernels_are_freed(kernels):
         assert gone() is None
 
 
+def made_where_one_was(function, addresses):
+    """Returns a kernel whose address is in ``addresses``.
+
+    Python's allocator decides which free address the next object gets, so kernels are made until
+    one gets such an address. Those before it stay alive in the meantime.
+    """
+    kernels = []
+    for _ in range(1000):
+        kernels.append(triton.jit(function))
+        if not addresses or id(kernels[-1]) in addresses:
+            return kernels[-1]
+    raise AssertionError(f"{len(kernels)} kernels, and none at one of {len(addresses)} addresses")
+
+
 def test_a_kernel_where_another_was(kernels):
     """A kernel at a reused address does not get what was remembered for the old one."""
     addresses = set()
     with install():
         for i in range(40):
-            kernel = triton.jit(kernels.add.fn)
+            kernel = made_where_one_was(kernels.add.fn, addresses)
             for block in (64, 128, 64):
                 check(kernel, BLOCK=block)
             addresses.add(id(kernel))
@@ -242,7 +256,6 @@ def test_a_kernel_where_another_was(kernels):
                     check(kernel, BLOCK=64)
             del kernel
             gc.collect()
-    assert len(addresses) < 40
     assert counts()[ADD] == (40 * 3 + 4, 0)
 
 

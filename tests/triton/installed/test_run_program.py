@@ -130,8 +130,9 @@ def test_a_program_finds_what_it_finds_by_python_itself(tmp_path, way):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["no.py"], "there is no file 'no.py'"),
-        (["--json", "no/found.json", "no.py"], "there is no folder"),
+        (["no.py"], "the file 'no.py' does not exist"),
+        (["--json", "no/found.json", "no.py"], "/no' does not exist"),
+        (["--trace", "no/trace.json", "-c", "1"], "/no' does not exist"),
         ([], "give a script"),
     ],
 )
@@ -167,3 +168,18 @@ def test_a_report_that_cannot_be_written_is_a_line_and_no_traceback(capsys):
         "python -m culaunch.triton: no report: [Errno 28] No space left on device: '/dev/full'"
     )
     assert rest, "the other one is said all the same"
+
+
+@pytest.mark.slow
+def test_a_program_is_profiled_to_its_end(tmp_path):
+    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM.format(folder=str(FOLDER))))
+    done = subprocess.run(
+        [sys.executable, "-m", "culaunch.triton", "--profile", "--trace", "trace.json",
+         "program.py", "at the end"],
+        check=False, capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.count("2 launches on culaunch emulator") == 1
+    assert "grid 2, block 128" in done.stderr
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [one["name"] for one in events if one["ph"] == "X"] == ["add", "add"]

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.needs("triton", "torch", "fla"), pytest.mark.slow]
 PROGRAM = Path(__file__).parents[1] / "shared" / "fla_checks_program.py"
 TOOLS = Path(__file__).parents[3] / "tools" / "third_party"
 WHOLE = os.environ.get("CULAUNCH_WHOLE_SUITES") == "1"
-# With their gradients, some 25 kernels: scans, chunks and attention.
+# With their gradients, about 25 kernels: scans, chunks and attention.
 SAMPLE = (
     "chunk_simple_gla", "fused_recurrent_gla", "fused_recurrent_delta_rule", "chunk_hgrn",
     "fused_recurrent_gsa", "parallel_forgetting_attn",

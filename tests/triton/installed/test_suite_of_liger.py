@@ -42,7 +42,7 @@ OPERATORS = {
     "fused_add_rms_norm", "group_norm", "cross_entropy", "_mask_bwd", "jsd", "kl_div", "mhc",
     "tv_distance", "attn_res", "dyt", "moe",
 }  # fmt: skip
-SECONDS = 1500  # for all of it, where all of it is asked for
+SECONDS = 1500  # for all of it, if all of it is asked for
 
 
 @pytest.fixture

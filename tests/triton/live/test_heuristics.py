@@ -87,22 +87,22 @@ def test_what_a_function_depends_on(function, values, nones, others):
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (lambda args: impure(args["n"]), "uses LIST, list|reads .append"),
-        (lambda args: random.random() < 0.5, "uses random, builtin"),
+        (lambda args: impure(args["n"]), "uses LIST, of type list|reads .append"),
+        (lambda args: random.random() < 0.5, "uses random, of type builtin"),
         (lambda args: args["x"].is_cuda, "reads .is_cuda"),
         (lambda args: len(args), "does more with the arguments"),
         (lambda args: args, "does more with the arguments"),
         (lambda args: args[FACTOR], "does more with the arguments"),
         (lambda args: args.setdefault("n", 3), "does more with the arguments"),
         (lambda args: [args["n"]], "BUILD_LIST"),
-        (lambda args, more=1: args["n"], "takes more than the arguments"),
+        (lambda args, more=1: args["n"], "must take only the arguments"),
         (lambda *args: 1, "is not a plain function"),
         (lambda args: (yield), "is not a plain function"),
-        (over([1]), "uses cell, list"),
-        (over(object), "uses cell, type"),
+        (over([1]), "uses cell, of type list"),
+        (over(object), "uses cell, of type type"),
         (lambda args: missing, "uses missing, which does not exist"),  # noqa: F821
         (lambda args: triton, "uses the module triton"),
-        (lambda args: print(args["n"]), "uses print, builtin_function"),
+        (lambda args: print(args["n"]), "uses print, of type builtin_function"),
         (swallow, "catches exceptions|SETUP_FINALLY"),
         (print, "is not a function"),
         (types.SimpleNamespace(), "is not a function"),
@@ -121,15 +121,15 @@ def test_defaults_are_part_of_a_function_that_stays():
         lambda args, size=(64, "a"): size[0],
     ):
         assert reads_of(function, stays=True).names <= {"n"}
-        with pytest.raises(Unknown, match="takes more"):
+        with pytest.raises(Unknown, match="must take only the arguments"):
             reads_of(function)
     for function, reason in (
-        (lambda args, more: args["n"], "takes more"),
-        (lambda args, *, more: args["n"], "takes more"),
-        (lambda args, more, *, other=1: args["n"], "takes more"),
+        (lambda args, more: args["n"], "must take only the arguments"),
+        (lambda args, *, more: args["n"], "must take only the arguments"),
+        (lambda args, more, *, other=1: args["n"], "must take only the arguments"),
         (lambda args, more=LIST: more[0], "a default of"),
         (lambda args, more=impure: more(args["n"]), "a default of"),
-        (lambda: 3, "takes more"),
+        (lambda: 3, "must take only the arguments"),
     ):
         with pytest.raises(Unknown, match=reason):
             reads_of(function, stays=True)

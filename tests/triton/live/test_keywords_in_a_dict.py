@@ -1,4 +1,4 @@
-"""Calls whose keywords CPython puts in a dict: more than some 15 of them, or ``**keywords``."""
+"""Calls whose keywords CPython puts in a dict: more than about 15 of them, or ``**keywords``."""
 
 import gc
 from collections import OrderedDict
@@ -122,9 +122,9 @@ def test_what_is_wrong_is_said_as_ever(kernel, recorder, x):
     for _ in range(OFTEN):
         call(kernel, (1,), x, 9)
     numbers = dict(zip(NAMES, range(20), strict=True))
-    with pytest.raises(TypeError, match="misses argument 'last'"):
+    with pytest.raises(TypeError, match="is missing argument 'last'"):
         launcher(x=x, **numbers)
-    with pytest.raises(TypeError, match="misses argument 'x'"):
+    with pytest.raises(TypeError, match="is missing argument 'x'"):
         launcher()
     with pytest.raises(TypeError, match="x"):
         launcher(x, x=x, **numbers, last=9)

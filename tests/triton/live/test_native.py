@@ -365,11 +365,11 @@ def test_what_native_takes(recorder, tutorials):
     assert (kernel.__name__, kernel.__module__) == ("add", "tutorials")
     assert kernel.__qualname__ == "add"
     assert kernel.__globals__ is vars(tutorials)
-    with pytest.raises(RuntimeError, match="is launched with a grid"):
+    with pytest.raises(RuntimeError, match="needs a grid: call"):
         kernel(1)
     with pytest.raises(AttributeError):
         _ = kernel.missing
-    with pytest.raises(TypeError, match=r"what @triton.jit makes.*builtins.function"):
+    with pytest.raises(TypeError, match=r"must be a @triton.jit kernel.*builtins.function"):
         native(lambda: None)
 
     @native

@@ -188,7 +188,7 @@ def test_configurations_that_are_replaced_are_used(recorder, x, through):
 
 
 def test_configurations_of_another_kind(recorder, x):
-    """More than one, where there was one; others than what native code was made from."""
+    """Several in place of one, and others than those that native code was made from."""
     import triton
 
     from culaunch.triton import native

@@ -227,7 +227,7 @@ def test_a_grid_function_may_change_what_is_specialised(recorder, kernel):
 
 
 def test_each_launch_knows_its_own_arrays(slow_tensor):
-    """The emulator is told of them right before the launch, in both ways."""
+    """They are reported to the emulator right before the launch, in both ways."""
     import torch
     from quick_kernels import add_to
 

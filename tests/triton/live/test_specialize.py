@@ -192,9 +192,9 @@ def test_defaults_and_mixing(cases):
 
 def test_binding_errors(cases):
     ours = cases[2][2]
-    with pytest.raises(TypeError, match=r"constants\(\) misses argument 'BLOCK'"):
+    with pytest.raises(TypeError, match=r"constants\(\) is missing argument 'BLOCK'"):
         ours._specialize((1, 2), {})
-    with pytest.raises(TypeError, match=r"misses argument 'N'"):
+    with pytest.raises(TypeError, match=r"is missing argument 'N'"):
         ours._specialize((1,), {"BLOCK": 2})
     with pytest.raises(TypeError, match="two values for argument 'a'"):
         ours._specialize((1, 2, 3), {"a": 4})
@@ -208,9 +208,9 @@ def test_binding_errors(cases):
         (2, 2**63, OverflowError, "'n' of annotated.* does not fit i64"),
         (3, -1, OverflowError, "'m' .* does not fit u16"),
         (3, 2**16, OverflowError, "does not fit u16"),
-        (2, 1.5, TypeError, "declared i64"),
-        (4, "x", TypeError, "declared fp64"),
-        (0, (1, 2), TypeError, r"declared \*fp32"),
+        (2, 1.5, TypeError, "declared type i64"),
+        (4, "x", TypeError, "declared type fp64"),
+        (0, (1, 2), TypeError, r"declared type \*fp32"),
         (7, "x", TypeError, "must be a tensor, an int"),
     ],
 )

@@ -246,7 +246,9 @@ def test_what_goes_wrong(block_set):
 
     from culaunch.triton import compile  # noqa: A004
 
-    with pytest.raises(ValueError, match="gives a a block of 2 sizes, and the signature one of 1"):
+    with pytest.raises(
+        ValueError, match="gives a a block of 2 sizes, but the signature declares a block of 1"
+    ):
         compile(tuned(), TYPES.replace("[1, 1]", "[1]"), arch="sm_90a")
     kernel = tuned()
     kernel.configs[1].pre_hook = lambda kw: None

@@ -51,7 +51,7 @@ def test_inspect_shows_it(tmp_path):
     path.write_bytes(library_bytes([FUNCTION], MEMBERS, "test"))
     done = CliRunner().invoke(command, [str(path)])
     assert done.exit_code == 0
-    assert "k(x, n, pair, BLOCK, T), 1 variants" in done.output
+    assert "k(x, n, pair, BLOCK, T), 1 variant" in done.output
     assert "  x set to zero before each launch" in done.output
     assert "  blocks of pair set before each launch" in done.output
     assert "  T = (1 if (x is None) else (n // 64))" in done.output
@@ -60,7 +60,7 @@ def test_inspect_shows_it(tmp_path):
     done = CliRunner().invoke(command, ["--json", str(path)])
     assert json.loads(done.output)["functions"][0]["variants"][0]["arch"] == "sm_90a"
     path.write_bytes(b"PK")
-    assert "this is not a library" in CliRunner().invoke(command, [str(path)]).output
+    assert "this is not a valid library" in CliRunner().invoke(command, [str(path)]).output
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_inspect_shows_it(tmp_path):
     ],
 )
 def test_refused(path, value):
-    with pytest.raises(cl.ImageError, match="wrong"):
+    with pytest.raises(cl.ImageError, match="invalid"):
         load(changed(FUNCTION, path, value))
 
 

@@ -71,7 +71,7 @@ def test_c_has_no_shapes(kernels):
 
     kernel = triton.heuristics({"EVEN": SHAPED["method"]})(kernels.guarded)
     made = compile(kernel, FLOATS, arch="sm_80", constants={"BLOCK": 64})
-    with pytest.raises(ValueError, match="C cannot work out the heuristic EVEN"):
+    with pytest.raises(ValueError, match="C cannot evaluate the heuristic EVEN"):
         made.write_c("unused")
 
 
