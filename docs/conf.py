@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.ext.napoleon.docstring import GoogleDocstring
 
 import culaunch
@@ -60,8 +61,16 @@ html_show_copyright = False
 html_show_sphinx = False
 
 
+def mark_options(_app, doctree):
+    """Give each option of a command (`--chart`) the class that keeps it on one line."""
+    for literal in doctree.findall(nodes.literal):
+        if literal.astext().startswith("-"):
+            literal["classes"].append("command-option")
+
+
 def setup(app):
-    """Let the index list its pages in an order of its own, and those that a build lacks, too."""
+    """Keep options on one line, and let the index list pages that a build lacks."""
+    app.connect("doctree-read", mark_options)
 
     def keep_pages_that_exist(app, name, source):
         if name == "index":

@@ -1,4 +1,4 @@
-"""A reduction in two kernels with scratch memory, and one where an array is small."""
+"""A reduction in two kernels with scratch memory, and one if an array is small."""
 
 import numpy as np
 

@@ -56,21 +56,30 @@ DISPATCH = {
 }
 # The same call with one of its shortcuts off.
 SHORTCUTS = {
-    "culaunch launcher (torch)": "as it is",
+    "culaunch launcher (torch)": "with all shortcuts",
     "culaunch launcher (torch), numbers through Python's C API": "numbers through Python's C API",
     "culaunch launcher (torch), torch's exchange function": (
         "torch's tensors through its exchange function"
     ),
-    "culaunch launcher (torch), torch's tensors asked": (
-        "torch's tensors asked whether they are lazy views, too"
+    "culaunch launcher (torch), attributes of torch tensors": (
+        "torch's tensors through their attributes, with a check for lazy views"
     ),
-    "culaunch kernel[grid, block] (torch)": "`kernel[grid, block]`, as it is",
+    "culaunch kernel[grid, block] (torch)": "`kernel[grid, block]`, with all shortcuts",
     "culaunch kernel[grid, block] (torch), tuples through Python's C API": (
         "`kernel[grid, block]`, tuples through Python's C API"
     ),
 }
 _CODE = re.compile(r"\w+\[[\w, ]+\](\(\.\.\.\))?")  # in the name of a bar, what is Python
 PACKAGES = ("torch", "triton", "cupy", "cuda-core", "apache-tvm-ffi")
+FROM_CPP = {
+    "by hand": "`cuLaunchKernelEx`, hand-written",
+    "Launch": "`Launch`",
+    "Launch, device said": "`Launch`, with a stream that names its device",
+    "checked call": "`kernel(...)`, the checked call",
+    "default stream by hand": "`cuLaunchKernelEx`, default stream",
+    "checked arrays": "`kernel(...)` with three arrays",
+    "default stream Launch": "`Launch`, default stream",
+}
 
 
 def read(name: str) -> dict[str, Any]:
@@ -126,8 +135,8 @@ def from_cpp(name: str) -> str:
     rows = []
     for what, time in found.items():
         twin = "default stream by hand" if what.startswith("default") else "by hand"
-        rows.append([what, f"{time:.0f}", f"{time / found[twin]:.3f}"])
-    return _table(["", "ns", "relative to the call by hand"], rows)
+        rows.append([FROM_CPP.get(what, what), f"{time:.0f}", f"{time / found[twin]:.3f}"])
+    return _table(["", "ns", "relative to `cuLaunchKernelEx`"], rows)
 
 
 def kernels(name: str, *wanted: str) -> str:
@@ -142,10 +151,11 @@ def kernels(name: str, *wanted: str) -> str:
             [f"`{kernel}`", above, f"{slow:,}", f"{quick:,}", f"{_times_less(one['ns']):.1f}"]
         )
     times_less = sorted(map(_times_less, (one["ns"] for one in launches)))
-    for text, share in (("the least", 0), ("median", len(times_less) // 2), ("the most", -1)):
+    for text, share in (("minimum", 0), ("median", len(times_less) // 2), ("maximum", -1)):
         label = f"all {len(launches)} launches, {text}"
         rows.append([label, "", "", "", f"{times_less[share]:.1f}"])
-    return _table(["ns", "", "Triton", "`install()`", "times less"], rows)
+    heads = ["host time of a launch, ns", "kind", "Triton", "`install()`", "speedup"]
+    return _table(heads, rows)
 
 
 def _times_less(ns: dict[str, float]) -> float:
@@ -163,8 +173,8 @@ def forwards(name: str) -> str:
         if least is not None:
             cells += [f"{least / 1000:.0f}", f"{(quick - least) / (slow - least):.2f}"]
         rows.append([f"`{operator}`", *cells, *[""] * (5 - len(cells))])
-    heads = ["Triton", "`install()`", "of Triton's", "without launches", "of the difference"]
-    return _table(["us of the host", *heads], rows)
+    heads = ["Triton", "`install()`", "ratio", "no-op launches", "launch cost that remains"]
+    return _table(["host time, us", *heads], rows)
 
 
 def first_calls(name: str) -> str:
@@ -173,7 +183,7 @@ def first_calls(name: str) -> str:
     runs = {run: one for run, one in found.items() if "profile" not in one}
     parts = {part for one in runs.values() for part in one.get("where", {})}
     slowest = sorted(parts, key=lambda part: -max(_where(one, part) for one in runs.values()))
-    rows = [["all of them", *(f"{1000 * one['seconds']:,.0f}" for one in runs.values())]]
+    rows = [["total", *(f"{1000 * one['seconds']:,.0f}" for one in runs.values())]]
     for part in slowest:
         cells = (f"{1000 * _where(one, part):,.0f}" for one in runs.values())
         rows.append([part, *(cell if cell != "0" else "" for cell in cells)])
@@ -218,11 +228,40 @@ def graphs(name: str) -> str:
             if not times or None in times:
                 continue
             ratio = "" if plain is None else f"{times[0] / plain[0]:.2f}"
-            rows.append([what, contender, f"{times[0]:,.0f}", f"{times[1]:,.0f}", ratio])
+            shown = contender.replace("graph by hand", "hand-written graph")
+            rows.append([what, shown, f"{times[0]:,.0f}", f"{times[1]:,.0f}", ratio])
             what = ""  # noqa: PLW2901  (said once)
     heads = ["ns", "", "graphs on", "graphs off", "on, relative to plain launches in C"]
     rule = ["---", "---", "---:", "---:", "---:"]
     return "\n".join("| " + " | ".join(row) + " |" for row in [heads, rule, *rows])
+
+
+def reductions(name: str) -> str:
+    """Return the table of reductions in rows, with the missed targets in bold."""
+    found = read(name)
+    lengths = sorted({row["size"] for row in found["rows"] if _is_of_rows(row)})
+    cells: dict[tuple[str, str], dict[int, str]] = {}
+    for row in filter(_is_of_rows, found["rows"]):
+        us = row["us"]
+        ratio = us["culaunch"] / us["torch.compile"]
+        text = f"{us['culaunch']:.0f} ({ratio:.2f})"
+        bold = f"**{text}**" if ratio > _ALLOWED else text
+        cells.setdefault((row["what"], row["dtype"]), {})[row["size"]] = bold
+    rows = [
+        [f"{what}, {dtype}", *(row.get(length, "") for length in lengths)]
+        for (what, dtype), row in cells.items()
+    ]
+    shown = _table(["elements of a row", *(f"{length:,}" for length in lengths)], rows)
+    machine = found["machine"]
+    return f"On {machine['gpu']}, with torch {machine['torch']}:\n\n{shown}"
+
+
+_ALLOWED = 1.03  # of torch.compile's time: what benchmarks/reductions.py allows for noise
+
+
+def _is_of_rows(row: dict[str, Any]) -> bool:
+    # The others are sums of whole arrays.
+    return row["what"] != "sum" and {"culaunch", "torch.compile"} <= set(row["us"])
 
 
 def headline(name: str) -> str:

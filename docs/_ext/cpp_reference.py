@@ -62,7 +62,7 @@ def cpp_reference(header: str, *left_out: str) -> str:
 
 
 def entities(text: str) -> list[Entity]:
-    """Read the declarations of a header outside of ``namespace detail``, and its macros."""
+    """Read the declarations of a header outside ``namespace detail``, and its macros."""
     text = _INNER.sub("\n", text)
     body = text.partition("CULAUNCH_NAMESPACE_BEGIN\n")[2].partition("CULAUNCH_NAMESPACE_END")[0]
     body = _NAMESPACE.sub("", _MACRO.sub("", body))

@@ -57,6 +57,7 @@ _MAKERS = {
     "launch_options": launch_options,
     "launches": benchmark_numbers.launches,
     "machine": benchmark_numbers.machine,
+    "reductions": benchmark_numbers.reductions,
     "shortcuts": benchmark_numbers.shortcuts,
 }
 

@@ -1,4 +1,4 @@
-"""Tests of a kernel: once on the emulator, and once on the GPU where there is one."""
+"""Tests of a kernel: once on the emulator, and once on the GPU if there is one."""
 
 import numpy as np
 import pytest
@@ -35,5 +35,5 @@ def test_it_stays_in_its_array(culaunch_driver):
 def test_wrong_arguments_are_refused(culaunch_driver):
     kernel = cl.load(cl.compile(SOURCE))["scale"]
     x = testing.to_driver(np.zeros(10))
-    with pytest.raises(TypeError, match="takes an array of float32"):
+    with pytest.raises(TypeError, match="must be an array of float32"):
         kernel[1, 256](x, x, 2.0, 10)
