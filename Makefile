@@ -18,7 +18,7 @@ help:
 	echo "make graphs run the tests of launching with every launch as a graph, from the first call"
 	echo "make newest run a quick part of the tests with the newest PyTorch and Triton"
 	echo "make pythons  run a quick part of the tests with Python 3.10 and 3.13"
-	echo "make suites run what tests of others fit the emulator, for half an hour"
+	echo "make suites run the third-party tests that the emulator supports, for half an hour"
 	echo "make sanitize  run tests of the extension under AddressSanitizer and UBSan"
 	echo "make lint   ruff, mypy --strict, import-linter, clang-format, words, prose"
 	echo "make docs   build the documentation in docs/_build"

@@ -72,7 +72,9 @@ class Worker:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"a worker ended with {self._process.wait()}: see above")
+            raise RuntimeError(
+                f"a worker exited with status {self._process.wait()}: see the output above"
+            )
         return line
 
 
@@ -159,7 +161,10 @@ def report(rows: dict[str, Row], missing: dict[str, str], machine: dict[str, Any
     print(f"{machine.get('device')}; {machine.get('cpus')} x {machine.get('cpu')}")
     print(f"{machine.get('python')}; {packages}")
     width = max((len(name) for name in rows), default=10)
-    print(f"{'nanoseconds a call':<{width}}{'old':>10}{'new':>10}   new / old  [over the pairs]")
+    print(
+        f"{'nanoseconds per call':<{width}}{'old':>10}{'new':>10}   new / old  "
+        "[range over the pairs]"
+    )
     for row in rows.values():
         old, new = (statistics.median(row.medians[side]) for side in SIDES)
         spread = f"[{min(row.ratios):.3f}, {max(row.ratios):.3f}]"
@@ -176,13 +181,19 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("old", type=Path, help="a wheel, by any file name")
-    parser.add_argument("new", type=Path, help="the other")
-    parser.add_argument("--host-only", action="store_true", help="on the null driver, no GPU")
-    parser.add_argument("--quick", action="store_true", help="a smoke run: few rows, short bursts")
-    parser.add_argument("--pairs", type=int, default=5, help="pairs of processes (default: 5)")
-    parser.add_argument("--rounds", type=int, default=60, help="bursts of each row in each process")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured")
+    parser.add_argument("old", type=Path, help="the old wheel; any file name")
+    parser.add_argument("new", type=Path, help="the new wheel")
+    parser.add_argument(
+        "--host-only", action="store_true", help="use the null driver; needs no GPU"
+    )
+    parser.add_argument("--quick", action="store_true", help="run only a few rows, in short bursts")
+    parser.add_argument(
+        "--pairs", type=int, default=5, help="number of pairs of processes (default: 5)"
+    )
+    parser.add_argument("--rounds", type=int, default=60, help="bursts per row and process")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write all measurements to this file"
+    )
     return parser.parse_args(argv)
 
 

@@ -85,8 +85,8 @@ print(time.perf_counter() - start)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a smoke run")
-    parser.add_argument("--json", type=Path, help="write the numbers to this file")
+    parser.add_argument("--quick", action="store_true", help="measure little, to see that it runs")
+    parser.add_argument("--json", type=Path, help="write the measurements to this file")
     options = parser.parse_args()
     rounds = 2 if options.quick else 10
     report = Report()
@@ -111,7 +111,7 @@ def main() -> int:
 
 
 class Report:
-    """The numbers, and what is missing."""
+    """The numbers, and the missing contenders."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, list[float]]] = []
@@ -176,14 +176,14 @@ def measure_second_process(report: Report, root: Path, rounds: int) -> None:
     report.add("culaunch, first process, NVRTC loaded in the call", [float(first[0])])
     runs = [subprocess.check_output(command, text=True).split() for _ in range(rounds)]
     report.add("culaunch, hit in a second process", [float(run[0]) for run in runs])
-    report.add("  besides that: import culaunch", [float(run[1]) for run in runs])
+    report.add("  not included: import culaunch", [float(run[1]) for run in runs])
 
 
 def measure_headers(report: Report, root: Path, rounds: int, count: int) -> None:
     """Measure hits of a source with many headers, as those of CuTe have."""
     include = root / "include"
     write_headers(include / "lib", count)
-    time.sleep(2.1)  # until the files count as left alone
+    time.sleep(2.1)  # until the files count as unchanged
     cache = cl.cache.Cache(root / "headers")
 
     def run() -> cl.Image:
@@ -250,7 +250,7 @@ def measure_many(report: Report, rounds: int) -> None:
 
 def measure_pch(report: Report) -> None:
     plain = [timed(lambda: build_cub(pch=False))[0] for _ in range(3)]
-    report.add("CUB kernel without pch", plain)
+    report.add("CUB kernel, pch=False", plain)
     first = timed(lambda: build_cub(pch=True))[0]
     report.add("CUB kernel, pch=True, first", [first])
     later = report.add(
@@ -273,7 +273,9 @@ def peer_cupy(report: Report, root: Path, rounds: int) -> None:
 
     run()
     report.add("CuPy's NVRTC call, no cache", [timed(run)[0] for _ in range(rounds)])
-    report.missing.append(("CuPy RawModule with its cache", "it loads the module: needs a GPU"))
+    report.missing.append(
+        ("CuPy RawModule with its cache", "needs a GPU, because it loads the module")
+    )
 
 
 def peer_cuda_core(report: Report, root: Path, rounds: int) -> None:

@@ -1,4 +1,4 @@
-"""Measure compile_many: 200 kernels by one process and by several, and what a request costs.
+"""Measure compile_many: 200 kernels in one process and in several, and the cost of a request.
 
 No GPU is needed. A request takes a tenth of a second. Every engine starts and loads the compiler
 before it is measured. Engines that are not installed are named. Run it on an idle machine:
@@ -56,8 +56,8 @@ def requests(count: int, offset: int = 0) -> list[dict[str, object]]:
 
 
 # By default each process of Dask looks at itself many times a second, for the dashboard: that takes
-# some 8 % of a core for two workers. And it has malloc give every free page back to the system at
-# once, which costs a compiler some 5 %.
+# about 8 % of a core for two workers. And it has malloc give every free page back to the system at
+# once, which costs a compiler about 5 %.
 QUIET = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "500ms",
@@ -68,7 +68,7 @@ QUIET = {
 
 @contextlib.contextmanager
 def engine(name: str, workers: int, folder: str):
-    """Start an engine; its ImportError says what is missing."""
+    """Start an engine; its ImportError names the missing package."""
     if name in ("spawn", "fork"):
         context = multiprocessing.get_context(name)
         with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
@@ -166,7 +166,7 @@ def measure(name: str, options: argparse.Namespace, folder: str) -> dict[str, fl
 
 
 def processor_seconds() -> float:
-    """Return what this process and all that it started have used; NaN where nobody says."""
+    """Return the use of this process and its children; NaN if it is not known."""
     try:
         return sum(map(_used, _with_children(os.getpid()))) / os.sysconf("SC_CLK_TCK")
     except FileNotFoundError:  # no /proc, or a process that has just ended
@@ -225,7 +225,7 @@ def show(name: str, found: dict[str, float]) -> None:
             f"{found['least_times']:5.2f} to {found['most_times']:.2f}  "
             f"{found['cpu_seconds']:6.2f}  {found['cpu_ratio']:6.3f}")  # fmt: skip
     if "ms_per_request" in found:
-        line += f"  {found['ms_per_request']:.2f} ms, {found['cpu_ms_per_request']:.2f} ms of CPU"
+        line += f"  {found['ms_per_request']:.2f} ms, {found['cpu_ms_per_request']:.2f} ms CPU"
     print(line, flush=True)
 
 
@@ -235,7 +235,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--engines", default="threads,spawn,fork,dask,dask-quiet,ray")
-    parser.add_argument("--quick", action="store_true", help="8 kernels once, to see that it runs")
+    parser.add_argument(
+        "--quick", action="store_true", help="compile 8 kernels once, to see that it runs"
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.rounds < 1:
@@ -248,8 +250,8 @@ def main() -> None:
     names = list(dict.fromkeys([ALONE, APART, *options.engines.split(",")]))
     rounds = [measure_round(names, options, number % 2 == 1) for number in range(options.rounds)]
     results = {name: summary([one[name] for one in rounds]) for name in names if name in rounds[0]}
-    print(f"{'':12} {'s':>8}  {'times':>6}  {'least, most':>12}  {'CPU s':>6}  {'of one':>6}"
-          "  a request in the cache")  # fmt: skip
+    print(f"{'':12} {'s':>8}  {'times':>6}  {'min to max':>12}  {'CPU s':>6}  {'ratio':>6}"
+          "  per cached request")  # fmt: skip
     for name, found in results.items():
         show(name, found)
     print(f"load after: {os.getloadavg()[0]:.2f}")

@@ -56,7 +56,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             found[compiler] = measure(compiler, options.rounds, Path(folder))
     if not found:
-        sys.exit(f"none of the compilers is on PATH: {options.compilers}")
+        sys.exit(f"no compiler found on PATH: {options.compilers}")
     if options.json:
         options.json.write_text(json.dumps(found))
     are_met = [report(compiler, rows) for compiler, rows in found.items()]
@@ -93,7 +93,7 @@ def includes() -> list[str]:
 
 
 def seconds_of(command: list[str]) -> float:
-    """Return the processor time of a compiler and what it starts."""
+    """Return the processor time of a compiler and its children."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode != 0:

@@ -1,8 +1,8 @@
-"""Measure what the C++ header's launch costs over ``cuLaunchKernelEx`` called by hand.
+"""Measure the cost of the C++ header's launch above a direct ``cuLaunchKernelEx``.
 
     python benchmarks/cpp_launch.py --json result.json
 
-On the driver of this machine's GPU where there is one, and on one that does nothing
+On the driver of this machine's GPU if there is one, and on one that does nothing
 (drivers/fake), where the cost of the header is all that there is. The bars are for
 ``Kernel::Launch``, on a stream of one's own and on the default stream, against the same call by
 hand: medians of one run. The exit status says whether they are met. It takes 20 s.
@@ -30,7 +30,7 @@ BARS = {"GPU": 1.01, "stub": 1.5}
 def main() -> int:
     parser = argparse.ArgumentParser(description="The cost of a launch from C++.")
     parser.add_argument("--rounds", type=int, default=2000, help="bursts of 200 launches")
-    parser.add_argument("--json", type=Path, help="write the medians, in nanoseconds, here")
+    parser.add_argument("--json", type=Path, help="write the medians, in nanoseconds, to this file")
     options = parser.parse_args()
     found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +77,7 @@ def compiled(output: Path, *sources: Path) -> Path:
     """Compile C++ with the compiler found."""
     compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
-        sys.exit("no C++ compiler was found: install g++ or clang++")
+        sys.exit("found no C++ compiler: install g++ or clang++")
     cuda = subprocess.run(
         [sys.executable, str(HERE.parent / "tools" / "find_cuda_headers.py")],
         check=True,

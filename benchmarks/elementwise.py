@@ -79,7 +79,7 @@ class Bench:
             self.cupy = None
 
     def run(self) -> dict[str, Any]:
-        """Measure everything; what fails is named and left out."""
+        """Measure everything; failures are reported and left out."""
         sizes = SIZES[-3:] if self.quick else SIZES
         for name in ("gelu", "chain"):
             for dtype in self.types:
@@ -158,7 +158,7 @@ class Bench:
         try:
             compiled(*arrays, out)
         except Exception as error:  # noqa: BLE001
-            print(f"torch.compile fails: {type(error).__name__}: {str(error)[:200]}")
+            print(f"torch.compile failed: {type(error).__name__}: {str(error)[:200]}")
             return
         runs["torch.compile"] = lambda: compiled(*arrays, out)
 
@@ -182,7 +182,7 @@ class Bench:
         try:
             fused(*given)
         except Exception as error:  # noqa: BLE001
-            print(f"cupy.fuse fails: {type(error).__name__}: {str(error)[:200]}")
+            print(f"cupy.fuse failed: {type(error).__name__}: {str(error)[:200]}")
             return
         runs["cupy fuse"] = lambda: fused(*given)
 
@@ -285,7 +285,7 @@ def judge(results: dict[str, Any]) -> list[str]:
     overhead = results["overhead"]
     ratio = overhead["culaunch out="] / overhead["bare launch"]
     if ratio > BARS["overhead"]:
-        short.append(f"a call with out= costs {ratio:.2f} bare launches")
+        short.append(f"a call with out= takes {ratio:.2f} x the time of a bare launch")
     return short
 
 
@@ -321,9 +321,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="fewer sizes")
-    parser.add_argument("--json", type=Path, help="write the measurements there")
-    parser.add_argument("--plot", nargs=2, metavar=("JSON", "FIGURE"), help="draw, measure nothing")
+    parser.add_argument("--quick", action="store_true", help="measure fewer sizes")
+    parser.add_argument("--json", type=Path, help="write the measurements to this file")
+    parser.add_argument(
+        "--plot",
+        nargs=2,
+        metavar=("JSON", "FIGURE"),
+        help="draw a figure from a file of measurements",
+    )
     options = parser.parse_args()
     if options.plot:
         plot(json.loads(Path(options.plot[0]).read_text()), options.plot[1])
@@ -333,7 +338,7 @@ def main() -> int:
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
     short = judge(results)
-    print("\n".join(["short of the bars:", *short]) if short else "every bar is met")
+    print("\n".join(["bars not met:", *short]) if short else "all bars met")
     return 0
 
 

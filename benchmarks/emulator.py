@@ -1,4 +1,4 @@
-"""Measure the emulated driver: how long kernels take on the CPU, and what a launch costs at least.
+"""Measure the emulated driver: the time of kernels on the CPU, and the minimum cost of a launch.
 
 No GPU is needed. Results are checked before they count. Each kernel runs in the NumPy engine, in
 the compiled one if there is a C compiler, and as a C loop (emulator_twins.c, -O2, one core). Times
@@ -176,7 +176,7 @@ class Bench:
         return Row(f"attention, {n} tokens, 64 wide", launcher, arguments, expected)
 
     def nothing(self) -> Row:
-        """Launch one thread that ends at once: what a launch costs at least."""
+        """Launch one thread that ends at once: the minimum cost of a launch."""
         return Row("an empty kernel", self.module["nothing"].configure(grid=1, block=1), ())
 
 
@@ -221,7 +221,7 @@ def measure(quick: bool, rounds: int, twins: Any) -> list[dict[str, object]]:
             os.environ["CULAUNCH_EMULATOR_ENGINE"] = engine
             results[engine] = row.run()
             entry[engine] = seconds(lambda row=row: row.launch(*row.arguments), rounds)
-        assert len(set(results.values())) == 1, f"{name}: the engines differ"
+        assert len(set(results.values())) == 1, f"{name}: the engines' results differ"
         if twins and name != "nothing":
             values = [
                 ctypes.c_void_p(x.ctypes.data) if isinstance(x, np.ndarray) else x
@@ -234,7 +234,7 @@ def measure(quick: bool, rounds: int, twins: Any) -> list[dict[str, object]]:
 
 
 def compile_twins(folder: str) -> Any:
-    """Return the loaded twins, None without a C compiler."""
+    """Return the loaded twins, or None without a C compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         return None
@@ -247,9 +247,13 @@ def compile_twins(folder: str) -> Any:
 def main() -> int:
     """Measure and print; the exit status says whether the bars hold."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5, help="launches of each (default: 5)")
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    parser.add_argument("--json", type=Path, help="write the numbers there, too")
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="launches per kernel and engine (default: 5)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="measure small sizes, to see that it runs"
+    )
+    parser.add_argument("--json", type=Path, help="also write the measurements to this file")
     options = parser.parse_args()
 
     with tempfile.TemporaryDirectory() as folder, testing.use_driver("emulator"):

@@ -83,7 +83,7 @@ class Functions:
         self.one, self.allocates, self.ten = one, allocates, ten
 
     def in_python(self, x: Any, n: int) -> Any:
-        """Do what ``allocates`` does, as one writes it without functions."""
+        """Do the same as ``allocates``, in the usual code without functions."""
         import torch
 
         if not x.is_contiguous():
@@ -247,12 +247,12 @@ def _transformer(name: str, made: Functions) -> Burst:
 def _of_one_array(call: Any, made: Functions) -> Burst:
     result = call(made.bench.tensors[0], made.number)
     if tuple(result.shape) != tuple(made.bench.tensors[0].shape):
-        raise RuntimeError(f"wrong result: of shape {result.shape}")
+        raise RuntimeError(f"wrong result, with shape {result.shape}")
     return python_burst("call(x, n)", call=call, x=made.bench.tensors[0], n=made.number)
 
 
 def _by_hand_library() -> Path:
-    """Compile what one writes by hand: checks, the output, the stream, the launch."""
+    """Compile the handwritten version: checks, the output, the stream, the launch."""
     import tvm_ffi
 
     root = Path(tvm_ffi.__file__).parent
@@ -317,7 +317,7 @@ CONTENDERS: dict[str, Callable[[Functions], Burst]] = {
 
 
 def bars(trials: list[Trial]) -> list[Bar]:
-    """Hold what was measured against what was promised."""
+    """Compare the measurements with the promises."""
     found = {trial.contender: trial.median for trial in trials}
 
     def over(a: str, b: str) -> float | None:
@@ -342,7 +342,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
     try:
         bench = Bench(host_only=options.host_only)
-    except Exception as error:  # noqa: BLE001 - without a driver or a compiler there is no run
+    except Exception as error:  # noqa: BLE001 - it cannot run without a driver or a compiler
         print(f"cannot start: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
     # The queue of launches is 1024 deep: ten launches each, and twelve, stay below it.
@@ -387,10 +387,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
-        "--host-only", action="store_true", help="only the host's cost, on the null driver; no GPU"
+        "--host-only",
+        action="store_true",
+        help="measure only the host's cost, on the null driver; needs no GPU",
     )
-    parser.add_argument("--quick", action="store_true", help="a smoke run: the numbers mean little")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="measure little, to see that it runs; the numbers mean nothing",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write the measurements to this file"
+    )
     return parser.parse_args(argv)
 
 

@@ -98,7 +98,7 @@ class Rows:
         self._kept.append((slots, number, arguments, row))
         at = ctypes.addressof(row)
         if code := self.twin.graphs_make(ctypes.c_void_p(at)):
-            raise RuntimeError(f"making the graph in C failed: {code}")
+            raise RuntimeError(f"creating the graph in C failed: {code}")
         return {
             PLAIN_C: lambda count: self.twin.graphs_plain(at, waits, count),
             GRAPH_C: lambda count: self.twin.graphs_graph(at, waits, count),
@@ -244,7 +244,7 @@ class Rows:
 
     def _kernels(self) -> dict[str, Burst]:
         if self.bench.host_only:
-            raise RuntimeError("the null driver has no more kernels")
+            raise RuntimeError("the null driver has only one kernel")
         x, y, z, numbers = self.x, self.y, self.z, self.numbers
         text = "".join(
             f'extern "C" __global__ void k{i}(float* x, float* y, float* z, int n)'
@@ -263,21 +263,21 @@ class Rows:
 
     def _durations(self) -> dict[str, Burst]:
         if self.bench.host_only:
-            raise RuntimeError("nothing runs on the null driver")
+            raise RuntimeError("the null driver runs no kernels")
         text = (
             'extern "C" __global__ void spin(long long ns) { long long s, t;'
             'asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(s));'
             'do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); while (t - s < ns); }'
         )
         launcher = cl.load(cl.compile(text, arch="native"))["spin"][1, 1]
-        wait = self._waiter()
 
         def drained(ns: int, most: int) -> Burst:
             def burst(count: int) -> int:
                 start = perf_counter_ns()
                 for _ in range(min(count, most)):
                     launcher(ns)
-                wait()
+                # A launch without an array has no framework's stream.
+                cl.synchronize()
                 return (perf_counter_ns() - start) * count // min(count, most)
 
             return burst
@@ -327,12 +327,14 @@ def measure(rows: Rows, rounds: int, *, quick: bool) -> tuple[dict[str, Any], li
         for is_on in (True, False):
             cl.graph.set_graphs("auto" if is_on and not rows.bench.host_only else is_on)
             samples: dict[str, list[float]] = {name: [] for name in bursts}
-            for index in range(rounds + 2):
+            # Each kernel of many has its graph, or is refused one, after some calls of its own.
+            warm_up = 12 if row == "kernels" else 2
+            for index in range(rounds + warm_up):
                 for name, burst in bursts.items():
                     burst(min(calls, 40))
                     taken = burst(calls) / calls
                     rows.bench.synchronize()
-                    if index >= 2:
+                    if index >= warm_up:
                         samples[name].append(taken)
             for name, times in samples.items():
                 found.setdefault(row, {}).setdefault(name, []).append(median(times))
@@ -354,15 +356,19 @@ def report(found: dict[str, Any]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--host-only", action="store_true", help="on the null driver; no GPU")
-    parser.add_argument("--quick", action="store_true", help="a smoke run")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured")
-    parser.add_argument("--rounds", type=int, default=15, metavar="N", help="bursts of each")
+    parser.add_argument(
+        "--host-only", action="store_true", help="use the null driver; needs no GPU"
+    )
+    parser.add_argument("--quick", action="store_true", help="measure little, to see that it runs")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write all measurements to this file"
+    )
+    parser.add_argument("--rounds", type=int, default=15, metavar="N", help="bursts per row")
     options = parser.parse_args(argv)
     os.environ.pop("CULAUNCH_GRAPHS", None)
     try:
         rows = Rows(Bench(host_only=options.host_only, cases=(MAIN,)))
-    except Exception as error:  # noqa: BLE001 - without a driver or a compiler there is no run
+    except Exception as error:  # noqa: BLE001 - it cannot run without a driver or a compiler
         print(f"cannot start: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
     found, missing = measure(rows, 2 if options.quick else options.rounds, quick=options.quick)

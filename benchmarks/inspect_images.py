@@ -46,7 +46,7 @@ def main() -> int:
         print(f"\n{result['file']}: {size}, {result['images']} images, {result['kernels']} kernels")
         for name, times in result["times"].items():
             if times is None:
-                print(f"  {name:<32} not here")
+                print(f"  {name:<32} not installed")
             else:
                 print(f"  {name:<32} {times['wall']:8.4f} s   {times['cpu']:8.4f} s of CPU")
     return 0
@@ -60,7 +60,7 @@ def measure(file: str, rounds: int) -> dict[str, Any]:
         "inspect, kernels=False": best(lambda: cl.inspect(file, kernels=False), rounds),
     }
     if inspection.format != "elf":
-        times["Image.open (what loading does)"] = best(lambda: cl.Image.open(file), rounds)
+        times["Image.open (as loading does)"] = best(lambda: cl.Image.open(file), rounds)
     cuobjdump = find_cuobjdump()
     for option in ("-res-usage", "-elf"):
         times[f"cuobjdump {option}"] = None
@@ -103,11 +103,11 @@ def find_libcurand() -> str:
     try:
         import nvidia
     except ImportError:
-        sys.exit("no file given, and the package nvidia-curand is not installed")
+        sys.exit("name a file, or install the package nvidia-curand")
     for root in nvidia.__path__:
         for path in sorted(Path(root).glob("**/libcurand.so.10")):
             return str(path)
-    sys.exit("no file given, and the package nvidia-curand is not installed")
+    sys.exit("name a file, or install the package nvidia-curand")
 
 
 def find_cuobjdump() -> str | None:

@@ -67,10 +67,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         cases = QUICK_CASES if options.quick else CASES
         bench = Bench(host_only=options.host_only, cases=cases)
-    except Exception as error:  # noqa: BLE001 - without a driver or a compiler there is no run
+    except Exception as error:  # noqa: BLE001 - it cannot run without a driver or a compiler
         print(f"cannot start: {type(error).__name__}: {error}", file=sys.stderr)
         if not options.host_only:
-            print("without a GPU, --host-only measures the host's side alone", file=sys.stderr)
+            print("found no GPU; --host-only measures only the host's cost", file=sys.stderr)
         return 1
     if options.host_only:
         plan = Plan(burst=400, warmup=50, rounds=300)
@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if chart_path:
         try:
             write_chart(report, chart_path)
-        except ImportError as error:  # the numbers are there all the same
+        except ImportError as error:  # the numbers are there anyway
             print(f"\nno chart: {error} (pip install matplotlib)")
     print(f"\n{report.verdict()}")
     return 0
@@ -111,7 +111,8 @@ def prepare(
     Returns
     -------
     (list of Trial, list of dict)
-        What can be measured, and what cannot: contender, case (None: all) and reason.
+        The trials that can be measured, and those that cannot: contender, case (None: all) and
+        reason.
     """
     trials: list[Trial] = []
     missing: list[dict[str, str | None]] = []
@@ -148,16 +149,24 @@ def _reason(error: Exception) -> str:
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
-        "--host-only", action="store_true", help="only the host's cost, on the null driver; no GPU"
+        "--host-only",
+        action="store_true",
+        help="measure only the host's cost, on the null driver; needs no GPU",
     )
-    parser.add_argument("--quick", action="store_true", help="a smoke run: the numbers mean little")
     parser.add_argument(
-        "--output", type=Path, metavar="FOLDER", help="write the JSON and the chart in there"
+        "--quick",
+        action="store_true",
+        help="measure little, to see that it runs; the numbers mean nothing",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured")
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="write the JSON and the chart to this folder"
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write all measurements to this file"
+    )
     parser.add_argument("--chart", type=Path, metavar="FILE", help="write FILE.png and FILE.svg")
     parser.add_argument("--burst", type=int, metavar="CALLS", help="calls between clock readings")
-    parser.add_argument("--rounds", type=int, metavar="N", help="bursts of each contender")
+    parser.add_argument("--rounds", type=int, metavar="N", help="bursts per contender")
     return parser.parse_args(argv)
 
 

@@ -50,7 +50,7 @@ TENSORS = {"culaunch": "tvm::ffi::TensorView", "tvm_ffi": "tvm::ffi::TensorView"
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="A cold build of inline C++.")
-    parser.add_argument("--peers", default="tvm_ffi,torch", help="the peers to measure")
+    parser.add_argument("--peers", default="tvm_ffi,torch", help="peers to measure")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -86,7 +86,7 @@ def build(peer: str) -> dict[str, float]:
 
 
 def preprocessed_lines(peer: str) -> int:
-    """Count the lines that a compiler reads for what a peer puts before a source."""
+    """Count the lines that a compiler reads for the prefix that a peer adds to a source."""
     import tvm_ffi.libinfo
 
     import culaunch as cl

@@ -76,7 +76,7 @@ class Bench:
         self.rows: list[dict[str, Any]] = []
 
     def run(self, *, backward: bool) -> dict[str, Any]:
-        """Measure everything; what fails is named and left out."""
+        """Measure everything; failures are reported and left out."""
         for dtype in ("float32", "float16"):
             for size in (1 << 12, 1 << 20, 1 << 24, 1 << 28):
                 self.sum(dtype, size)
@@ -177,7 +177,7 @@ class Bench:
         return known[name]
 
     def liger(self, name: str) -> dict[str, Any]:
-        """Return Liger's kernel of the same, where it is installed."""
+        """Return Liger's kernel of the same, if it is installed."""
         with contextlib.suppress(ImportError):
             if name == "rms_norm":
                 from liger_kernel.ops.rms_norm import LigerRMSNormFunction
@@ -210,7 +210,7 @@ class Bench:
             [sys.executable, "-c", COLD], check=True, capture_output=True, text=True
         )
         seconds = [float(one) for one in run.stdout.split()]
-        print(f"cold: first kernel {seconds[0]:.3f} s, softmax after it {seconds[1]:.3f} s")
+        print(f"cold: first kernel {seconds[0]:.3f} s, then softmax {seconds[1]:.3f} s")
         return seconds
 
     # ---- measuring
@@ -291,15 +291,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="fewer lengths of rows")
-    parser.add_argument("--backward", action="store_true", help="gradients, too")
-    parser.add_argument("--json", type=Path, help="write the measurements there")
+    parser.add_argument("--quick", action="store_true", help="measure fewer row lengths")
+    parser.add_argument("--backward", action="store_true", help="also measure gradients")
+    parser.add_argument("--json", type=Path, help="write the measurements to this file")
     options = parser.parse_args()
     results = Bench(quick=options.quick).run(backward=options.backward)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
     short = judge(results)
-    print("\n" + ("\n".join(short) if short else "every bar is met"))
+    print("\n" + ("\n".join(short) if short else "all bars met"))
     return 0
 
 

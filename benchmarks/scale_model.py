@@ -27,36 +27,36 @@ class Facts:
     """The measured properties of one request and of a server."""
 
     compile_s: float = 0.1
-    """A kernel of some lines; CUB takes 2 s, a kernel of CUTLASS 30 s."""
+    """For a kernel of a few lines. CUB takes 2 s, and a CUTLASS kernel 30 s."""
     spread: float = 0.5
-    """Standard deviation of the logarithm of that time."""
+    """Standard deviation of the logarithm of the compile time."""
     coordinator_s: float = 0.001
-    """The time that the program with the requests spends on a message: sending, and the answer."""
+    """The time that the requesting program spends on a message and its answer."""
     together_s: float = 0.25
-    """Quick requests go in one message, as many as a worker does in this time,"""
+    """Quick requests share a message: as many as a worker finishes in this time,"""
     together: int = 32
-    """and so many at most."""
+    """and at most this many."""
     request_bytes: int = 1_500
     answer_bytes: int = 12_000
     entry_bytes: int = 12_000
     latency_s: float = 0.02
-    """Of one read or write of a server that has nothing else to do."""
+    """Latency of one read or write on an idle server."""
     reads_per_s: float = 5_500.0
-    """Amazon's number for one prefix of S3; a bucket with many prefixes has more."""
+    """Amazon's limit for one prefix of S3. A bucket with many prefixes allows more."""
     writes_per_s: float = 3_500.0
     timeout_s: float = 5.0
-    """After which a process asks no more: CULAUNCH_CACHE_REMOTE_TIMEOUT."""
+    """A process stops asking after this time (CULAUNCH_CACHE_REMOTE_TIMEOUT)."""
     spread_of_starts_s: float = 5.0
-    """Over how long a scheduler starts the machines."""
+    """The time that a scheduler needs to start all machines."""
 
 
 def farm(workers: int, requests: int, facts: Facts, seed: int = 1) -> dict[str, float]:
-    """Hand requests to workers through one program; return how long, and what it is busy with."""
+    """Hand requests to workers through one program; return the time, and its parts."""
     rng = random.Random(seed)
     # Half of the program's time for a message is before the work, half after it.
     half = facts.coordinator_s / 2
     quick = facts.together_s / facts.compile_s
-    ends: list[tuple[float, int]] = []  # of what workers do, and how many requests that is
+    ends: list[tuple[float, int]] = []  # of the workers' operations, and their number of requests
     free, sent, done, now, busy = workers, 0, 0, 0.0, 0.0
     while done < requests:
         if ends and ends[0][0] <= now:
@@ -167,8 +167,10 @@ def show(title: str, rows: list[dict[str, float]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    parser.add_argument("--keys", type=int, default=200, help="the keys that one program needs")
+    parser.add_argument(
+        "--quick", action="store_true", help="simulate small sizes, to see that it runs"
+    )
+    parser.add_argument("--keys", type=int, default=200, help="keys that one program needs")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     facts = Facts()

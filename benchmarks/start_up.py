@@ -90,7 +90,7 @@ def measure(path: str, processes: int) -> dict[str, float]:
         for process in running:
             assert process.stdout.readline() == "ready\n"
         all_ready = time.perf_counter() - start
-        # All are there: what they share counts in parts, which is what PSS is.
+        # All processes are running: shared memory counts in parts, which is the meaning of PSS.
         for process in running:
             process.stdin.write("\n")
             process.stdin.flush()
@@ -103,7 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--processes", default="1,50,200")
     parser.add_argument("--variants", type=int, default=1000)
-    parser.add_argument("--library", help="a library of your own, with one Triton kernel")
+    parser.add_argument("--library", help="your own library, with one Triton kernel")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

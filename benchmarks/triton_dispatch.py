@@ -145,7 +145,7 @@ class Kernels:
         return burst
 
     def least(self, case: Case) -> Burst:
-        """Do likewise, with what no launch from Python can do without."""
+        """Do likewise, with the minimum work of any launch from Python."""
         function, params, block = self._in_c(case)
         return launch_parts.least(self.bench, case, function, params, block)
 
@@ -160,7 +160,7 @@ class Kernels:
             library, compiled.metadata.name.encode(), ctypes.byref(function)
         )
         if code:
-            raise RuntimeError(f"loading the image gave {code}")
+            raise RuntimeError(f"loading the image failed: {code}")
         slots: list[Any] = [
             ctypes.c_uint64(one.data_ptr()) for one in bench.tensors[: case.pointers]
         ]
@@ -349,7 +349,7 @@ def bars(found: dict[tuple[str, str], float], loading: float | None, host_only: 
     both = [
         Bar("one more int", 12, "ns", slope_of(INTS, C_LOOP)),
         Bar("one more tensor, over the exchange function", 15, "ns", slope_of(TENSORS, LEAST)),
-        Bar("the same, over that function in a loop of its own", 15, "ns", over),
+        Bar("the same, over that function in a separate loop", 15, "ns", over),
         Bar("loading 1,000 variants", 20, "ms", loading),
     ]
     if host_only:
@@ -365,9 +365,11 @@ def bars(found: dict[tuple[str, str], float], loading: float | None, host_only: 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--host-only", action="store_true", help="on a driver that does nothing")
-    parser.add_argument("--quick", action="store_true", help="a smoke run")
-    parser.add_argument("--output", type=Path, help="a folder for the JSON")
+    parser.add_argument(
+        "--host-only", action="store_true", help="use the null driver; needs no GPU"
+    )
+    parser.add_argument("--quick", action="store_true", help="measure little, to see that it runs")
+    parser.add_argument("--output", type=Path, help="write the JSON to this folder")
     options = parser.parse_args(argv)
     try:
         bench = Bench(host_only=options.host_only, cases=())
@@ -397,7 +399,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = {(trial.contender, trial.case): trial.median for trial in trials if trial.samples}
     loading = load_time(kernels, 50 if options.quick else 1000)
     promises = bars(found, loading, options.host_only)
-    print(f"{bench.device}, {ELEMENTS} elements an array; nanoseconds a call, medians")
+    print(f"{bench.device}, {ELEMENTS} elements per array; nanoseconds per call, medians")
     for name in dict.fromkeys(trial.contender for trial in trials):
         cells = [
             f"{case.key}: {found[name, case.key]:8.0f}"

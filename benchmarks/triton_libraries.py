@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 SMOKE_OPERATORS = ("liger.swiglu", "fla.l2norm", "liger.softmax")
 _PACKAGES = {"liger": "liger_kernel", "fla": "fla"}
-# The share of the whole time that a part may take, of what the parts before it have left.
+# The share of the remaining time that a part may take.
 SHARES = {"equal": 0.4, "replay": 0.38, "forwards": 0.22, "first": 1.0}
 
 
@@ -84,7 +84,7 @@ class Libraries:
             self.save()
 
     def save(self) -> None:
-        """Write what was found until now."""
+        """Write the results so far."""
         if output := self._options.output:
             output.mkdir(parents=True, exist_ok=True)
             path = output / "triton_libraries.json"
@@ -113,7 +113,7 @@ class Libraries:
         found = self.results.equal
         while names and not self._is_over:
             left = until - time.monotonic()
-            why = self._work("equal", names, left) if left > 5 else "no time was left"
+            why = self._work("equal", names, left) if left > 5 else "not measured, no time left"
             names = [name for name in names if name not in found]
             if names:
                 found[names[0]] = {"said": f"failed: {why}"}
@@ -159,7 +159,7 @@ class Libraries:
         name = {"triton": "Triton", "native": "native", "profile": "native, profiled"}[way]
         key = first_name(name, cache, all_configurations=not configs)
         if left < 3:
-            self.results.missing.append(f"first calls, {key}: no time was left")
+            self.results.missing.append(f"first calls, {key}: not measured, no time left")
             return
         environment = {"TRITON_CACHE_DIR": folder, "CULAUNCH_CACHE_DIR": folder}
         found: list[dict[str, Any]] = []
@@ -250,17 +250,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--smoke", dest="mode", action="store_const", const=SMOKE, help="emulator")
     mode.add_argument(
-        "--host-only", dest="mode", action="store_const", const=HOST_ONLY, help="null driver"
+        "--host-only",
+        dest="mode",
+        action="store_const",
+        const=HOST_ONLY,
+        help="use the null driver; needs no GPU",
     )
     mode.add_argument("--mode", help=argparse.SUPPRESS)
-    parser.add_argument("--quick", action="store_true", help="few rounds")
-    parser.add_argument("--output", type=Path, help="a folder for the JSON and the chart")
-    parser.add_argument("--only", action="append", help="only these operators; may be repeated")
-    parser.add_argument("--part", action="append", choices=SHARES, help="only these parts")
-    parser.add_argument("--seconds", type=float, help="for all of it (420 on a GPU)")
-    parser.add_argument("--workers", type=int, default=_workers(), help="that compare, at a time")
     parser.add_argument(
-        "--configs", type=int, default=2, help="that each autotuner tries; 0 is all (2)"
+        "--quick", action="store_true", help="measure few rounds, to see that it runs"
+    )
+    parser.add_argument("--output", type=Path, help="write the JSON and the chart to this folder")
+    parser.add_argument("--only", action="append", help="run only this operator; may be repeated")
+    parser.add_argument("--part", action="append", choices=SHARES, help="run only these parts")
+    parser.add_argument("--seconds", type=float, help="time limit for the whole run (420 on a GPU)")
+    parser.add_argument(
+        "--workers", type=int, default=_workers(), help="number of comparing processes at a time"
+    )
+    parser.add_argument(
+        "--configs", type=int, default=2, help="configurations per autotuner; 0 means all (2)"
     )
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)

@@ -66,6 +66,7 @@ def findings(path: Path) -> list[tuple[int, str, str]]:
             is_phrase=text.is_phrase,
             is_heading=text.is_heading,
             is_note=text.is_note,
+            is_message=text.is_message,
         )
     ]
 

@@ -31,13 +31,15 @@ SOURCES = (
     "tools/find_cuda_headers.py",
     "tools/wheels/sbom.py",
 )
-# Packages that tests can use besides the extras. Only the CPU build of torch is asked for, by its
-# local version "+cpu": the CUDA builds, which a plain "torch" takes from PyPI, are gigabytes.
+# Packages that tests can use in addition to the extras. Only the CPU build of torch is asked for,
+# by its local version "+cpu": the CUDA builds, which a plain "torch" takes from PyPI, are
+# gigabytes.
 FRAMEWORKS = {
     "torch": "torch==2.13.0+cpu",
     "triton": "triton==3.6.0",
     "jax": "jax==0.10.2",
     "flatbuffers": "flatbuffers>=24.3",  # for jax.export
+    "jax_tvm_ffi": "jax-tvm-ffi>=0.1.3",
     "warp": "warp-lang==1.19.0",
     "liger_kernel": "liger-kernel==0.8.5",
     "fla": "fla-core==0.6.0",
@@ -46,7 +48,7 @@ FRAMEWORKS = {
 
 
 def main() -> None:
-    """Do what the command line asks."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("extras", nargs="+", help="extras of the wheel to install")
     parser.add_argument(
@@ -70,7 +72,7 @@ class Environment:
     folder : Path
         Created unless it is there.
     interpreter : str
-        The Python that it is of.
+        The Python that it is made with.
     """
 
     def __init__(self, folder: Path, interpreter: str = sys.executable) -> None:
@@ -192,7 +194,7 @@ class Environment:
         return {"env": {**os.environ, "PATH": path}, "cwd": ROOT}
 
     def _save(self, **values: object) -> None:
-        """Remember what has been done, at once: an interrupted run goes on from there."""
+        """Record each finished step at once: an interrupted run continues there."""
         self.stamp.update(values)
         self._stamp_file.write_text(json.dumps(self.stamp, indent=1) + "\n")
 
@@ -201,7 +203,7 @@ class Environment:
 
 
 def version_of(interpreter: str) -> str:
-    """Return the version of a Python, such as ``3.13.0``; "" where it does not run."""
+    """Return the version of a Python, such as ``3.13.0``; "" if it does not run."""
     if interpreter == sys.executable:
         return sys.version.split()[0]
     asked = [interpreter, "-c", "import sys; print(sys.version.split()[0])"]

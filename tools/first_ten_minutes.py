@@ -40,7 +40,7 @@ SNIPPET = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re
 
 @dataclass(frozen=True)
 class Step:
-    """What is typed, and what is to be seen: a pattern, the exit code, and the driver chosen."""
+    """A command, and the expected result: a pattern, the exit code, and the chosen driver."""
 
     typed: str
     seen: str = ""
@@ -61,6 +61,11 @@ x = np.zeros(1, np.int32)
 cl.load({PTX.encode()!r})["set"][1, 1](x)
 print("it is", x[0])
 """
+PLOT = """
+from culaunch.profile import Timing
+times = Timing("k", "device", (1e-6, 2e-6, 3e-6))
+print(times.plot().get_xlabel())
+"""
 COMPILE = "import culaunch as cl; print(cl.compile('__global__ void k() {}', arch='sm_90'))"
 assert SNIPPET is not None
 TYPED_AS_IT_IS = SNIPPET[1] + "\nprint('as the README says')"
@@ -73,6 +78,7 @@ STAGES: dict[str, tuple[Step, ...]] = {
         Step(python(LOAD), r"pip install 'culaunch\[emulator\]'", 1, "emulator"),
         Step(python(LOAD), "did you mean 'emulator'", 1, "emulater"),
         Step(python(COMPILE), r"pip install 'culaunch\[compile\]'", 1),
+        Step(python(PLOT), r"pip install matplotlib", 1),
         Step(python("import culaunch as cl; cl.Kernle"), "did you mean 'Kernel'", 1),
         Step("culaunch --help", r"pip install 'culaunch\[cli\]'", 2),
         Step("culaunch doctor", r"emulator +missing .*pip install numpy"),
@@ -103,6 +109,7 @@ STAGES: dict[str, tuple[Step, ...]] = {
         Step("culaunch demo", "emulat"),
         Step("culaunch doctor", "NVRTC"),
     ),
+    "plot": (Step(python(PLOT), r"\w"),),
     "remote": (
         Step(
             python(
@@ -225,7 +232,7 @@ def closure(name: str, extras: set[str]) -> set[str]:
 
 
 def link(distribution: importlib.metadata.Distribution, site: Path) -> None:
-    """Link what a package has; folders that others have a part in file by file."""
+    """Link a package's files; folders that it shares with others file by file."""
     for file in distribution.files or ():
         if file.parts[0] == "..":
             continue

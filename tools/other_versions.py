@@ -45,7 +45,7 @@ PYTHON_TESTS = (
 QUICK = "not slow and not gpu and not multi_gpu"
 TIME_LIMIT = 420  # seconds for the tests of one environment: a hang, or a subset that has grown
 NEEDED = 12  # GiB: half of it for a PyTorch with CUDA's libraries, half for the tests after it
-# The extension of these runs is not optimized: it is built in half the time.
+# The extension of these runs is not optimized, which halves its build time.
 UNOPTIMIZED = (
     "-C", "cmake.define.CULAUNCH_IPO=OFF", "-C", "cmake.define.CMAKE_CXX_FLAGS_RELEASE=-O0",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Plant mutants in a copy of the installed package, and say which of them no test finds.
+"""Plant mutants in a copy of the installed package, and list the ones that the tests do not find.
 
     python tools/plant_mutants.py [--count 60] [--seed 1] [--rooms _launch,_function]
 

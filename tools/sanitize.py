@@ -122,8 +122,8 @@ def environment(compiler: str) -> dict[str, str]:
     return {
         **os.environ,
         "LD_PRELOAD": " ".join(str(Path(one).resolve()) for one in libraries),
-        # The sanitizer stands between NVRTC and the loader, which then does not know that NVRTC's
-        # own libraries lie beside it.
+        # The sanitizer hides the caller, NVRTC, from the loader, which then does not find the
+        # libraries beside NVRTC.
         "LD_LIBRARY_PATH": os.pathsep.join([*beside, os.environ.get("LD_LIBRARY_PATH", "")]),
         "PYTHONPATH": str(SITE),
         "PYTHONMALLOC": "malloc",

@@ -18,7 +18,7 @@ static const char kPtx[] =
     "{ ret; }\n"
     "\n// culaunch: {\"signatures\":{\"nothing\":[\"float*\",\"float*\",\"float*\",\"int\"]}}\n";
 
-// The driver without a log has no kernels but those that it is told of (drivers/fake).
+// The driver without a log knows only the kernels that are declared to it (drivers/fake).
 static void DeclareToFakeDriver() {
   const char* path = std::getenv("CULAUNCH_DRIVER");
   void* library = path != nullptr ? dlopen(path, RTLD_NOW) : nullptr;
@@ -38,7 +38,7 @@ static double Burst(culaunch::Driver& driver, CUstream stream, const Launch& lau
   return std::chrono::duration<double, std::nano>(end - start).count() / kLaunches;
 }
 
-// As dlpack.h has it.
+// As in dlpack.h.
 struct Tensor {
   void* data;
   struct {

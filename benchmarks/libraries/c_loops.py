@@ -1,7 +1,7 @@
-"""A loop in C over the driver's launch, with what no launch from Python can do without.
+"""A loop in C over the driver's launch, with the minimum work of any launch from Python.
 
-For kernels of as many tensors, ints and floats as recorded launches have: what the driver takes
-depends on these, and not on what a kernel does.
+For kernels of as many tensors, ints and floats as recorded launches have: the driver's cost depends
+on these, and not on the kernel's work.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from libraries.launches import Launch
 
 OVER = "native / C loop"
-# Triton's kernels take two pointers to scratch memory besides.
+# Triton's kernels also take two pointers to scratch memory.
 _HIDDEN = 2
 
 
@@ -50,7 +50,7 @@ def measure(
     image = bytes(cl.compile(source, arch=f"sm_{bench.capability}").data)
     library = ctypes.c_void_p()
     if code := bench.twin.twin_load(image, ctypes.byref(library)):
-        raise RuntimeError(f"loading the image gave {code}")
+        raise RuntimeError(f"loading the image failed: {code}")
     trials, kept = [], []
     for shape in shapes:
         tensors, ints, floats = shape

@@ -60,11 +60,9 @@ def _can_go_backward(operator: Operator, ways: Ways, mode: Mode) -> tuple[bool, 
     ways.use("Triton")
     try:
         operator.run(mode.device)
-    except Exception as error:  # noqa: BLE001 - then forward alone, or what that raises
+    except Exception as error:  # noqa: BLE001 - then only forward, or its exception
         operator.run(mode.device, backward=False)
-        return False, f" (forward alone: backward raises {type(error).__name__}: {error}"[
-            :120
-        ] + ")"
+        return False, f" (only forward; backward raises {type(error).__name__}: {error}"[:120] + ")"
     return True, ""
 
 

@@ -55,7 +55,7 @@ def _round(operators: Any, mode: Mode) -> dict[str, float]:
     found = {}
     for operator in operators:
         start = time.perf_counter()
-        with contextlib.suppress(UnboundLocalError):  # of Liger, for a device that is no GPU
+        with contextlib.suppress(UnboundLocalError):  # of Liger, for a device that is not a GPU
             operator.run(mode.device)
         mode.wait()
         found[operator.name] = time.perf_counter() - start

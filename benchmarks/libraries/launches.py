@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WAYS = ("Triton", "native")
 # The quotients of these two are taken round by round.
 SHARE = "native / Triton"
-# A third one for whole operators: what they take when launching costs nothing.
+# A third one for whole operators: their cost when launching is free.
 NO_LAUNCH = "no launch"
 # And how many launches one of them makes.
 LAUNCHES = "launches"
@@ -122,10 +122,10 @@ class Ways:
         self._way = "native"
 
     def use(self, way: str) -> None:
-        """Go one way from now on.
+        """Use one way from now on.
 
-        Nothing is touched where that is the way: what watches the classes would look again, in the
-        middle of what is timed.
+        If it is already in use, nothing changes. Otherwise the checks of the classes would run
+        again during the timing.
         """
         if way == self._way:
             return
@@ -137,7 +137,7 @@ class Ways:
                 delattr(kind, name)
 
     def burst(self, way: str, burst: Burst) -> Burst:
-        """Make a burst that goes one way; the change is not timed."""
+        """Make a burst that uses one way; the change is not timed."""
 
         def timed(count: int) -> int:
             self.use(way)
@@ -147,6 +147,6 @@ class Ways:
 
 
 def _nothing() -> Any:
-    """Give what stands for ``kernel[grid]``: C that takes anything and does nothing."""
+    """Return a stand-in for ``kernel[grid]``: C that accepts anything and does nothing."""
     os.environ["PYTHONBREAKPOINT"] = "0"
     return staticmethod(functools.partial(getattr, sys, "breakpointhook"))

@@ -67,7 +67,7 @@ def prepare(name: str, configs: int = 0) -> Mode:
 
 
 def _null_driver() -> Any:
-    """Put the driver that does nothing in libcuda's place, before torch looks for it."""
+    """Replace libcuda with the null driver before torch looks for it."""
     from overhead.build import build_null_driver
 
     path = str(build_null_driver())
@@ -83,7 +83,7 @@ def _idle(torch: Any, capability: tuple[int, int]) -> None:
     from culaunch._triton.upstream.target import StandIn
 
     class Idle(StandIn):
-        """Takes Triton's launches, and makes none."""
+        """Accepts Triton's launches, and launches nothing."""
 
         def launcher_cls(self, source: Any, metadata: Any) -> Any:  # noqa: ARG002
             return lambda *args: None  # noqa: ARG005
@@ -102,7 +102,7 @@ def _idle(torch: Any, capability: tuple[int, int]) -> None:
 
 
 def _declare_what_is_loaded(null: Any) -> None:
-    """Tell the driver that does nothing which parameters a kernel has, when one is loaded."""
+    """Declare a kernel's parameters to the null driver when the kernel is loaded."""
     from pathlib import Path
 
     from triton import knobs
@@ -121,7 +121,7 @@ def _declare_what_is_loaded(null: Any) -> None:
 
 
 def _try_few(configs: int) -> None:
-    """Let autotuners try the first few of their configurations: which one wins is no matter."""
+    """Let autotuners try the first few of their configurations: the winner does not matter."""
     from triton.runtime.autotuner import Autotuner
 
     original = Autotuner.__init__

@@ -20,9 +20,9 @@ class Operator:
     Attributes
     ----------
     name : str
-        Its library's, a dot and its own.
+        The name of its library, a dot and its own name.
     call : callable
-        Calls it on inputs that are leaves of the autograd graph, and gives its outputs.
+        Calls it on inputs that are leaves of the autograd graph, and returns its outputs.
     inputs : callable
         Makes the inputs with a generator of random numbers: ``inputs(Inputs)``.
     module : str
@@ -35,7 +35,7 @@ class Operator:
     module: str
 
     def load(self) -> None:
-        """Import what it is in."""
+        """Import its module."""
         importlib.import_module(self.module)
 
     def run(self, device: str, *, backward: bool = True) -> list[Any]:

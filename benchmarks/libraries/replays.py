@@ -29,7 +29,7 @@ def record(
     found: list[Launch] = []
     for operator in operators:
         if time.monotonic() > until:
-            missing.append(f"{operator.name}: no time was left to record it")
+            missing.append(f"{operator.name}: not recorded, no time left")
             continue
         ways.use("Triton")
         try:
@@ -75,7 +75,7 @@ def measure_operators(
     with torch.no_grad():
         for operator in operators:
             if time.monotonic() > until:
-                missing.append(f"forward of {operator.name}: no time was left")
+                missing.append(f"forward of {operator.name}: not measured, no time left")
                 continue
             try:
                 inputs = operator.inputs(Inputs(mode.device))

@@ -24,7 +24,7 @@ class Results:
     equal : dict
         By operator: what :func:`libraries.equal.compare` gave.
     launches : list of dict
-        Each launch, "ns" by way, and "loop" where there is a loop in C.
+        Each launch, "ns" by way, and "loop" if there is a loop in C.
     forwards : dict
         Nanoseconds by operator and way.
     first : dict
@@ -76,8 +76,8 @@ class Results:
         wrong = sum(not one.startswith("equal") for one in compared) if compared else None
         went = sum(one.get("triton", 0) for one in self.equal.values()) if compared else None
         made = [
-            Bar("operators whose bits differ", 0, "of " + str(len(compared)), wrong),
-            Bar("launches of them that went Triton's way", 0, "", went),
+            Bar("operators with different bits", 0, "of " + str(len(compared)), wrong),
+            Bar("launches of these operators through Triton", 0, "", went),
             Bar("all launches, median, native / Triton", 1 / 6, "x", median_of(ratios)),
             Bar(
                 "all launches, the slowest, native / Triton",
@@ -116,13 +116,13 @@ def _forward_bars(name: str, ns: Any, in_c: float | None) -> list[Bar]:
     note = ""
     if share is not None and NO_LAUNCH in ns:
         least = ns[NO_LAUNCH]
-        note = f"{least / ns['Triton']:.2f} without any launch"
+        note = f"{least / ns['Triton']:.2f} without launches"
         if in_c is not None and LAUNCHES in ns:
             bare = (least + ns[LAUNCHES] * in_c) / ns["Triton"]
             note += f", {bare:.2f} with {ns[LAUNCHES]} by a loop in C"
     return [
         Bar(f"forward of {name}, host, native / Triton", 0.30, "x", share, note),
-        Bar(f"forward of {name}, what launching costs, likewise", 0.30, "x", left(ns)),
+        Bar(f"forward of {name}, only the launches, native / Triton", 0.30, "x", left(ns)),
     ]
 
 
@@ -158,5 +158,5 @@ def _is_failure(one: dict[str, Any]) -> bool:
 
 
 def median_of(values: list[float]) -> float | None:
-    """Return the median; None of nothing."""
+    """Return the median; None for an empty list."""
     return median(values) if values else None

@@ -1,4 +1,4 @@
-"""Where the time of first calls goes: each moment belongs to the innermost span that is open."""
+"""Breakdown of the time of first calls: each moment belongs to the innermost open span."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-REST = "PyTorch, Liger, and what waits for the device"
+REST = "PyTorch, Liger, and waiting for the device"
 COLLECTOR = "Python's garbage collector"
 # The group of each function. Under Triton, loading and running its launchers is the rest.
 _SPANS = {
@@ -29,7 +29,7 @@ _SPANS = {
 
 
 class Spans:
-    """The seconds of each span, without those of spans inside of it."""
+    """The seconds of each span, without those of spans inside it."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -88,6 +88,6 @@ class Spans:
 
     @property
     def _stack(self) -> list[tuple[float, float]]:
-        """When each open span of this thread began, and the time of the spans inside of it."""
+        """When each open span of this thread began, and the time of the spans inside it."""
         found: list[tuple[float, float]] = vars(self._threads).setdefault("stack", [(0.0, 0.0)])
         return found

@@ -27,7 +27,7 @@ def lines(results: Results) -> Iterator[str]:
     """Yield the table, line by line."""
     yield from _equal(results)
     yield from _launches(results)
-    yield "kernels that were named before; microseconds"
+    yield "slowest kernels of the previous run; microseconds"
     for kernel, (triton, native) in NAMED.items():
         rows = [
             one["ns"]
@@ -36,7 +36,7 @@ def lines(results: Results) -> Iterator[str]:
         ]
         now = ", ".join(f"{ns['Triton'] / 1000:.1f} to {ns['native'] / 1000:.1f}" for ns in rows)
         yield f"  {kernel:52}before: {triton} to {native}; now: {now or 'not measured'}"
-    title = "forward passes; microseconds of the host"
+    title = "forward passes; microseconds on the host"
     yield f"{title:46}{'Triton':>10}{'native':>10}{'share':>8}{NO_LAUNCH:>11}{'left':>7}"
     for name, ns in results.forwards.items():
         if is_whole(ns):
@@ -69,7 +69,7 @@ def draw(results: Results, path: Path) -> None:
     for way, colour in zip(WAYS, ("#b9c2cc", "#1f6f54"), strict=True):
         values = [ns[way] / 1000 for ns in found]
         panel.scatter(range(len(values)), values, s=9, color=colour, label=way)
-    panel.set(yscale="log", ylabel="µs of the host per launch", xlabel="launches of the operators")
+    panel.set(yscale="log", ylabel="µs on the host per launch", xlabel="launches of the operators")
     panel.spines[["top", "right"]].set_visible(False)
     panel.legend(frameon=False)
     figure.savefig(path)
@@ -90,8 +90,8 @@ def _launches(results: Results) -> Iterator[str]:
     summary = ""
     if faster:
         summary = f"; native is {median_of(faster):.2f} x faster, at least {min(faster):.2f}"
-    yield f"{len(results.launches)} launches; nanoseconds a call, medians{summary}"
-    head = f"  {'kernel':52}{'above it':28}{'args':>5}{'Triton':>10}{'native':>10}{'ratio':>8}"
+    yield f"{len(results.launches)} launches; nanoseconds per call, medians{summary}"
+    head = f"  {'kernel':52}{'decorators':28}{'args':>5}{'Triton':>10}{'native':>10}{'ratio':>8}"
     yield f"{head}{'C loop':>9}{'native':>9}{'ratio':>7}"
     for one in results.launches:
         if is_whole(one.get("ns")):
@@ -112,7 +112,7 @@ def _launch(one: dict[str, Any]) -> str:
 
 def _first(results: Results) -> Iterator[str]:
     for name, found in results.first.items():
-        seconds = f"{found['seconds']:.2f} s (the second round: {found['again']:.3f})"
+        seconds = f"{found['seconds']:.2f} s (second round: {found['again']:.3f})"
         yield f"  first calls of {len(FIRST)} operators, {name}: {seconds}"
         slowest = sorted(found["each"].items(), key=lambda pair: -pair[1])
         yield "      " + ", ".join(f"{one} {1000 * s:.0f} ms" for one, s in slowest)

@@ -87,7 +87,7 @@ class Worker:
         try:
             bursts = {i: ways.burst("native", one.burst()) for i, one in alone.items()}
             self._write("looped", ns=measure(alone, bursts, self._plan(128, 40)))
-        except Exception as error:  # noqa: BLE001 - without a compiler there is no loop
+        except Exception as error:  # noqa: BLE001 - there is no loop without a compiler
             self._missing.append(f"no C loop: {type(error).__name__}: {error}"[:300])
 
     def _forwards(self) -> None:

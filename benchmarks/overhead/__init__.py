@@ -1,1 +1,1 @@
-"""What launch_overhead.py is made of: kernels, contenders, timing, report."""
+"""The parts of launch_overhead.py: kernels, contenders, timing, report."""

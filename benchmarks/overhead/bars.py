@@ -1,4 +1,4 @@
-"""The bars: what was promised, what was measured, and whether it is met."""
+"""The bars: promises, measurements, and whether they are met."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Medians = dict[tuple[str, str], float]
 class Bar:
     """One promise: ``measured`` is to be at most ``limit``, in ``unit`` ("x" or "ns").
 
-    ``measured`` is None where a side of it is missing; ``note`` is what else is to be known.
+    ``measured`` is None if a side of it is missing; ``note`` is what else is to be known.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Bar:
 
     @property
     def met(self) -> bool | None:
-        """Whether the promise is kept; None where it was not measured."""
+        """Whether the promise is kept; None if it was not measured."""
         return None if self.measured is None else self.measured <= self.limit
 
 
@@ -73,7 +73,7 @@ def breakdown(found: Medians, cost: Mapping[str, float]) -> dict[str, float]:
     shares = {
         "the driver's launch": floor,
         "looking up torch's current stream": look_up,
-        "releasing and taking the GIL": cost["gil"],
+        "releasing and acquiring the GIL": cost["gil"],
         "Python's for loop": cost["loop"],
     }
     return {**shares, "the interpreter's call and culaunch": whole - sum(shares.values())}
@@ -92,7 +92,7 @@ def bars(trials: list[Trial], cost: Mapping[str, float], *, host_only: bool) -> 
 
     extra = difference(trials, ours.SUBSCRIPT, mine, MAIN.key)
     subscript = Bar("kernel[grid, block](...) over a configured launcher", 60, "ns", extra)
-    tensor = Bar("each further torch tensor", 15, "ns", cost.get("tensor"))
+    tensor = Bar("each additional torch tensor", 15, "ns", cost.get("tensor"))
     if host_only:
         return [
             ratio(0.50, tvm.EMPTY),
@@ -115,7 +115,7 @@ def bars(trials: list[Trial], cost: Mapping[str, float], *, host_only: bool) -> 
         ratio(0.85, peers.CORE_RAW),
         ratio(0.30, peers.TRITON_JIT),
         subscript,
-        Bar("each further torch tensor, less the C loop's further pointer", 15, "ns", net),
+        Bar("each additional torch tensor, minus the C loop's additional pointer", 15, "ns", net),
     ]
 
 

@@ -77,7 +77,7 @@ class Bench:
 
     def synchronize(self) -> None:
         """Wait until every launch is done, and fail if one did."""
-        _check(self.twin.twin_synchronize(), "synchronising the device")
+        _check(self.twin.twin_synchronize(), "synchronizing the device")
 
     @functools.cached_property
     def scratch(self) -> Path:
@@ -162,14 +162,14 @@ class Bench:
             if result.value != case.expected:
                 raise RuntimeError(
                     f"wrong result: the kernel wrote {result.value}, expected {case.expected} "
-                    "(an argument arrived with another value or size)"
+                    "(an argument had the wrong value or size)"
                 )
 
     def _device(self) -> tuple[str, int, int]:
         name = ctypes.create_string_buffer(128)
         capability, version = ctypes.c_int(), ctypes.c_int()
         code = self.twin.twin_device(name, 128, ctypes.byref(capability), ctypes.byref(version))
-        _check(code, "asking for the device")
+        _check(code, "querying the device")
         return name.value.decode(), capability.value, version.value
 
 
@@ -180,8 +180,8 @@ def compile_image(capability: int) -> bytes:
         import culaunch as cl
 
         return bytes(cl.compile(cuda_source(), arch=arch).data)
-    except Exception as error:  # noqa: BLE001 - the peers can be measured all the same
-        print(f"culaunch did not compile the kernels ({error}); compiling them with cuda-core")
+    except Exception as error:  # noqa: BLE001 - the peers can be measured anyway
+        print(f"culaunch could not compile the kernels ({error}); using cuda-core")
     from cuda.core import Program, ProgramOptions
 
     program = Program(cuda_source(), "c++", ProgramOptions(arch=arch))
@@ -196,7 +196,10 @@ def _torch_stream() -> Any:
         stream = torch.cuda.Stream()
         torch.cuda.set_stream(stream)
     except Exception as error:  # noqa: BLE001 - without torch everyone uses the default stream
-        print(f"torch has no stream ({type(error).__name__}: {error}); using the default stream")
+        print(
+            f"torch has no current stream ({type(error).__name__}: {error}); "
+            "using the default stream"
+        )
         return None
     return stream
 

@@ -34,7 +34,7 @@ class Case:
 
     @property
     def int_values(self) -> tuple[int, ...]:
-        """The ints: neither 1 nor a multiple of 16, because Triton specializes these."""
+        """The ints: not 1 and not multiples of 16, because Triton specializes these."""
         return tuple(ELEMENTS + 3 + 2 * i for i in range(self.ints))
 
     @property

@@ -56,7 +56,7 @@ def write_chart(report: Report, path: Path) -> list[Path]:
         panel.set_title("3 pointers and an int" if case == MAIN else f"{case.count} parameters")
         panel.spines[["top", "right"]].set_visible(False)
 
-    where = "null driver: host cost alone" if report.host_only else report.machine["device"]
+    where = "null driver, only the host's cost" if report.host_only else report.machine["device"]
     figure.suptitle(f"Launch overhead, {where}, {report.machine['cpu']}")
     written = [path.with_suffix(".png"), path.with_suffix(".svg")]
     for target in written:

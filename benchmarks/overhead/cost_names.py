@@ -4,13 +4,13 @@ They are stored by their keys in the report. The tables of the documentation use
 """
 
 COST_NAMES = {
-    "tensor": "culaunch, each further torch tensor",
-    "int": "culaunch, each further int",
-    "float": "culaunch, each further float",
-    "c_tensor": "C loop, each further pointer",
-    "c_int": "C loop, each further int",
-    "c_float": "C loop, each further float",
+    "tensor": "culaunch, each additional torch tensor",
+    "int": "culaunch, each additional int",
+    "float": "culaunch, each additional float",
+    "c_tensor": "C loop, each additional pointer",
+    "c_int": "C loop, each additional int",
+    "c_float": "C loop, each additional float",
     "exchange": "torch's exchange function, for a tensor",
     "work_stream": "torch's current_work_stream",
-    "gil": "the GIL released and taken again",
+    "gil": "releasing and acquiring the GIL",
 }

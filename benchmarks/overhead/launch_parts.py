@@ -1,4 +1,4 @@
-"""What culaunch's launch is made of, each part measured by itself.
+"""The parts of culaunch's launch, each measured separately.
 
 Torch's half of DLPack's C exchange API, the GIL, and Python's own loop.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EXCHANGE = "exchange function, per torch tensor"
 WORK_STREAM = "exchange API's current_work_stream (torch)"
 
-GIL = "the GIL released and taken again"
+GIL = "releasing and acquiring the GIL"
 LOOP = "Python's for loop"
 PARTS = {"exchange": EXCHANGE, "work_stream": WORK_STREAM, "gil": GIL, "loop": LOOP}
 """Measurements beside the launches, by their keys in the report's costs."""
@@ -75,7 +75,7 @@ def work_stream(bench: Bench) -> Callable[[Case], Made]:
 
 
 def least(bench: Bench, case: Case, function: Any, params: Any, block: int) -> Burst:
-    """Make a burst of what no launch of a case from Python can do without, in a loop in C."""
+    """Make a burst of the minimum work of any launch of a case from Python, in a loop in C."""
     tensors = bench.tensors[: case.pointers]
     api = _api(type(bench.tensors[0]))
     objects = (ctypes.c_void_p * len(tensors))(*(id(tensor) for tensor in tensors))
@@ -126,6 +126,6 @@ def _api(kind: type) -> Any:
     capsule = getattr(kind, _CAPSULE, None)
     if capsule is None:
         raise RuntimeError(f"{kind.__module__}.{kind.__name__} has no {_CAPSULE}")
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer = ctypes.pythonapi["PyCapsule_GetPointer"]
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return ExchangeApi.from_address(pointer(capsule, b"dlpack_exchange_api"))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from overhead.bench import Bench
 
 Made = tuple[Burst, "Sequence[int] | None"]
-"""A burst, and the addresses that it passes (None: it launches nothing, there is no check)."""
+"""A burst, and the addresses that it passes (None: it launches nothing, so there is no check)."""
 
 C_LOOP = "C loop"
 C_LOOP_KERNEL = "C loop (over the CUkernel)"

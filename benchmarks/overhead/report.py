@@ -133,7 +133,7 @@ class Report:
         named = COST_NAMES.items()
         lines = [f"  {text:<50}{cost[key]:8.1f} ns" for key, text in named if key in cost]
         if shares := self._breakdown():
-            lines.append(f"Where {sum(shares.values()):.0f} ns go: three torch tensors and an int")
+            lines.append(f"Parts of {sum(shares.values()):.0f} ns: three torch tensors and an int")
             lines += [f"  {name:<50}{value:8.1f} ns" for name, value in shares.items()]
         return "Costs\n" + "\n".join(lines)
 

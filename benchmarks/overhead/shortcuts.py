@@ -1,7 +1,7 @@
-"""The same calls without a shortcut: what each of them saves is the row beside.
+"""The same calls without one shortcut: the difference to the row beside is its saving.
 
 A shortcut of culaunch's knows what the stable ABI of Python, or torch, does not promise. It is
-tried before it is used; where it fails, the longer way is taken, which is what these rows measure.
+tried before it is used; if it fails, the longer way is taken, which is what these rows measure.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 NAMES = {
     "numbers": "numbers through Python's C API",
     "places": "torch's exchange function",
-    "torch": "torch's tensors asked",
-    "dicts": "globals looked up",
-    "forms": "every call bound again",
+    "torch": "attributes of torch tensors",
+    "dicts": "global lookups",
+    "forms": "arguments bound on every call",
 }
 
 

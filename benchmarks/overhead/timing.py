@@ -1,4 +1,4 @@
-"""Interleaved bursts: what is timed, how often, and what is kept."""
+"""Interleaved bursts: the timed calls, their number, and the results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from time import perf_counter_ns
 from typing import Any
 
 Burst = Callable[[int], int]
-"""Calls so many times; returns the nanoseconds that it took, the clock read inside."""
+"""Makes this many calls; returns their nanoseconds, with the clock read inside."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def difference(trials: list[Trial], one: str, other: str, case: str) -> float | 
     """Return by how many nanoseconds one contender is dearer: the median over the rounds.
 
     Both are measured in each round, one behind the other: what drifts during a run is in both of
-    these, where it is in the difference of the medians. None where one of them is missing.
+    these, where it is in the difference of the medians. None if one of them is missing.
     """
     found = {trial.contender: trial.samples for trial in trials if trial.case == case}
     if not found.get(one) or not found.get(other):
@@ -70,7 +70,7 @@ def difference(trials: list[Trial], one: str, other: str, case: str) -> float | 
 def quotient(trials: list[Trial], one: str, other: str, case: str) -> float | None:
     """Return how many times as dear one contender is as another: the median over the rounds.
 
-    As :func:`difference`. None where one of them is missing.
+    As :func:`difference`. None if one of them is missing.
     """
     found = {trial.contender: trial.samples for trial in trials if trial.case == case}
     if not found.get(one) or not found.get(other):
@@ -148,7 +148,7 @@ def slope_difference(
 ) -> float | None:
     """Return by how many nanoseconds one more costs a contender more than another.
 
-    As :func:`difference`, of the slopes over the counts of `cases`. None where one is missing.
+    As :func:`difference`, of the slopes over the counts of `cases`. None if one is missing.
     """
     found = {(trial.contender, trial.case): trial.samples for trial in trials if trial.samples}
     keys = [(contender, case) for contender in (one, other) for case in cases.values()]

@@ -46,7 +46,7 @@ class Transformer:
     def as_triton(self) -> Burst:
         """Launch in Python: Triton's kernels by ``jit[grid]``, the others by culaunch's launchers.
 
-        No launch of a CUDA kernel from Python is cheaper than the latter.
+        The latter are the cheapest launches of a CUDA kernel from Python.
         """
         return self._burst(self.example.as_triton(self.cuda))
 
@@ -54,7 +54,7 @@ class Transformer:
         x, keys, values, weights, position = self.arguments
         result = call(*self.arguments)
         if tuple(result.shape) != tuple(x.shape):
-            raise RuntimeError(f"wrong result: of shape {result.shape}")
+            raise RuntimeError(f"wrong result, with shape {result.shape}")
         return python_burst(
             "call(x, keys, values, weights, position)", call=call, x=x, keys=keys, values=values,
             weights=weights, position=position,

@@ -36,7 +36,7 @@ def cubin_runtime(bench: Bench) -> Callable[[Case], Made]:
         except OSError:
             continue
         return _launcher(bench, "runtime")
-    raise RuntimeError("no libcudart to link with")
+    raise RuntimeError("found no libcudart to link with")
 
 
 def cubin_driver(bench: Bench) -> Callable[[Case], Made]:
@@ -81,7 +81,7 @@ def _libraries(bench: Bench) -> dict[str, Future[Path]]:
             return build_library(
                 "tvm_empty.so", {"functions.cpp": _empty_source(bench)}, flags, linked
             )
-        # cuda_runtime.h is in one package of pip's, and what it includes in another.
+        # cuda_runtime.h is in one pip package, and the headers that it includes are in another.
         cuda = f"-I{cuda_include('crt/host_config.h')}"
         api = f"-DTVM_FFI_CUBIN_LAUNCHER_USE_DRIVER_API={int(kind == 'driver')}"
         sources = {"functions.cpp": _launcher_source(bench)}

@@ -99,7 +99,7 @@ def triton_calls(bench: Bench, *, quick: bool) -> Makers:
         kernels = triton_dispatch.Kernels(bench)
         table = triton_dispatch.contenders(kernels)
     except Exception as error:  # noqa: BLE001 - the others can be measured without Triton
-        print(f"no rows of Triton: {type(error).__name__}: {error}", file=sys.stderr)
+        print(f"Triton is not measured: {type(error).__name__}: {error}", file=sys.stderr)
         return
     names = (
         triton_dispatch.NATIVE,

@@ -159,7 +159,7 @@ def _below(path: Path, source: Source, node: ast.AST, function: int) -> Iterator
             old = source.text(node)
             yield Mutation(path, function, node.lineno, start, end, old, new, kind)  # type: ignore[attr-defined]
     for name, value in ast.iter_fields(node):
-        # Annotations and decorators decide nothing here, and messages are no values.
+        # Annotations and decorators decide nothing here, and messages are not values.
         if name in ("annotation", "returns", "decorator_list") or isinstance(node, ast.JoinedStr):
             continue
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":

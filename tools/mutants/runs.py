@@ -33,7 +33,7 @@ FOLDERS = {
 }
 QUICK = "not slow and not gpu and not multi_gpu"
 MOST = 200  # tests of one mutant
-LIMIT = 600  # seconds for the tests of one mutant: it may make a loop that never ends
+LIMIT = 600  # seconds for the tests of one mutant, which may loop forever
 
 
 class Verdict(NamedTuple):

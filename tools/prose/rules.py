@@ -18,6 +18,20 @@ PATTERNS = {
     "drop it, or write 'also'": r"\bwhat is more\b",
     "write 'so', or two sentences": r"\bso that\b",
     "write 'available'": r"\b(?:is|are|was|were) to be had\b",
+    "write 'if', not 'where'": (
+        r"\bwhere (?:there (?:is|are)|it has|they have) none\b"
+        r"|\b(?:null|false|None|empty|nothing|error|0|-1|\"\") where "
+        r"(?:it|they|there|that|no|nothing|one|the|a)\b"
+    ),
+    "write 'record'": r"\btakes? note of\b",
+    "write 'about'": r"\bsome \d",
+    "name the reader in a sentence: 'Read this page if ...'": r", for you if\b",
+    "write 'as in ...', or 'in the form of ...'": (
+        r"\bas (?:it|they|JSON|C|Python|expressions?) (?:has|have) it\b"
+    ),
+    "write 'continue'": r"\bgo(?:es)? on (?:at|with|from|there)\b",
+    "write 'reported to'": r"\b(?:is|are|was|were) told of\b",
+    "write 'is missing'": r"\bmisses (?:argument|parameter)\b",
     "start with the noun": r"\bhere it is\b",
     "repeat the verb": r"\b(?:and|as|for) so (?:is|are|does|do|has|have)\b",
     "start with the subject, not with a 'what' clause": (
@@ -44,6 +58,18 @@ PATTERNS = {
         r"|(?:label|model|cancel|travel|signal|unravel)l(?:ed|ing)|catalogue\w*|defence|artefact\w*)\b"
     ),
 }
+# The same for messages only, whose errors have one form: "NAME must be RULE, got VALUE: NEXT STEP".
+MESSAGE_PATTERNS = {
+    "write 'NAME must be ...'": (
+        r"\btakes (?:exactly|numbers from)\b|^(?:argument|X)\b[^:;]*, takes\b"
+    ),
+    "write 'is not a ...'": (
+        r"(?<!there )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|fewer\b|way\b)\w+"
+    ),
+    "write 'each item of NAME must be ...'": r"\bhas an item that is not\b",
+    "write 'have the name'": r"\b(?:functions|kernels|nodes|variables) are called\b",
+    "write 'but'": r", and it (?:has|takes|is)\b",
+}
 # Words that the pattern of British endings finds and that are American, too.
 AMERICAN = {
     "promise", "promised", "promises", "promising", "premise", "premises", "precise", "otherwise",
@@ -61,11 +87,19 @@ PASSIVE = re.compile(
     re.IGNORECASE,
 )
 _COMPILED = {advice: re.compile(pattern, re.IGNORECASE) for advice, pattern in PATTERNS.items()}
+_COMPILED_FOR_MESSAGES = {
+    advice: re.compile(pattern, re.IGNORECASE) for advice, pattern in MESSAGE_PATTERNS.items()
+}
 _WORD = re.compile(r"[\w$@%#&'+*/\\.=<>{}()\[\]:\"-]*[\w$%)\]}\"]")
 
 
 def check(
-    sentence: str, *, is_phrase: bool = False, is_heading: bool = False, is_note: bool = False
+    sentence: str,
+    *,
+    is_phrase: bool = False,
+    is_heading: bool = False,
+    is_note: bool = False,
+    is_message: bool = False,
 ) -> list[str]:
     """Return the problems of a sentence, each with the words that were found."""
     # A heading may ask: "What it refuses".
@@ -80,7 +114,8 @@ def check(
             found.append("several semicolons; write several sentences")
         if len(PASSIVE.findall(sentence)) > 2:
             found.append("a chain of passives; say who does it")
-    for advice, pattern in _COMPILED.items():
+    patterns = {**_COMPILED, **_COMPILED_FOR_MESSAGES} if is_message else _COMPILED
+    for advice, pattern in patterns.items():
         # A note continues its code: "int64_t offset;  // of a view, in bytes".
         if is_note and advice == _START:
             continue

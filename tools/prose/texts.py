@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,6 +19,7 @@ class Text(NamedTuple):
     is_phrase: bool = False
     is_heading: bool = False
     is_note: bool = False  # beside code, and continues it
+    is_message: bool = False  # shown to users by the program
 
 
 _END = re.compile(
@@ -33,6 +32,12 @@ _CPP = re.compile(
     r"|^[ \t]*///?<? ?(?P<comment>.*(?:\n[ \t]*///? ?.*)*)|//<? ?(?P<note>.*)"
     r"|'(?:[^'\\\n]|\\.)+'|\"(?:[^\"\\\n]|\\.)*\"",
     re.MULTILINE,
+)
+# The same in Python, in a fifth of the time that ``tokenize`` takes.
+_PYTHON = re.compile(
+    r'"""(?:[^\\]|\\.)*?"""|\'\'\'(?:[^\\]|\\.)*?\'\'\''
+    r"|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?P<comment>\#[^\n]*)",
+    re.DOTALL,
 )
 _IS_CODE = re.compile(r"#include|template <|__global__|\n *(?:def|if) ")
 _IS_FOR_TOOLS = re.compile(r"!|(?:type|mypy|pragma|fmt|ruff|isort|noqa)\b:? ?")
@@ -94,9 +99,9 @@ def markdown(content: str) -> Iterator[Text]:
 
 def python(content: str, *, with_strings: bool = True) -> Iterator[Text]:
     """Find docstrings, comments, and strings that read as sentences: messages and help."""
-    tree = ast.parse(content)
+    nodes = list(ast.walk(ast.parse(content)))
     docstrings = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
@@ -104,22 +109,22 @@ def python(content: str, *, with_strings: bool = True) -> Iterator[Text]:
                 if isinstance(first.value.value, str):
                     yield from docstring(first.value.value, first.lineno)
     if with_strings:
-        yield from strings(tree, docstrings)
+        yield from strings(nodes, docstrings)
     for line, comment, is_note in comments(content):
         yield from (text._replace(is_note=is_note) for text in sentences(comment, line))
 
 
-def strings(tree: ast.AST, docstrings: set[int]) -> Iterator[Text]:
+def strings(nodes: list[ast.AST], docstrings: set[int]) -> Iterator[Text]:
     """Find the strings that read as sentences and are no docstrings."""
     known = {*docstrings}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             known |= {id(part) for part in node.values}
             whole = "".join(
                 part.value if isinstance(part, ast.Constant) else "X" for part in node.values
             )
             yield from message(whole, node.lineno)
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and id(node) not in known:
             yield from message(str(node.value), node.lineno)
 
@@ -130,12 +135,15 @@ def comments(content: str) -> Iterator[tuple[int, str, bool]]:
     Comments on lines of their own are joined to paragraphs.
     """
     start, column, last, paragraph = 0, 0, 0, ""
-    for token in tokenize.generate_tokens(io.StringIO(content).readline):
-        words = re.sub(r"^#:? ?", "", token.string)
-        if token.type != tokenize.COMMENT or _IS_FOR_TOOLS.match(words):
+    for match in _PYTHON.finditer(content):
+        if not (comment := match["comment"]):
             continue
-        line, own_column = token.start
-        stands_alone = not token.line[:own_column].strip()
+        words = re.sub(r"^#:? ?", "", comment)
+        if _IS_FOR_TOOLS.match(words):
+            continue
+        line = content.count("\n", 0, match.start()) + 1
+        own_column = match.start() - (content.rfind("\n", 0, match.start()) + 1)
+        stands_alone = not content[match.start() - own_column : match.start()].strip()
         if paragraph and stands_alone and (line, own_column) == (last + 1, column):
             paragraph += "\n" + words
         else:
@@ -172,7 +180,7 @@ def message(content: str, line: int) -> Iterator[Text]:
     """Find the sentences of a string that is shown to a user, if it is one."""
     if _SENTENCE_LIKE.search(content) and not _IS_CODE.search(content):
         for block in content.split("\n"):
-            yield from sentences(block, line)
+            yield from (text._replace(is_message=True) for text in sentences(block, line))
 
 
 def cpp(content: str, *, with_strings: bool = True) -> Iterator[Text]:

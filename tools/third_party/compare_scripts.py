@@ -214,7 +214,7 @@ class Comparison:
 
 
 def _end(process: Any) -> None:
-    """End a process and what it has started."""
+    """End a process and its children."""
     with contextlib.suppress(ProcessLookupError):
         if os.getpgid(process.pid) == process.pid:
             os.killpg(process.pid, signal.SIGKILL)
@@ -222,7 +222,7 @@ def _end(process: Any) -> None:
 
 
 def main() -> int:
-    """Run what the command line says."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="of the scripts")
     parser.add_argument("--only", action="append", default=[], help="one script; may be repeated")

@@ -170,7 +170,7 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> int:
     """Wait for a process; one that takes longer is interrupted, and then ended."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         return process.wait(seconds)
-    os.killpg(process.pid, signal.SIGINT)  # it, and what it has started
+    os.killpg(process.pid, signal.SIGINT)  # it and its children
     with contextlib.suppress(subprocess.TimeoutExpired):
         return process.wait(4)
     os.killpg(process.pid, signal.SIGKILL)
@@ -252,7 +252,7 @@ def _suite(folder: Path, name: str, one: dict[str, Any]) -> Suite | ScriptSuite:
 
 
 def main() -> int:
-    """Run what the command line says."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="of the suites")
     parser.add_argument("--only", action="append", default=[], help="one suite; may be repeated")

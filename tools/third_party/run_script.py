@@ -51,7 +51,8 @@ def run(script: Path, way: str, into: Path, *, on_host: bool, configs: int, fill
     if fill:
         import torch
 
-        # That alone is what it is for here: torch.utils.deterministic.fill_uninitialized_memory.
+        # This run needs only this effect of it:
+        # torch.utils.deterministic.fill_uninitialized_memory.
         torch.use_deterministic_algorithms(True, warn_only=True)
     ended: dict[str, Any] = {"ended": "ok"}
     found: dict[str, Any] = {}

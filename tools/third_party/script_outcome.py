@@ -1,4 +1,4 @@
-"""One script: what is to be run next, and what became of it."""
+"""One script: the next run, and the outcome."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Script:
 
     @property
     def reference(self) -> str:
-        """Which way says what is right."""
+        """Return the way whose result counts as correct."""
         return "interpreter" if self.on_emulator else "triton"
 
     @property

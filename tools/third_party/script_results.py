@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return what a script left: tensors, and text, by where they stand."""
+    """Return the results of a script: tensors and texts by their place."""
     import torch
 
     found: dict[str, Any] = torch.load(path, weights_only=True)

@@ -41,7 +41,7 @@ LD_LIBRARY_PATH={debian}/usr/lib/x86_64-linux-gnu exec \\
 LD_LIBRARY_PATH={debian}/usr/lib/x86_64-linux-gnu exec \\
     {debian}/usr/bin/aarch64-linux-gnu-g++-10 --sysroot={debian} "$@"
 """,
-    # Alpine's name of the C library is the one by which auditwheel knows it.
+    # auditwheel uses Alpine's name of the C library.
     "musllinux_x86_64": """#!/bin/sh
 {python} -m ziglang c++ -target x86_64-linux-musl "$@" || exit
 while [ $# -gt 1 ]; do
@@ -82,7 +82,7 @@ class Interpreter:
 
 
 def main() -> None:
-    """Build, check and try what the command line asks for."""
+    """Build, check and try the requested wheels."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", action="append", default=[], metavar="PATH")
     parser.add_argument("--target", action="append", default=[], choices=COMPILERS)
@@ -183,7 +183,7 @@ def build(
 
 
 def compiler(target: str, folder: Path, tools: str) -> Path:
-    """Write the program that compiles for a target, and get what it needs."""
+    """Write the program that compiles for a target, and get its dependencies."""
     root = folder / "debian11"
     if target.startswith("manylinux") and not root.exists():
         debian.unpack("bullseye", "amd64", GCC, root)

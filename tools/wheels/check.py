@@ -1,4 +1,4 @@
-"""Check wheels: what is in them, what the extension needs of a system, the bill of materials.
+"""Check wheels: their contents, the system requirements of the extension, the bill of materials.
 
 ``python tools/wheels/check.py dist/*.whl`` prints what is wrong; the exit code is 1 if anything is.
 Needs ``readelf``. auditwheel and twine see other things, and are run beside it.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ROOT = Path(__file__).resolve().parents[2]
-LARGEST = 2_300_000  # bytes of a wheel
+LARGEST = 2_330_000  # bytes of a wheel
 # What manylinux_2_28 promises: glibc of RHEL 8, and the C++ library of its GCC.
 NEWEST = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)}
 # Libraries that the tags let an extension need.
@@ -35,7 +35,7 @@ LIBRARIES = re.compile(
 OLDER_HAVE_IT = re.compile(
     r"dl(open|sym|error|close|addr|info)|pthread_\w+"  # libc took them in with 2.34
     r"|[lf]?stat(at)?(64)?"  # functions since 2.33, inline before
-    r"|__libc_single_threaded"  # libstdc++ asks for it where a header has it
+    r"|__libc_single_threaded"  # libstdc++ needs it if a header has it
     r"|__isoc23_\w+"  # C's strtol and its like, by the headers of 2.38
     r"|exp2?|log2?|pow|fmod"  # without errno since 2.29 and 2.38
     r"|_ZSt28__throw_bad_array_new_lengthv"  # in the part of libstdc++ that GCC's toolsets link
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def problems(files: Mapping[str, bytes], platform: str) -> list[str]:
-    """List what is wrong with a wheel of these files for a platform, such as "linux_x86_64"."""
+    """List the problems of a wheel of these files for a platform, such as "linux_x86_64"."""
     return [*contents(files), *system(extension(files), platform), *materials(files)]
 
 
@@ -71,9 +71,9 @@ def contents(files: Mapping[str, bytes]) -> list[str]:
     folder = f"culaunch-{sbom.own_version()}.dist-info"
     for name in files:
         if not re.match(rf"culaunch/|{re.escape(folder)}/", name):
-            found.append(f"{name} is outside of the package")
+            found.append(f"{name} is outside the package")
         if re.search(r"__pycache__|\.(o|a|pyc|orig|cubin|culib)$|\.clang-format", name):
-            found.append(f"{name} is no file of a wheel")
+            found.append(f"{name} is not a file of a wheel")
     metadata = email.message_from_bytes(files.get(f"{folder}/METADATA", b""))
     if metadata["License-Expression"] != "Apache-2.0":
         found.append(f"its license is {metadata['License-Expression']}")
@@ -83,7 +83,7 @@ def contents(files: Mapping[str, bytes]) -> list[str]:
         for name in licenses
         if files.get(f"{folder}/licenses/{name}") != (ROOT / name).read_bytes()
     ]
-    found += [f"{name} is no license file of it" for name in {"LICENSE", "NOTICE"} - set(licenses)]
+    found += [f"{name} is not its license file" for name in {"LICENSE", "NOTICE"} - set(licenses)]
     tree = {
         path.relative_to(ROOT / "src").as_posix()
         for path in (ROOT / "src" / "culaunch").rglob("*")

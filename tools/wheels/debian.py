@@ -20,7 +20,7 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 def main() -> None:
-    """Do what the command line asks."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("suite", help="such as bookworm")
     parser.add_argument("architecture", help="such as arm64")
@@ -81,7 +81,7 @@ def make_usable(folder: Path) -> None:
 
 
 def run(command: list[str], environment: dict[str, str], state: Path) -> str:
-    """Run a command, and return what it says."""
+    """Run a command, and return its output."""
     done = subprocess.run(
         command, check=False, env=environment, cwd=state, text=True, capture_output=True
     )

@@ -1,4 +1,4 @@
-"""Write the bill of materials of a wheel: what it has of others, and what it was built against.
+"""Write the bill of materials of a wheel: third-party parts, and libraries it was built against.
 
 CMake calls this for each wheel, which carries the result in ``.dist-info/sboms/`` (PEP 770). The
 format is CycloneDX 1.6. There is no time and no random number in it: the same build gives the same
@@ -82,7 +82,7 @@ COMPONENTS = (
         includes=("cuda/std/",), is_in_the_wheel=False,
     ),
 )  # fmt: skip
-# What the C++ runtime is, by the name of the library.
+# The C++ runtime, by the name of the library.
 RUNTIMES = {
     "libstdc++": ("gcc", "GPL-3.0-or-later WITH GCC-exception-3.1", "pkg:generic/gcc"),
     "libc++": ("llvm", "Apache-2.0 WITH LLVM-exception", "pkg:github/llvm/llvm-project"),
@@ -90,7 +90,7 @@ RUNTIMES = {
 
 
 def main() -> None:
-    """Do what the command line asks."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--own-version", action="version", version=own_version(), help="print culaunch's version"
@@ -124,7 +124,7 @@ def document(cuda: str, python: str, runtime: str, is_static: bool) -> str:
         ),
         Component(
             "cpython", "PSF-2.0", "pkg:generic/cpython", COMPILED_AGAINST, python,
-            includes=("Python.h", "structmember.h"), is_in_the_wheel=False,
+            includes=("Python.h", "structmember.h", "frameobject.h"), is_in_the_wheel=False,
         ),
         Component(name, license_, purl, how, is_in_the_wheel=is_static),
     )  # fmt: skip
@@ -154,7 +154,7 @@ def document(cuda: str, python: str, runtime: str, is_static: bool) -> str:
 
 
 def own_version() -> str:
-    """Read the version from the header, where alone it is."""
+    """Read the version from the header, its only source."""
     header = (ROOT / "include" / "culaunch" / "version.h").read_text()
     return ".".join(re.findall(r"#define CULAUNCH_VERSION_\w+ (\d+)", header)[:3])
 
