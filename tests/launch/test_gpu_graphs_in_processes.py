@@ -129,18 +129,19 @@ def test_exit_while_graphs_are_under_way(run):
     code, _, errors = run(
         ADD
         + """
-import threading
+import threading, time
 spin = load('extern "C" __global__ void spin(long long n) { long long t = clock64();'
             'while (clock64() - t < n); }')["spin"]
 
 def work():
     launcher = spin[1, 1, 0, cl.Stream()]
     while True:
-        launcher(1_000_000)
+        launcher(100_000)
 
 for _ in range(3):
     threading.Thread(target=work, daemon=True).start()
-for i in range(1000):
+time.sleep(0.5)  # The streams are full: a launch waits in the driver, behind those of the threads.
+for i in range(20):
     launcher(x, 1)
 """
     )
