@@ -231,8 +231,8 @@ def test_kernels_are_freed(kernels):
 def made_where_one_was(function, addresses):
     """Returns a kernel whose address is in ``addresses``.
 
-    Python's allocator decides which free address the next object gets, so kernels are made until
-    one gets such an address. Those before it stay alive in the meantime.
+    Python's allocator decides which free address the next object gets. So this makes kernels until
+    one gets a known address, and keeps the kernels before it alive.
     """
     kernels = []
     for _ in range(1000):
