@@ -241,7 +241,11 @@ struct Call<member, kResults, CUresult (*)(Parameters...)> {
         auto node = recorder != nullptr
                         ? AsNode<member>::Make(ordinal.value, std::get<A>(arguments).value...)
                         : nullptr;
-        if (node != nullptr) return recorder->TakeNode(std::move(node));
+        if (node != nullptr) {
+          const CUresult taken = recorder->TakeNode(std::move(node));
+          recorder->StatusOf(taken, doing.what).OrThrow();
+          return taken;
+        }
       }
       if constexpr (kReleases<member> >= 0) {
         const uint64_t handle = HandleNumber(std::get<0>(arguments).value);

@@ -169,6 +169,7 @@ PyMethodDef functions[] = {
     {"take_host", graph::TakeHost, METH_VARARGS, nullptr},
     {"take_child", graph::TakeChild, METH_VARARGS, nullptr},
     {"take_empty", graph::TakeEmpty, METH_VARARGS, nullptr},
+    {"take_conditional", graph::TakeConditional, METH_VARARGS, nullptr},
     {"start_profile", profile::StartProfile, METH_VARARGS, nullptr},
     {"stop_profile", profile::StopProfile, METH_VARARGS, nullptr},
     {"open_torch", torch_operators::OpenTorch, METH_VARARGS, nullptr},

@@ -13,7 +13,8 @@ class Recording;
 
 struct GraphObject {
   PyObject_HEAD PyObject* driver;  // owned
-  culaunch::Graph* graph;          // owned
+  culaunch::Graph* graph;          // owned, or of `owner`
+  PyObject* owner;                 // owned: of a body, the graph that it is in; else null
   PyObject* nodes;                 // owned: a list of _core.GraphNode, in their order
   PyObject* like;        // owned: an array whose framework provides the stream; null: none
   Recording* recording;  // owned: the recording of a `with` block, or null
@@ -47,6 +48,7 @@ PyObject* TakeCopy(PyObject* self, PyObject* args);
 PyObject* TakeHost(PyObject* self, PyObject* args);
 PyObject* TakeChild(PyObject* self, PyObject* args);
 PyObject* TakeEmpty(PyObject* self, PyObject* args);
+PyObject* TakeConditional(PyObject* self, PyObject* args);
 
 // The capture of a stream.
 PyObject* BeginCapture(PyObject* self, PyObject* args);

@@ -56,9 +56,11 @@ int TraverseGraph(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(GraphOf(self)->nodes);
   Py_VISIT(GraphOf(self)->like);
+  Py_VISIT(GraphOf(self)->owner);
   return 0;
 }
 
+// A body keeps its owner, whose graph has it: the list of nodes of the owner breaks the cycle.
 int ClearGraph(PyObject* self) {
   if (GraphOf(self)->nodes != nullptr)
     PyList_SetSlice(GraphOf(self)->nodes, 0, PY_SSIZE_T_MAX, nullptr);
@@ -70,12 +72,15 @@ void DeallocGraph(PyObject* self) {
   DeallocCollected(self, [self] {
     GraphObject* own = GraphOf(self);
     delete own->recording;
-    WithoutGil([own] {
-      delete own->graph;
-      return 0;
-    });
+    if (own->owner == nullptr) {
+      WithoutGil([own] {
+        delete own->graph;
+        return 0;
+      });
+    }
     Py_XDECREF(own->nodes);
     Py_XDECREF(own->like);
+    Py_XDECREF(own->owner);
     Py_XDECREF(own->driver);
   });
 }
@@ -168,6 +173,43 @@ PyObject* Call(PyObject* object, PyObject* arguments) {
   if (node == nullptr) return nullptr;
   node->kept = kept.release();
   return Py_BuildValue("OO", reinterpret_cast<PyObject*>(node), result.get());
+}
+
+// _create_condition(value): a handle; None as the value: a kernel sets it first.
+PyObject* CreateCondition(PyObject* object, PyObject* value) {
+  const unsigned long number = value == Py_None ? 0 : PyLong_AsUnsignedLong(value);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  return Guarded<PyObject*>(nullptr, nullptr, [&] {
+    return PyLong_FromUnsignedLongLong(WithoutGil([&] {
+      culaunch::Graph& graph = *GraphOf(object)->graph;
+      return value == Py_None ? graph.CreateCondition()
+                              : graph.CreateCondition(static_cast<unsigned>(number));
+    }));
+  });
+}
+
+// _body(type, node, number): a body of a conditional node as an object of a type that is derived
+// from this one.
+PyObject* Body(PyObject* object, PyObject* args) {
+  PyObject* type = nullptr;
+  Py_ssize_t index = 0, body = 0;
+  if (!PyArg_ParseTuple(args, "O!nn:_body", &PyType_Type, &type, &index, &body)) return nullptr;
+  GraphObject* self = GraphOf(object);
+  auto* derived = reinterpret_cast<PyTypeObject*>(type);
+  const auto node = static_cast<size_t>(index);
+  if (PyType_IsSubtype(derived, g_graph_type) == 0 || node >= self->graph->size() ||
+      static_cast<size_t>(body) >= self->graph->node(node).bodies.size()) {
+    PyErr_SetString(PyExc_ValueError, "the node has no such body");
+    return nullptr;
+  }
+  const Ref nodes(PyList_New(0));
+  PyObject* made = nodes ? PyType_GenericAlloc(derived, 0) : nullptr;
+  if (made == nullptr) return nullptr;
+  GraphOf(made)->driver = Ref::Borrow(self->driver).release();
+  GraphOf(made)->owner = Ref::Borrow(object).release();
+  GraphOf(made)->graph = &self->graph->Body({node}, static_cast<size_t>(body));
+  GraphOf(made)->nodes = Ref::Borrow(nodes.get()).release();
+  return made;
 }
 
 PyObject* Raise(GraphObject* self, CUresult code, const char* what) {
@@ -290,6 +332,11 @@ PyObject* GetDriver(PyObject* object, void*) {
   return Ref::Borrow(GraphOf(object)->driver).release();
 }
 
+PyObject* GetOwner(PyObject* object, void*) {
+  PyObject* owner = GraphOf(object)->owner;
+  return Ref::Borrow(owner != nullptr ? owner : Py_None).release();
+}
+
 template <class Function>
 PyCFunction Untyped(Function* function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
@@ -309,6 +356,8 @@ int AddGraphType(PyObject* module) {
           .Method("_begin", Begin, METH_NOARGS)
           .Method("_end", End, METH_NOARGS)
           .Method("_call", Call)
+          .Method("_create_condition", CreateCondition, METH_O)
+          .Method("_body", Body)
           .Method("_set_enabled", SetEnabled)
           .Method("_describe", Describe, METH_O)
           .Method("launch", Untyped(Launch), kFast, kLaunchDoc)
@@ -322,6 +371,7 @@ int AddGraphType(PyObject* module) {
           .Property("device", GetDevice, "The ordinal of the device of the first node.")
           .Property("_size", GetSize)
           .Property("_driver", GetDriver)
+          .Property("_owner", GetOwner)
           .AddTo(module);
   return g_graph_type != nullptr ? 0 : -1;
 }

@@ -9,8 +9,7 @@ namespace graph {
 
 namespace {
 
-PyObject* Take(culaunch::Driver& driver, std::unique_ptr<culaunch::GraphNode> node,
-               const char* what) {
+PyObject* Take(std::unique_ptr<culaunch::GraphNode> node, const char* what) {
   culaunch::LaunchRecorder* recorder = culaunch::LaunchRecorder::Current();
   if (recorder == nullptr) {
     PyErr_SetString(PyExc_RuntimeError, "this thread records no graph");
@@ -18,7 +17,7 @@ PyObject* Take(culaunch::Driver& driver, std::unique_ptr<culaunch::GraphNode> no
   }
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
     const CUresult code = WithoutGil([&] { return recorder->TakeNode(std::move(node)); });
-    driver.Check(code, what);
+    recorder->StatusOf(code, what).OrThrow();
     Py_RETURN_NONE;
   });
 }
@@ -49,8 +48,7 @@ PyObject* TakeCopy(PyObject*, PyObject* args) {
     return culaunch::GraphNode::Place{reinterpret_cast<void*>(static_cast<uintptr_t>(address)),
                                       is_host != 0};
   };
-  return Take(*driver,
-              culaunch::GraphNode::Copy(ordinal, place(to, to_host), place(from, from_host),
+  return Take(culaunch::GraphNode::Copy(ordinal, place(to, to_host), place(from, from_host),
                                         static_cast<size_t>(bytes)),
               "adding a copy");
 }
@@ -63,7 +61,7 @@ PyObject* TakeHost(PyObject*, PyObject* args) {
   if (driver == nullptr) return nullptr;
   auto node = std::make_unique<culaunch::GraphNode>(CU_GRAPH_NODE_TYPE_HOST);
   node->host = {RunHost, callable};
-  return Take(*driver, std::move(node), "adding a host function");
+  return Take(std::move(node), "adding a host function");
 }
 
 // take_child(driver, graph): a copy of the graph becomes the node.
@@ -77,7 +75,7 @@ PyObject* TakeChild(PyObject*, PyObject* args) {
   auto node = Guarded<std::unique_ptr<culaunch::GraphNode>>(nullptr, nullptr, [&] {
     return WithoutGil([&] { return culaunch::Graph::NodeOf(*GraphOf(child)->graph); });
   });
-  return node != nullptr ? Take(*driver, std::move(node), "adding a graph") : nullptr;
+  return node != nullptr ? Take(std::move(node), "adding a graph") : nullptr;
 }
 
 // take_empty(driver)
@@ -86,7 +84,23 @@ PyObject* TakeEmpty(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O:take_empty", &driver_object)) return nullptr;
   culaunch::Driver* driver = DriverOf(driver_object);
   if (driver == nullptr) return nullptr;
-  return Take(*driver, std::make_unique<culaunch::GraphNode>(), "adding an empty node");
+  return Take(std::make_unique<culaunch::GraphNode>(), "adding an empty node");
+}
+
+// take_conditional(driver, condition, type, bodies)
+PyObject* TakeConditional(PyObject*, PyObject* args) {
+  PyObject* driver_object = nullptr;
+  unsigned long long condition = 0;
+  int type = 0;
+  unsigned bodies = 0;
+  if (!PyArg_ParseTuple(args, "OKiI:take_conditional", &driver_object, &condition, &type,
+                        &bodies)) {
+    return nullptr;
+  }
+  if (DriverOf(driver_object) == nullptr) return nullptr;
+  return Take(culaunch::GraphNode::Conditional(
+                  condition, static_cast<CUgraphConditionalNodeType>(type), bodies),
+              "adding a conditional node");
 }
 
 }  // namespace graph

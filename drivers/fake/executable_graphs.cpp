@@ -34,6 +34,14 @@ CUresult RunFill(const CUDA_MEMSET_NODE_PARAMS& fill) {
   return CUDA_SUCCESS;
 }
 
+// A loop takes one turn, because no kernel ends it.
+CUresult RunConditional(CUgraphNode node, CUstream stream) {
+  const unsigned value = DefaultOf(node->conditional.handle);
+  const bool is_switch = node->conditional.type == CU_GRAPH_COND_TYPE_SWITCH;
+  const size_t body = is_switch ? value : (value != 0 ? 0 : 1);
+  return body < node->bodies.size() ? RunGraph(node->bodies[body], stream) : CUDA_SUCCESS;
+}
+
 CUresult RunNode(CUgraphNode node, CUstream stream) {
   if (!node->is_enabled) return CUDA_SUCCESS;
   switch (node->type) {
@@ -56,6 +64,8 @@ CUresult RunNode(CUgraphNode node, CUstream stream) {
       return RunGraph(node->child, stream);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
       return cuEventRecord(node->event, stream);
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      return RunConditional(node, stream);
     default:
       return CUDA_SUCCESS;
   }
@@ -123,9 +133,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
 
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
   const Lock lock(fake::mutex);
-  for (const auto& [node, own] : exec->nodes) {
-    if (own->child != nullptr) cuGraphDestroy(own->child);
-  }
+  for (const auto& [node, own] : exec->nodes) fake::DestroyGraphsOf(*own);
   delete exec;
   return CUDA_SUCCESS;
 }
@@ -143,7 +151,11 @@ CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateRes
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
   for (size_t i = 0; i < order.size(); ++i) {
-    exec->nodes[exec->order[i]] = fake::CopyOf(*order[i]);
+    auto& own = exec->nodes[exec->order[i]];
+    const bool is_enabled = own->is_enabled;
+    fake::DestroyGraphsOf(*own);
+    own = fake::CopyOf(*order[i]);
+    own->is_enabled = is_enabled;
   }
   info->result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
   return CUDA_SUCCESS;

@@ -59,12 +59,44 @@ bool Order(CUgraph graph, std::vector<CUgraphNode>* order) {
   return true;
 }
 
+namespace {
+
+std::map<CUgraphConditionalHandle, unsigned> conditions;
+
+CUgraph Clone(CUgraph graph) {
+  auto* clone = new CUgraph_st;
+  std::map<CUgraphNode, CUgraphNode> copies;
+  for (const auto& node : graph->nodes) {
+    clone->nodes.push_back(CopyOf(*node));
+    copies[node.get()] = clone->nodes.back().get();
+  }
+  for (const auto& node : clone->nodes) {
+    for (CUgraphNode& one : node->dependencies) one = copies[one];
+  }
+  return clone;
+}
+
+bool HasConditions(CUgraph graph) {
+  return std::any_of(graph->nodes.begin(), graph->nodes.end(),
+                     [](const auto& node) { return node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL; });
+}
+
+}  // namespace
+
+unsigned DefaultOf(CUgraphConditionalHandle condition) { return conditions[condition]; }
+
+void DestroyGraphsOf(const CUgraphNode_st& node) {
+  if (node.child != nullptr) cuGraphDestroy(node.child);
+  for (CUgraph body : node.bodies) cuGraphDestroy(body);
+}
+
 // A copy of a node, whose pointers are to its own bytes.
 std::unique_ptr<CUgraphNode_st> CopyOf(const CUgraphNode_st& node) {
   auto copy = std::make_unique<CUgraphNode_st>(node);
   copy->pointers.clear();
   for (std::string& bytes : copy->bytes) copy->pointers.push_back(bytes.data());
-  if (node.child != nullptr) cuGraphClone(&copy->child, node.child);
+  if (node.child != nullptr) copy->child = Clone(node.child);
+  for (CUgraph& body : copy->bodies) body = Clone(body);
   return copy;
 }
 
@@ -124,24 +156,14 @@ CUresult cuGraphCreate(CUgraph* graph, unsigned) {
 CUresult cuGraphDestroy(CUgraph graph) {
   const Lock lock(fake::mutex);
   fake::graphs.erase(graph);
-  for (const auto& node : graph->nodes) {
-    if (node->child != nullptr) cuGraphDestroy(node->child);
-  }
+  for (const auto& node : graph->nodes) fake::DestroyGraphsOf(*node);
   delete graph;
   return CUDA_SUCCESS;
 }
 
 CUresult cuGraphClone(CUgraph* clone, CUgraph graph) {
-  auto* made = new CUgraph_st;
-  std::map<CUgraphNode, CUgraphNode> copies;
-  for (const auto& node : graph->nodes) {
-    made->nodes.push_back(fake::CopyOf(*node));
-    copies[node.get()] = made->nodes.back().get();
-  }
-  for (const auto& node : made->nodes) {
-    for (CUgraphNode& one : node->dependencies) one = copies[one];
-  }
-  *clone = made;
+  if (fake::HasConditions(graph)) return CUDA_ERROR_INVALID_VALUE;
+  *clone = fake::Clone(graph);
   return CUDA_SUCCESS;
 }
 
@@ -268,15 +290,26 @@ CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event) {
   return CUDA_SUCCESS;
 }
 
-// Nodes with conditions, allocations and semaphores.
-CUresult cuGraphAddNode_v2(CUgraphNode*, CUgraph, const CUgraphNode*, const CUgraphEdgeData*,
-                           size_t, CUgraphNodeParams*) {
-  return CUDA_ERROR_NOT_SUPPORTED;
+// Conditions, but no allocations and semaphores.
+CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                           const CUgraphEdgeData*, size_t count, CUgraphNodeParams* params) {
+  const Lock lock(fake::mutex);
+  if (params->type != CU_GRAPH_NODE_TYPE_CONDITIONAL) return CUDA_ERROR_NOT_SUPPORTED;
+  if (fake::conditions.count(params->conditional.handle) == 0) return CUDA_ERROR_INVALID_VALUE;
+  *node = fake::AddNode(graph, params->type, dependencies, count);
+  (*node)->bodies.resize(params->conditional.size);
+  for (CUgraph& body : (*node)->bodies) cuGraphCreate(&body, 0);
+  params->conditional.phGraph_out = (*node)->bodies.data();
+  (*node)->conditional = params->conditional;
+  return CUDA_SUCCESS;
 }
 
-CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle*, CUgraph, CUcontext, unsigned,
-                                        unsigned) {
-  return CUDA_ERROR_NOT_SUPPORTED;
+CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle* handle, CUgraph, CUcontext,
+                                        unsigned value, unsigned) {
+  const Lock lock(fake::mutex);
+  *handle = fake::conditions.size() + 1;
+  fake::conditions[*handle] = value;
+  return CUDA_SUCCESS;
 }
 
 CUresult cuGraphAddDependencies_v2(CUgraph, const CUgraphNode* from, const CUgraphNode* to,

@@ -25,6 +25,8 @@ struct CUgraphNode_st {
   CUDA_HOST_NODE_PARAMS host = {};
   CUgraph child = nullptr;
   CUevent event = nullptr;
+  CUDA_CONDITIONAL_NODE_PARAMS conditional = {};
+  std::vector<CUgraph> bodies;  // of a condition
 };
 
 struct CUgraph_st {
@@ -45,5 +47,8 @@ CUcontext ContextOfNode(const CUDA_KERNEL_NODE_PARAMS& params);
 CUresult SetKernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params);
 bool Order(CUgraph graph, std::vector<CUgraphNode>* order);
 std::unique_ptr<CUgraphNode_st> CopyOf(const CUgraphNode_st& node);
+void DestroyGraphsOf(const CUgraphNode_st& node);
+// The value that a condition has when a launch begins, because no kernel of this driver sets it.
+unsigned DefaultOf(CUgraphConditionalHandle condition);
 
 }  // namespace fake

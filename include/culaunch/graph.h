@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -59,7 +60,7 @@ class Graph {
   ~Graph() {
     const RelaxedCaptureGuard relaxed(driver_);
     if (executable_ != nullptr) driver_.cuGraphExecDestroy(executable_);
-    if (graph_ != nullptr) driver_.cuGraphDestroy(graph_);
+    if (graph_ != nullptr && root_ == this) driver_.cuGraphDestroy(graph_);
   }
 
   // Add a launch that runs after others.
@@ -79,6 +80,20 @@ class Graph {
   Node AddEventWait(CUevent event, const Nodes& after);
   // Waits for others, and does nothing.
   Node AddEmpty(const Nodes& after);
+  // A number that kernels set by cudaGraphSetConditional. It controls one conditional node of this
+  // graph, or of a body in it, and is `value` when a launch of the graph begins.
+  using Condition = CUgraphConditionalHandle;
+  Condition CreateCondition(unsigned value) { return CreateCondition(value, true); }
+  // One that a kernel must set before its node runs.
+  Condition CreateCondition() { return CreateCondition(0, false); }
+  // CU_GRAPH_COND_TYPE_IF: the first body runs unless the condition is 0, and the second, if there
+  // is one, otherwise. WHILE: the body runs again until the condition is 0. SWITCH: the body with
+  // the condition's number runs, if there is one.
+  Node AddConditional(Condition condition, CUgraphConditionalNodeType type, unsigned bodies,
+                      const Nodes& after);
+  // A graph inside a conditional node. It lives as long as this graph, and is launched by it.
+  Graph& Body(Node node, size_t index) const noexcept { return *nodes_[node.index]->bodies[index]; }
+
   // Make a node that is a copy of a graph. That must live until the node is added.
   static std::unique_ptr<GraphNode> NodeOf(Graph& child);
   // Add a node whose members are filled in; `what` is for the error.
@@ -125,7 +140,9 @@ class Graph {
     return executable_;
   }
   Driver& driver() const noexcept { return driver_; }
-  int ordinal() const noexcept { return ordinal_ < 0 ? CurrentDevice(driver_) : ordinal_; }
+  int ordinal() const noexcept {
+    return root_->ordinal_ < 0 ? CurrentDevice(driver_) : root_->ordinal_;
+  }
   size_t size() const noexcept { return nodes_.size(); }
   const GraphNode& node(size_t index) const noexcept { return *nodes_[index]; }
 
@@ -139,10 +156,39 @@ class Graph {
               " failed: the stream is being captured, and CUDA cannot capture the launch of a "
               "graph. Make the calls of the graph in the capture, or launch it after the capture");
     }
+    if (code == kRefused) {
+      const LockGuard lock(refusal_mutex_);
+      if (!refusal_.empty()) return Error(std::string(what) + " failed: " + refusal_);
+    }
+    Status status = StatusOfNodes(code, what);
+    return status.ok() ? driver_.StatusOf(code, what) : std::move(status);
+  }
+
+ private:
+  friend class GraphRecording;
+  static constexpr CUresult kUnsupported = GraphNodeCalls::kUnsupported;
+
+  // An operation that this graph itself refuses; `refusal_` says why.
+  static constexpr CUresult kRefused = CUDA_ERROR_NOT_PERMITTED;
+
+  Graph(CUgraph graph, Driver& driver)
+      : driver_(driver), root_(this), mutex_(own_mutex_), graph_(graph) {}
+  // A body, which a conditional node owns.
+  Graph(CUgraph graph, Graph& root)
+      : driver_(root.driver_), root_(&root), mutex_(root.own_mutex_), graph_(graph) {}
+
+  void Check(CUresult code, const char* what) { StatusOf(code, what).OrThrow(); }
+
+  // An error that a kernel of the graph or of a body explains; ok if none does.
+  Status StatusOfNodes(CUresult code, const char* what) {
     for (const auto& node : nodes_) {
       if (const std::string* kernel = node->UnloadedKernel()) {
         return Error(std::string(what) + " failed: the module of " + Demangle(*kernel) +
                      " was unloaded. Record the graph again");
+      }
+      for (const auto& body : node->bodies) {
+        Status status = body->StatusOfNodes(code, what);
+        if (!status.ok()) return status;
       }
       if (node->type != CU_GRAPH_NODE_TYPE_KERNEL || node->ordinal < 0) continue;
       if (code == CUDA_ERROR_INVALID_VALUE &&
@@ -151,25 +197,20 @@ class Graph {
                              node->ordinal, code);
       }
     }
-    return driver_.StatusOf(code, what);
+    return {};
   }
 
- private:
-  friend class GraphRecording;
-  static constexpr CUresult kUnsupported = GraphNodeCalls::kUnsupported;
-
-  Graph(CUgraph graph, Driver& driver) : driver_(driver), graph_(graph) {}
-
-  void Check(CUresult code, const char* what) { StatusOf(code, what).OrThrow(); }
-
-  std::vector<size_t> Last() {
-    const LockGuard lock(mutex_);
-    return last_;
-  }
+  // In graph_conditional.h.
+  inline Condition CreateCondition(unsigned value, bool is_default);
+  inline CUresult Refuse(std::string why) noexcept;
+  inline CUresult Permits(const GraphNode& node) noexcept;
+  inline void TakeBodies(GraphNode& node);
 
   // Add a node after some. Under the lock.
   CUresult Append(std::unique_ptr<GraphNode> node, const std::vector<size_t>& last) noexcept {
-    if (ordinal_ < 0) ordinal_ = node->ordinal;
+    const CUresult permitted = Permits(*node);
+    if (permitted != CUDA_SUCCESS) return permitted;
+    if (root_->ordinal_ < 0) root_->ordinal_ = node->ordinal;
     const DeviceGuard guard(driver_, node->ordinal < 0 ? ordinal() : node->ordinal);
     if (guard.code() != CUDA_SUCCESS) return guard.code();
     const RelaxedCaptureGuard relaxed(driver_);
@@ -192,8 +233,13 @@ class Graph {
     }
     node->config.attrs = node->attributes.data();
     node->after = last;
+    TakeBodies(*node);
+    for (const size_t index : node->after) {
+      last_.erase(std::remove(last_.begin(), last_.end(), index), last_.end());
+    }
+    last_.push_back(nodes_.size());
     nodes_.push_back(std::move(node));
-    is_complete_ = false;
+    root_->is_complete_ = false;
     return CUDA_SUCCESS;
   }
 
@@ -230,12 +276,17 @@ class Graph {
       own = config;
       own.attrs = before.attrs;
     }
+    root_->has_new_bodies_ |= root_ != this;
     node.is_stale = is_complete_ || driver_.note_array == nullptr;
     // Otherwise the driver has the arrays of this call.
     if (!node.is_stale) return GraphNodeCalls::Set(driver_, ordinal(), node);
     return is_complete_ ? SetInExecutable(node) : CUDA_SUCCESS;
   }
   CUresult Replace(GraphNode& node, GraphNode& other) noexcept {
+    if (node.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) return CUDA_SUCCESS;
+    const CUresult permitted = Permits(other);
+    if (permitted != CUDA_SUCCESS) return permitted;
+    root_->has_new_bodies_ |= root_ != this;
     // The other graph may change or go before this one is asked for its handle.
     if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) {
       const CUresult code = KeepCopy(other.child, &other.own_child);
@@ -243,6 +294,7 @@ class Graph {
       node.own_child = std::move(other.own_child);
       node.child = node.own_child.get();
       node.modules = std::move(other.modules);
+      node.child_kinds = other.child_kinds;
     }
     node.copy = other.copy;
     node.fill = other.fill;
@@ -266,6 +318,9 @@ class Graph {
   CUresult Refreshed() noexcept {
     CUresult code = CUDA_SUCCESS;
     for (const auto& node : nodes_) {
+      for (const auto& body : node->bodies) {
+        if (code == CUDA_SUCCESS) code = body->Refreshed();
+      }
       if (!node->is_stale || code != CUDA_SUCCESS) continue;
       if (!node->IsLoaded()) return CUDA_ERROR_INVALID_HANDLE;
       code = GraphNodeCalls::Set(driver_, ordinal(), *node);
@@ -276,7 +331,17 @@ class Graph {
   }
 
   CUresult Instantiated() noexcept {
-    if (is_complete_) return CUDA_SUCCESS;
+    if (is_complete_ && !has_new_bodies_) return CUDA_SUCCESS;
+    if (root_ != this) {
+      return Refuse(
+          "it is a body of a conditional node, which runs with the graph that contains it: use "
+          "that graph");
+    }
+    if (unused_conditions_ != 0) {
+      return Refuse(
+          "a condition of the graph controls no node, which CUDA refuses: add a conditional node "
+          "for each condition");
+    }
     if (driver_.cuGraphInstantiateWithFlags == nullptr) return kUnsupported;
     if (!IsLoaded()) return CUDA_ERROR_INVALID_HANDLE;
     const DeviceGuard guard(driver_, ordinal());
@@ -284,21 +349,30 @@ class Graph {
     CUresult code = guard.code();
     if (code == CUDA_SUCCESS) code = Refreshed();
     if (code != CUDA_SUCCESS) return code;
-    if (executable_ != nullptr) driver_.cuGraphExecDestroy(executable_);
-    executable_ = nullptr;
-    code = driver_.cuGraphInstantiateWithFlags(&executable_, graph_, 0);
+    // No other call updates the nodes in a body of an executable graph.
+    CUgraphExecUpdateResultInfo info = {};
+    const bool is_updated =
+        is_complete_ &&
+        GraphNodeCalls::Ask(driver_.cuGraphExecUpdate, executable_, graph_, &info) == CUDA_SUCCESS;
+    if (!is_updated) {
+      // A graph with conditional nodes may have one executable graph at a time.
+      if (executable_ != nullptr) driver_.cuGraphExecDestroy(executable_);
+      executable_ = nullptr;
+      code = driver_.cuGraphInstantiateWithFlags(&executable_, graph_, 0);
+    }
     for (const auto& node : nodes_) {
       if (code != CUDA_SUCCESS || node->is_enabled) continue;
       code = driver_.cuGraphNodeSetEnabled(executable_, node->handle, 0);
     }
     is_complete_ = code == CUDA_SUCCESS;
+    has_new_bodies_ = !is_complete_;
     return code;
   }
 
   CUresult WithExecutable(const Stream& stream, CUresult (*call)(CUgraphExec, CUstream)) noexcept {
     const LockGuard lock(mutex_);
     if (CULAUNCH_UNLIKELY(!IsLoaded())) return CUDA_ERROR_INVALID_HANDLE;
-    if (CULAUNCH_UNLIKELY(!is_complete_)) {
+    if (CULAUNCH_UNLIKELY(!is_complete_ || has_new_bodies_)) {
       const CUresult code = Instantiated();
       if (code != CUDA_SUCCESS) return code;
     }
@@ -330,6 +404,9 @@ class Graph {
   bool IsLoaded() const noexcept {
     for (const auto& node : nodes_) {
       if (!node->IsLoaded()) return false;
+      for (const auto& body : node->bodies) {
+        if (!body->IsLoaded()) return false;
+      }
     }
     return true;
   }
@@ -376,11 +453,18 @@ class Graph {
   }
 
   Driver& driver_;
-  Mutex mutex_;
+  Graph* const root_;  // the graph that contains this body; else this graph
+  Mutex own_mutex_;
+  Mutex& mutex_;  // the root's
   CUgraph graph_;
   CUgraphExec executable_ = nullptr;
-  int ordinal_ = -1;          // of the first node that has a device
-  bool is_complete_ = false;  // the executable graph has all nodes
+  int ordinal_ = -1;              // of the first node that has a device
+  bool is_complete_ = false;      // the executable graph has all nodes
+  bool has_new_bodies_ = false;   // of a root: a node in a body was updated since
+  size_t unused_conditions_ = 0;  // of a root
+  std::vector<std::pair<Condition, bool>> conditions_;  // of a root: whether each has a node
+  Mutex refusal_mutex_;  // the error is described after the lock of the graph is released
+  std::string refusal_;
   std::vector<size_t> last_;  // a node that comes after everything waits for these
   std::vector<std::unique_ptr<GraphNode>> nodes_;
 };
@@ -409,9 +493,15 @@ inline Graph::Node Graph::AddChild(Graph& child, const Nodes& after) {
 
 inline std::unique_ptr<GraphNode> Graph::NodeOf(Graph& child) {
   auto node = std::make_unique<GraphNode>(CU_GRAPH_NODE_TYPE_GRAPH);
+  if (child.root_ != &child) {
+    child.Check(child.Refuse("it is a body of a conditional node, which stays in its graph: add a "
+                             "graph of its own"),
+                "copying a graph");
+  }
   node->child = child.handle();
   const LockGuard lock(child.mutex_);
   for (const auto& one : child.nodes_) {
+    node->child_kinds |= one->Kinds();
     if (one->is_loaded != nullptr) node->modules.push_back({one->is_loaded, one->name});
     node->modules.insert(node->modules.end(), one->modules.begin(), one->modules.end());
   }
@@ -434,4 +524,5 @@ inline Graph::Node Graph::AddEmpty(const Nodes& after) {
 
 CULAUNCH_NAMESPACE_END
 
+#include "graph_conditional.h"
 #include "graph_recording.h"

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -15,6 +16,8 @@
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
+
+class Graph;
 
 struct GraphNode {
   CUgraphNode handle = nullptr;
@@ -49,6 +52,13 @@ struct GraphNode {
     std::string kernel;
   };
   std::vector<Module> modules;
+  // For a condition: its parameters, and the graphs that it runs or not.
+  CUDA_CONDITIONAL_NODE_PARAMS conditional = {};
+  std::vector<std::shared_ptr<Graph>> bodies;
+  uint32_t child_kinds = 0;  // a bit for each type of node in a child
+
+  static constexpr uint32_t KindOf(CUgraphNodeType type) noexcept { return uint32_t{1} << type; }
+  uint32_t Kinds() const noexcept { return KindOf(type) | child_kinds; }
 
   explicit GraphNode(CUgraphNodeType own_type = CU_GRAPH_NODE_TYPE_EMPTY) : type(own_type) {}
 
@@ -101,6 +111,13 @@ struct GraphNode {
   static std::unique_ptr<GraphNode> Event(CUgraphNodeType record_or_wait, CUevent event) {
     auto node = std::make_unique<GraphNode>(record_or_wait);
     node->event = event;
+    return node;
+  }
+
+  static std::unique_ptr<GraphNode> Conditional(CUgraphConditionalHandle condition,
+                                                CUgraphConditionalNodeType type, unsigned bodies) {
+    auto node = std::make_unique<GraphNode>(CU_GRAPH_NODE_TYPE_CONDITIONAL);
+    node->conditional = {condition, type, bodies, nullptr, nullptr};
     return node;
   }
 

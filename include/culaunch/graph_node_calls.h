@@ -48,6 +48,16 @@ class GraphNodeCalls {
         return Ask(driver.cuGraphAddEventWaitNode, &node.handle, graph, after, count, node.event);
       case CU_GRAPH_NODE_TYPE_EMPTY:
         return Ask(driver.cuGraphAddEmptyNode, &node.handle, graph, after, count);
+      case CU_GRAPH_NODE_TYPE_CONDITIONAL: {
+        CUgraphNodeParams params = {};
+        params.type = node.type;
+        params.conditional = node.conditional;
+        params.conditional.ctx = context;
+        const CUresult added = Ask(driver.cuGraphAddNode_v2, &node.handle, graph, after,
+                                   static_cast<const CUgraphEdgeData*>(nullptr), count, &params);
+        node.conditional = params.conditional;
+        return added;
+      }
       default:
         return kUnsupported;
     }

@@ -21,7 +21,9 @@ CULAUNCH_NAMESPACE_BEGIN
 class GraphRecording final : private LaunchRecorder {
  public:
   // After everything that the graph has.
-  explicit GraphRecording(Graph& graph) : GraphRecording(graph, graph.Last(), false) {}
+  explicit GraphRecording(Graph& graph) : GraphRecording(graph, std::vector<size_t>(), false) {
+    follows_all_ = true;
+  }
   // After some nodes, or none.
   GraphRecording(Graph& graph, const Graph::Nodes& after)
       : GraphRecording(graph, NumbersOf(after), false) {}
@@ -36,9 +38,6 @@ class GraphRecording final : private LaunchRecorder {
   ~GraphRecording() {
     graph_.driver_.graphs.CountRecordings(-1);
     Exchange(before_);
-    if (is_replacing_ || last_.empty()) return;
-    const LockGuard lock(graph_.mutex_);
-    graph_.last_ = std::move(last_);
   }
 
   // Whether the launches were those of the nodes that are replaced.
@@ -53,6 +52,8 @@ class GraphRecording final : private LaunchRecorder {
     GraphNode* known = Next(node->type);
     return known != nullptr ? graph_.Replace(*known, *node) : kOtherForm;
   }
+
+  Status StatusOf(CUresult code, const char* what) override { return graph_.StatusOf(code, what); }
 
   CUresult TakeLaunch(KernelState& kernel, const CUlaunchConfig& config, int ordinal,
                       void** arguments) noexcept override {
@@ -96,7 +97,7 @@ class GraphRecording final : private LaunchRecorder {
   }
 
   CUresult Append(std::unique_ptr<GraphNode> node) noexcept {
-    const CUresult code = graph_.Append(std::move(node), last_);
+    const CUresult code = graph_.Append(std::move(node), follows_all_ ? graph_.last_ : last_);
     if (code == CUDA_SUCCESS) last_.assign(1, graph_.nodes_.size() - 1);
     return code;
   }
@@ -111,10 +112,11 @@ class GraphRecording final : private LaunchRecorder {
 
   Graph& graph_;
   bool is_replacing_;
+  bool follows_all_ = false;  // each node waits for all that the graph has
   bool has_changed_form_ = false;
   size_t next_ = 0;
   size_t end_ = 0;
-  std::vector<size_t> last_;  // the next node waits for these
+  std::vector<size_t> last_;  // else the next node waits for these
   LaunchRecorder* before_;
   AnyContextGuard context_;  // for all nodes that are replaced
   bool has_context_ = false;

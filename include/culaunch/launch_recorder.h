@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "driver_table.h"
+#include "error.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -20,6 +21,9 @@ class LaunchRecorder {
                               void** arguments) noexcept = 0;
   // A copy, a fill or whatever else a node of a graph is.
   virtual CUresult TakeNode(std::unique_ptr<GraphNode> node) noexcept = 0;
+
+  // The description of a failure of these, if a code is an error.
+  virtual Status StatusOf(CUresult code, const char* what) = 0;
 
   // The recorder of this thread, or null. Ask Graphs::IsRecording first: it is cheaper.
   static LaunchRecorder* Current() noexcept { return Place(); }

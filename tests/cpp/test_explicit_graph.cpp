@@ -116,6 +116,52 @@ static void AGraphOfAnUnloadedModuleSaysSo() {
   CHECK_THROWS(graph.Launch({}), kCall, "the module of empty was unloaded");
 }
 
+static void ABodyRunsAsItsConditionSays(const culaunch::Kernel& kernel) {
+  Graph graph;
+  const Graph::Condition condition = graph.CreateCondition(1);
+  const Graph::Node node = graph.AddConditional(condition, CU_GRAPH_COND_TYPE_IF, 2, {});
+  const CUdeviceptr y = 16;
+  Graph& then = graph.Body(node, 0);
+  const Graph::Node inner = then.AddKernel(kernel, LaunchConfig(2, 64), {}, y, y, 1.0f, 7);
+  graph.Body(node, 1).AddKernel(kernel, LaunchConfig(3, 64), {}, y, y, 1.0f, 7);
+  ClearRecord();
+  graph.Launch({});
+  CHECK(CountRecorded("launch scale") == 1);
+  CHECK(Recorded("grid=2,1,1"));
+  then.Update(inner, kernel, LaunchConfig(5, 64), y, y, 1.0f, 9);
+  ClearRecord();
+  graph.Launch({});
+  CHECK(CallsOf("cuGraphExecUpdate") == 1);
+  CHECK(CallsOf("cuGraphInstantiateWithFlags") == 0);
+  CHECK(CountRecorded("launch scale") == 1);
+  CHECK(Recorded("grid=5,1,1"));
+  // A body in a body, after the first launch.
+  const Graph::Node loop =
+      then.AddConditional(graph.CreateCondition(1), CU_GRAPH_COND_TYPE_WHILE, 1, {inner});
+  then.Body(loop, 0).AddKernel(kernel, LaunchConfig(6, 64), {}, y, y, 1.0f, 7);
+  ClearRecord();
+  graph.Launch({});
+  CHECK(CountRecorded("launch scale") == 2);
+  CHECK(Recorded("grid=6,1,1"));
+}
+
+static void ConditionsAndBodiesHaveRules() {
+  Graph graph, other;
+  const Graph::Condition condition = graph.CreateCondition();
+  CHECK_THROWS(graph.Instantiate(), kCall, "a condition of the graph controls no node");
+  CHECK_THROWS(other.AddConditional(condition, CU_GRAPH_COND_TYPE_IF, 1, {}), kCall,
+               "the condition is not one of this graph");
+  const Graph::Node node = graph.AddConditional(condition, CU_GRAPH_COND_TYPE_IF, 1, {});
+  CHECK_THROWS(graph.AddConditional(condition, CU_GRAPH_COND_TYPE_IF, 1, {}), kCall,
+               "the condition controls another node");
+  Graph& body = graph.Body(node, 0);
+  CHECK_THROWS(body.AddHost([](void*) {}, nullptr, {}), kCall, "got a host function");
+  CHECK_THROWS(body.Launch({}), kCall, "it is a body of a conditional node");
+  CHECK_THROWS(other.AddChild(graph, {}), kCall, "CUDA allows no conditional nodes");
+  CHECK_THROWS(other.AddChild(body, {}), kCall, "stays in its graph");
+  graph.Instantiate();
+}
+
 int main() {
   const culaunch::Module module(Ptx().data(), Ptx().size());
   const culaunch::Kernel kernel = module["scale"];
@@ -124,5 +170,7 @@ int main() {
   ANodeStaysDisabledWhenOthersCome(kernel);
   OtherNodesRunInTheOrderOfTheirDependencies(kernel);
   AttributesAreThoseOfTheLaunch(kernel);
+  ABodyRunsAsItsConditionSays(kernel);
+  ConditionsAndBodiesHaveRules();
   AGraphOfAnUnloadedModuleSaysSo();
 }

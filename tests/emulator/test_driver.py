@@ -26,10 +26,10 @@ NOT_FOUND = Result.NOT_FOUND
 
 def test_the_table_has_the_functions_of_the_header():
     # Textures and surfaces are not emulated, and the one device has no peers and one context.
-    # Streams capture nothing, and nodes have no conditions.
+    # Streams capture nothing.
     optional = {
-        "cuStreamGetGreenCtx", "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphAddNode_v2",
-        "cuGraphConditionalHandleCreate", "cuGraphExecUpdate", "cuGraphInstantiateWithParams",
+        "cuStreamGetGreenCtx", "cuStreamBeginCapture", "cuStreamEndCapture",
+        "cuGraphInstantiateWithParams",
         "cuCtxEnablePeerAccess", "cuCtxGetId", "cuDeviceCanAccessPeer",
         "cuArray3DCreate", "cuArrayDestroy", "cuMemcpy3DAsync",
         "cuTexObjectCreate", "cuTexObjectDestroy", "cuSurfObjectCreate", "cuSurfObjectDestroy",

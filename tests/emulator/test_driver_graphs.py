@@ -7,13 +7,15 @@ import ctypes
 import numpy as np
 import pytest
 
-from culaunch._base.cuda import GraphNodeType, LaunchAttribute, Result
+from culaunch._base.cuda import ConditionalType, GraphNodeType, LaunchAttribute, Result
 from culaunch._emulator.driver.c_types import NOTE_ARRAY, NOTE_LAUNCH
+from culaunch._emulator.driver.conditional_nodes import ConditionalParams
 from culaunch._emulator.driver.graph_nodes import (
     CopyParams,
     FillParams,
     HostParams,
     KernelNodeParams,
+    NodeParams,
 )
 
 HANDLE, ADDRESS = ctypes.c_void_p, ctypes.c_ulonglong
@@ -161,3 +163,132 @@ def test_a_graph_of_an_unloaded_module_runs_nothing(table, library, words, add_n
     assert table("cuGraphExecDestroy", run) == 0
     assert table("cuGraphLaunch", run, None) == Result.INVALID_HANDLE
     assert words[0] == 0
+
+
+COUNT_DOWN = """
+.version 8.4
+.target sm_80
+.address_size 64
+.extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);
+.visible .entry count_down(.param .u64 handle, .param .u64 at) {
+  .reg .b64 %h, %p; .reg .b32 %v;
+  ld.param.u64 %h, [handle]; ld.param.u64 %p, [at];
+  ld.global.u32 %v, [%p]; sub.u32 %v, %v, 1; st.global.u32 [%p], %v;
+  ld.global.u32 %v, [%p+4]; add.u32 %v, %v, 1; st.global.u32 [%p+4], %v;
+  ld.global.u32 %v, [%p];
+  { .param .b64 a; .param .b32 b; st.param.b64 [a], %h; st.param.b32 [b], %v;
+    call.uni cudaGraphSetConditional, (a, b); }
+  ret;
+}
+"""
+
+
+class Conditions:
+    """A graph of the table, with conditional nodes."""
+
+    def __init__(self, table):
+        self.table = table
+        self.graph = table.out("cuGraphCreate", HANDLE, 0)
+
+    def condition(self, value=1, flags=1):
+        return self.table.out(
+            "cuGraphConditionalHandleCreate", ADDRESS, self.graph, self.table.context, value, flags
+        )
+
+    def code(self, condition, kind, size, graph=None):
+        params = NodeParams(kind=GraphNodeType.CONDITIONAL)
+        at = ctypes.addressof(params)
+        self.given = ConditionalParams.from_address(at + NodeParams.OTHERS)
+        self.given.condition, self.given.kind, self.given.size = condition, kind, size
+        node = HANDLE()
+        return self.table(
+            "cuGraphAddNode_v2", ctypes.byref(node), graph or self.graph, None, None, 0, at
+        )
+
+    def add(self, *args, **keywords):
+        assert self.code(*args, **keywords) == 0
+        return [
+            HANDLE.from_address(self.given.bodies + 8 * index).value
+            for index in range(self.given.size)
+        ]
+
+    def instantiate(self):
+        return self.table.out("cuGraphInstantiateWithFlags", HANDLE, self.graph, 0)
+
+    def refused(self):
+        run = HANDLE()
+        code = self.table("cuGraphInstantiateWithFlags", ctypes.byref(run), self.graph, 0)
+        return code == Result.INVALID_VALUE
+
+
+@pytest.fixture
+def conditions(table):
+    return Conditions(table)
+
+
+def test_a_kernel_ends_a_loop(table, conditions):
+    kernel = table.kernel(table.load(COUNT_DOWN), "count_down")
+    memory = table.out("cuMemAlloc", ADDRESS, 64)
+    values = (ctypes.c_uint * 2).from_address(memory)
+    condition = conditions.condition(value=7)
+    (body,) = conditions.add(condition, ConditionalType.WHILE, 1)
+    numbers = (ADDRESS(condition), ADDRESS(memory))
+    params = KernelNodeParams(function=kernel, grid=(1, 1, 1), block=(1, 1, 1))
+    pointers = (HANDLE * 2)(*map(ctypes.addressof, numbers))
+    params.params = ctypes.cast(pointers, ctypes.POINTER(HANDLE))
+    table.out("cuGraphAddKernelNode", HANDLE, body, None, 0, ctypes.addressof(params))
+    run = conditions.instantiate()
+    for turns in (4, 1, 3):  # the default, not what the launch before has left
+        values[:] = turns, 0
+        assert table("cuGraphLaunch", run, None) == 0
+        assert list(values) == [0, turns]
+    # Outside of the graph, it is no condition.
+    assert table.launch(kernel, *numbers) == Result.LAUNCH_FAILED
+    assert f"cudaGraphSetConditional got {condition:#x}" in table.text(Result.LAUNCH_FAILED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [(ConditionalType.IF, 1), (ConditionalType.IF, 2), (ConditionalType.SWITCH, 3)],
+)
+@pytest.mark.parametrize("value", [0, 1, 2, 3])
+def test_bodies_by_the_value(table, conditions, kind, size, value):
+    memory = table.out("cuMemAlloc", ADDRESS, 64)
+    condition = conditions.condition(value=value)
+    for number, body in enumerate(conditions.add(condition, kind, size)):
+        fill = FillParams(target=memory, value=number + 1, size=4, width=1, height=1)
+        at = ctypes.addressof(fill)
+        table.out("cuGraphAddMemsetNode", HANDLE, body, None, 0, at, None)
+    assert table("cuGraphLaunch", conditions.instantiate(), None) == 0
+    chosen = value if kind == ConditionalType.SWITCH else int(value == 0)
+    expected = chosen + 1 if chosen < size else 0
+    assert ctypes.c_uint.from_address(memory).value == expected
+
+
+def test_conditions_that_cuda_refuses(table, conditions):
+    condition = conditions.condition()
+    assert conditions.refused()  # it controls no node
+    other = Conditions(table)
+    assert other.code(condition, ConditionalType.IF, 1) == Result.INVALID_VALUE
+    for kind, size in ((0, 0), (0, 3), (1, 2), (2, 0), (3, 1)):
+        assert conditions.code(condition, kind, size) == Result.INVALID_VALUE
+    (body,) = conditions.add(condition, ConditionalType.IF, 1)
+    assert conditions.code(condition, ConditionalType.IF, 1) == Result.INVALID_VALUE
+    run = conditions.instantiate()
+    clone = HANDLE()
+    assert table("cuGraphClone", ctypes.byref(clone), conditions.graph) == Result.INVALID_VALUE
+    child = ctypes.byref(clone), other.graph, None, 0, conditions.graph
+    assert table("cuGraphAddChildGraphNode", *child) == Result.INVALID_VALUE
+    inner = conditions.condition(flags=0)  # not set by anything
+    conditions.add(inner, ConditionalType.IF, 1, graph=body)
+    assert table("cuGraphLaunch", run, None) == 0  # which has no such node
+    assert conditions.refused()  # there can be one executable graph at a time
+    assert table("cuGraphExecDestroy", run) == 0
+    run = conditions.instantiate()
+    assert table("cuGraphLaunch", run, None) == Result.INVALID_VALUE
+    assert table("cuGraphExecDestroy", run) == 0
+    host = HostParams()
+    table.out("cuGraphAddHostNode", HANDLE, body, None, 0, ctypes.addressof(host))
+    assert conditions.refused()
+    assert table("cuGraphDestroy", conditions.graph) == 0
+    assert table("cuGraphAddHostNode", ctypes.byref(clone), body, None, 0, 0) != 0

@@ -172,6 +172,14 @@ class GraphNodeType(Number):
     CONDITIONAL = 13
 
 
+class ConditionalType(Number):
+    """``CU_GRAPH_COND_TYPE_`` and this."""
+
+    IF = 0
+    WHILE = 1
+    SWITCH = 2
+
+
 # The types that ``cuGraphNodeSetEnabled`` supports, as ``cuda.h`` says of it.
 CAN_BE_DISABLED = {GraphNodeType.KERNEL, GraphNodeType.MEMCPY, GraphNodeType.MEMSET}
 

@@ -59,6 +59,8 @@ class Device:
         # frees the memory.
         self._allocations: dict[int, tuple[int, Lanes]] = {}
         self.heap = Heap()
+        # The values of the conditions of the graph that runs; None: not set yet.
+        self.conditions: dict[int, int | None] = {}
         self._launches = 0
 
     @property
@@ -235,6 +237,7 @@ class Device:
             self._launches,
             shape,
         )
+        launch.conditions = self.conditions
         if read_only:
             launch.read_only = ReadOnlyMemory(read_only, writable)
         try:

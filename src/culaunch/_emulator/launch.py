@@ -66,6 +66,8 @@ class Launch:
         self.number: int = number
         self.memory = memory
         self.read_only: ReadOnlyMemory | None = None
+        # The conditions of the graph that the launch is in, which the kernel may set.
+        self.conditions: dict[int, int | None] = {}
         # The counter of grid barriers; null unless the launch is cooperative.
         self.grid_workspace = 0
         self.lacks_workspace = False

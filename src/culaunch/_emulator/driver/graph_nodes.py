@@ -165,8 +165,13 @@ class KernelNode(Node):
 class Graph:
     """A graph: its nodes by their handles, in the order in which they were added."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Graph | None = None) -> None:
         self.nodes: dict[int, Node] = {}
+        # The graph that a body is in, at any depth. It has the conditions of all its nodes: the
+        # default value by the handle, or None.
+        self.root = root or self
+        self.conditions: dict[int, int | None] = {}
+        self.used_conditions: set[int] = set()
 
     def order(self) -> list[int]:
         """Return the nodes, each after those that it waits for."""
@@ -194,4 +199,6 @@ class ExecutableGraph:
 
     def __init__(self, graph: Graph) -> None:
         self.order = graph.order()
+        self.conditions = graph.conditions
+        self.graph = graph
         self.nodes = {handle: node.copied() for handle, node in graph.nodes.items()}

@@ -6,7 +6,14 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from culaunch._base.cuda import CAN_BE_DISABLED, GraphNodeType, LaunchAttribute
+from culaunch._base.cuda import CAN_BE_DISABLED, ConditionalType, GraphNodeType, LaunchAttribute
+from culaunch._emulator.driver.conditional_nodes import (
+    ConditionalNode,
+    ConditionalParams,
+    conditional_nodes,
+    require_complete,
+    require_no_conditions,
+)
 from culaunch._emulator.driver.graph_nodes import (
     CopyParams,
     ExecutableGraph,
@@ -25,6 +32,7 @@ from culaunch._emulator.driver.state import Kernel, Refusal
 from culaunch._emulator.driver.streams import Event, StreamFunctions
 from culaunch._emulator.fault import INVALID_VALUE
 
+_ASSIGN_DEFAULT = 1  # CU_GRAPH_COND_ASSIGN_DEFAULT
 _HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -43,11 +51,18 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
         out[0] = self.add(Graph())
 
     def cuGraphDestroy(self, graph: int) -> None:
-        for handle in self._graph(graph).nodes:
+        found = self._graph(graph)
+        for node in conditional_nodes(found):
+            for handle, body in zip(node.handles(), node.graphs, strict=True):
+                for inner in body.nodes:
+                    self.remove(inner)
+                self.remove(handle)
+        for handle in found.nodes:
             self.remove(handle)
         self.remove(graph)
 
     def cuGraphClone(self, out: Any, graph: int) -> None:
+        require_no_conditions(self._graph(graph), "cloned")
         clone, new = Graph(), {}
         for handle, node in self._graph(graph).nodes.items():
             copied = node.copied()
@@ -91,6 +106,7 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
     def cuGraphAddChildGraphNode(
         self, out: Any, graph: int, dependencies: Any, count: int, child: int
     ) -> None:
+        require_no_conditions(self._graph(child), "a node of another graph")
         run = ExecutableGraph(self._graph(child))
         self._add_plain(out, graph, dependencies, count, GraphNodeType.GRAPH, (child, run))
 
@@ -108,6 +124,24 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
     ) -> None:
         self.get(event, Event)
         self._add_plain(out, graph, dependencies, count, GraphNodeType.WAIT_EVENT, event)
+
+    def cuGraphConditionalHandleCreate(
+        self, out: Any, graph: int, context: int, value: int, flags: int
+    ) -> None:
+        handle = self.add(object())  # a value of this launch, which is not destroyed
+        self._graph(graph).conditions[handle] = value if flags & _ASSIGN_DEFAULT else None
+        out[0] = handle
+
+    def cuGraphAddNode_v2(
+        self, out: Any, graph: int, dependencies: Any, edges: int, count: int, params: int
+    ) -> None:
+        if _at(params, NodeParams).kind != GraphNodeType.CONDITIONAL:
+            raise Refusal(INVALID_VALUE, "the emulator adds only conditional nodes this way")
+        given = ConditionalParams.from_address(params + NodeParams.OTHERS)
+        before = dependencies[:count] if count else []
+        node = ConditionalNode(before, given, self._graph(graph).root)
+        self._add(out, graph, node)
+        given.bodies = node.show_graphs([self.add(body) for body in node.graphs])
 
     def cuGraphAddDependencies_v2(
         self, graph: int, first: Any, second: Any, edges: Any, count: int
@@ -236,7 +270,12 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
 
     def cuGraphInstantiateWithFlags(self, out: Any, graph: int, flags: int) -> None:
         self.require_context()
-        out[0] = self.add(ExecutableGraph(self._graph(graph)))
+        own = self._graph(graph)
+        require_complete(own)
+        others = (one for one in self.all(ExecutableGraph) if one.graph is own)
+        if own.conditions and next(others, None) is not None:
+            raise Refusal(INVALID_VALUE, "a graph with conditions has one executable graph")
+        out[0] = self.add(ExecutableGraph(own))
 
     def cuGraphUpload(self, executable: int, stream: int) -> None:
         self.require_stream(stream)
@@ -245,6 +284,16 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
     def cuGraphExecDestroy(self, executable: int) -> None:
         self.get(executable, ExecutableGraph)
         self.remove(executable)
+
+    def cuGraphExecUpdate(self, executable: int, graph: int, info: int) -> None:
+        own: ExecutableGraph = self.get(executable, ExecutableGraph)
+        require_complete(self._graph(graph))
+        other = ExecutableGraph(self._graph(graph))
+        if own.order != other.order:
+            raise Refusal(INVALID_VALUE, "the graph has other nodes")
+        for handle, node in other.nodes.items():
+            node.is_enabled = own.nodes[handle].is_enabled
+        own.nodes = other.nodes
 
     def cuGraphExecKernelNodeSetParams(self, executable: int, node: int, params: int) -> None:
         own = self._own(executable, node)
@@ -290,7 +339,13 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
 
     def cuGraphLaunch(self, executable: int, stream: int) -> None:
         self.require_context_of(stream)
-        self._run(self.get(executable, ExecutableGraph), stream)
+        graph: ExecutableGraph = self.get(executable, ExecutableGraph)
+        # A host function of the graph may launch another graph.
+        outer, self.device.conditions = self.device.conditions, dict(graph.conditions)
+        try:
+            self._run(graph, stream)
+        finally:
+            self.device.conditions = outer
 
     def _run(self, graph: ExecutableGraph, stream: int) -> None:
         for handle in graph.order:
@@ -321,6 +376,19 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
             self._run(node.params[1], stream)
         elif node.kind == GraphNodeType.EVENT_RECORD:
             self.cuEventRecord(node.params, stream)
+        elif isinstance(node, ConditionalNode):
+            while (body := node.choose(self._value(node.condition))) is not None:
+                self._run(body, stream)
+                if node.type != ConditionalType.WHILE:
+                    break
+
+    def _value(self, condition: int) -> int:
+        value = self.device.conditions[condition]
+        if value is None:
+            raise Refusal(
+                INVALID_VALUE, "a condition without a default was not set before its node ran"
+            )
+        return value
 
 
 def _at(address: int, kind: Any) -> Any:

@@ -115,6 +115,8 @@ class LaunchView(Protocol):
         The address of a grid barrier's counter, null unless the launch is cooperative.
     lacks_workspace : bool
         Whether the kernel asked for it if it is null.
+    conditions : dict of int to int or None
+        The conditions of the graph that the launch is in, which the kernel may set.
     """
 
     options: Options
@@ -132,6 +134,7 @@ class LaunchView(Protocol):
     read_only: ReadOnlyMemory | None
     grid_workspace: int
     lacks_workspace: bool
+    conditions: dict[int, int | None]
 
     def position(self, instruction: Instruction) -> Position:
         """Describe where an instruction is, in the PTX and in the source."""

@@ -1,4 +1,4 @@
-"""Functions that the CUDA runtime gives to device code: printf, assert, malloc."""
+"""Functions that the CUDA runtime gives to device code: printf, assert, malloc, conditions."""
 
 # All decoders, and all ends of a block, have one signature each.
 # ruff: noqa: ARG001, ARG002
@@ -115,11 +115,26 @@ def _free(group: Group, arguments: list[Lanes]) -> None:
             raise Fault(LAUNCH_FAILED, str(error), lane=group.lane_at(index)) from None
 
 
+def _set_conditional(group: Group, arguments: list[Lanes]) -> None:
+    conditions = group.chunk.launch.conditions
+    handles, values = (np.broadcast_to(value, (group.n,)).tolist() for value in arguments[:2])
+    for index, (handle, value) in enumerate(zip(handles, values, strict=True)):
+        if handle not in conditions:
+            raise Fault(
+                LAUNCH_FAILED,
+                f"cudaGraphSetConditional got {handle:#x}, which is not a condition of the graph "
+                "that runs: pass a condition of the graph that launches the kernel",
+                lane=group.lane_at(index),
+            )
+        conditions[handle] = value & 0xFFFFFFFF
+
+
 BUILTINS: dict[str, Builtin] = {
     "vprintf": _vprintf,
     "__assertfail": _assertfail,
     "malloc": _malloc,
     "free": _free,
+    "cudaGraphSetConditional": _set_conditional,
 }
 
 
