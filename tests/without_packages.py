@@ -172,7 +172,8 @@ NOT_CALLED = {
     "KernelInfo", "Launcher", "NativeKernel", "Occupancy", "ParameterInfo", "Parameter",
     "Signature", "JaxOperator", "from_compiled", "GraphStatus",
     "Array", "DType", "Library", "LoadReport", "LoadedFunction", "LoadedImage", "Diagnosis",
-    "Component", "Function", "GraphNode", "KernelProfile", "Launch", "Profile", "Timing",
+    "Component", "Function", "GraphBody", "GraphCondition", "GraphNode", "KernelProfile",
+    "Launch", "Profile", "Timing",
     "VariableInfo", "TorchOperator", "dtype_of",
     "Installation", "KernelReport", "Report",
 }  # fmt: skip

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType
-from typing import Any, Literal, NoReturn, Protocol, SupportsIndex, TypeAlias, final
+from typing import Any, Literal, NoReturn, Protocol, SupportsIndex, TypeAlias, TypeVar, final
 
 from typing_extensions import Buffer, Required, Self, TypedDict, Unpack
 
@@ -227,6 +227,8 @@ class Launcher:
     def _stream_device(self) -> int: ...
     def __call__(self, *args: Any) -> None: ...
 
+_GraphT = TypeVar("_GraphT", bound="Graph")
+
 class Graph:
     """A CUDA graph, and its executable graph."""
 
@@ -254,6 +256,10 @@ class Graph:
         name: str | None,
         /,
     ) -> tuple[GraphNode, Any]: ...
+    @property
+    def _owner(self) -> Graph | None: ...
+    def _create_condition(self, default: int | None, /) -> int: ...
+    def _body(self, kind: type[_GraphT], node: int, number: int, /) -> _GraphT: ...
     def _set_enabled(self, number: int, is_enabled: bool, /) -> None: ...
     def _describe(
         self, number: int, /
@@ -304,6 +310,7 @@ def take_copy(
 def take_host(driver: Driver, function: Callable[[], object], /) -> None: ...
 def take_child(driver: Driver, child: Graph, /) -> None: ...
 def take_empty(driver: Driver, /) -> None: ...
+def take_conditional(driver: Driver, condition: int, kind: int, bodies: int, /) -> None: ...
 
 class DeviceArray:
     """A contiguous array in the memory of a device."""

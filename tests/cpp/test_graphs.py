@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -519,3 +522,31 @@ def test_a_profile_sees_each_launch_alone_and_graphs_go_on_after_it(fake):
     launcher(0, 7)
     assert fake.calls("cuGraphLaunch") == 1
     assert fake.values() == [0, 1, 2, 7]
+
+
+OLD = """
+import culaunch as cl
+graph = cl.Graph()
+for method in ("if_then", "while_loop", "if_else", "switch"):
+    try:
+        getattr(graph, method)(graph.condition(default=0), *([2] if method == "switch" else []))
+        print(method)
+    except ValueError as error:
+        print(error)
+"""
+REFUSAL = (
+    "adding a conditional node failed: else and switch need a driver for CUDA 12.8 or newer (got "
+    "one for CUDA 12.7): use conditional nodes with one body, or update the driver"
+)
+
+
+@pytest.mark.parametrize("version", ["12070", "12080"])
+def test_old_drivers_are_named(fake_driver, version):
+    environment = {
+        **os.environ, "CULAUNCH_DRIVER": str(fake_driver), "FAKE_DRIVER_VERSION": version
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", OLD], env=environment, capture_output=True, text=True, check=True
+    )
+    others = [REFUSAL] * 2 if version == "12070" else ["if_else", "switch"]
+    assert done.stdout.splitlines() == ["if_then", "while_loop", *others]

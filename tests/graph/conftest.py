@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import culaunch as cl
 from culaunch import _core
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 BODY = """
 {{

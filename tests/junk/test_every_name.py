@@ -22,6 +22,8 @@ NOT_CALLED = {
     # Only on a GPU; matplotlib's own.
     "Surface.copy_from", "Surface.numpy", "Timing", "Timing.plot", "Profile.plot", "Tuning.plot",
     "Diagnosis", "Component", "VariableInfo", "GraphStatus",
+    # Refuse every call.
+    "GraphCondition", "GraphBody.enable",
     # A profile, and the records that it lists.
     "KernelProfile", "Launch", "Profile",
     # What load_report returns.

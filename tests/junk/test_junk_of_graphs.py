@@ -36,6 +36,20 @@ def one_node():
     return graph
 
 
+def with_condition(name, more):
+    """Return a method that adds a conditional node, and its arguments; each graph is new."""
+    graph = cl.Graph()
+    condition = graph.condition(default=0)
+
+    def add(condition, **others):
+        if isinstance(condition, cl.graph.GraphCondition):
+            own = cl.Graph()
+            return getattr(own, name)(own.condition(default=0), **others)
+        return getattr(graph, name)(condition, **others)
+
+    return add, {"condition": condition, **more, **PLACE}
+
+
 PLACE = {"after": None, "name": None}
 CALLS = {
     "Graph.from_handle": lambda: (cl.Graph.from_handle, {"other": one_node().handle}),
@@ -53,6 +67,13 @@ CALLS = {
     "Graph.record": lambda: (cl.Graph().record, {"event": cl.Event(), **PLACE}),
     "Graph.wait": lambda: (cl.Graph().wait, {"event": cl.Event(), **PLACE}),
     "Graph.join": lambda: (one_node().join, PLACE),
+    "Graph.condition": lambda: (cl.Graph().condition, {"default": 1}),
+    **{
+        f"Graph.{name}": lambda name=name, more=more: with_condition(name, more)
+        for name, more in (
+            ("if_then", {}), ("if_else", {}), ("while_loop", {}), ("switch", {"count": 2})
+        )
+    },
     "Graph.update": lambda: (
         lambda node, array, n: one_node().update(node, array, n),
         {"node": "node", "array": array(), "n": 2},

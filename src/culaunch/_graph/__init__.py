@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from culaunch._core import GraphNode
-from culaunch._graph.graph import Graph
+from culaunch._graph.conditions import GraphCondition
+from culaunch._graph.graph import Graph, GraphBody
 
-__all__ = ["Graph", "GraphNode"]
+__all__ = ["Graph", "GraphBody", "GraphCondition", "GraphNode"]

@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._base.cuda import GraphNodeType
+from culaunch._graph.conditions import Conditional
 from culaunch._image import demangle
 
 if TYPE_CHECKING:
@@ -17,40 +18,76 @@ class Box(NamedTuple):
 
     lines: tuple[str, ...]
     after: tuple[int, ...]
+    branch: str | None = None  # for the first nodes of a body: when it runs
 
 
-def boxes_of(graph: Any) -> list[Box]:
-    """Return the nodes of a graph, as the driver has them."""
-    names = {}
+class Body(NamedTuple):
+    """The nodes of a conditional node's body, by their numbers."""
+
+    label: str
+    numbers: range
+
+
+def boxes_of(graph: Any) -> tuple[list[Box], list[Body]]:
+    """Return the nodes of a graph, as the driver has them, followed by those of its bodies."""
+    boxes: list[Box] = []
+    bodies: list[Body] = []
+    pending: list[tuple[Any, int, str | None]] = [(graph, 0, None)]
+    for one, before, label in pending:
+        first = len(boxes)
+        boxes += _boxes_in(one, first, before, label)
+        if label is not None:
+            bodies.append(Body(label, range(first, len(boxes))))
+        for node in one.nodes:
+            if isinstance(node.callable, Conditional):
+                branches = zip(node.callable.bodies, node.callable.labels, strict=True)
+                number = first + node._range[0]  # noqa: SLF001
+                pending += [(body, number, label) for body, label in branches]
+    return boxes, bodies
+
+
+def _boxes_in(graph: Any, first: int, before: int, label: str | None) -> list[Box]:
+    known = {}
     for node in graph.nodes:
-        first, count = node._range  # noqa: SLF001
-        if node.name is not None:
-            names.update(dict.fromkeys(range(first, first + count), node.name))
+        start, count = node._range  # noqa: SLF001
+        known.update(dict.fromkeys(range(start, start + count), node))
     boxes = []
     for number in range(len(graph)):
         kind, name, grid, block, after = graph._describe(number)  # noqa: SLF001
-        lines = [names[number]] if number in names else []
+        node = known.get(number)
+        lines = [node.name] if node is not None and node.name is not None else []
         if kind == GraphNodeType.KERNEL and name:
             lines += [demangle(name).partition("(")[0], f"{grid} x {block}"]
+        elif node is not None and isinstance(node.callable, Conditional):
+            lines.append(node.callable.title)
         else:
             lines.append(KINDS.get(kind, f"node of type {kind}"))
-        boxes.append(Box(tuple(lines), after))
+        shifted = tuple(first + one for one in after)
+        is_start = label is not None and not after
+        boxes.append(
+            Box(tuple(lines), (before,), label) if is_start else Box(tuple(lines), shifted)
+        )
     return boxes
 
 
 def dot_of(graph: Any) -> str:
     """Return a graph in Graphviz's language."""
     text = ["digraph {"]
-    for number, box in enumerate(boxes_of(graph)):
+    boxes, bodies = boxes_of(graph)
+    for number, box in enumerate(boxes):
         label = "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in box.lines)
         text.append(f'  {number} [label="{label}"];')
-        text += [f"  {one} -> {number};" for one in box.after]
+        branch = "" if box.branch is None else f' [label="{box.branch}", style=dashed]'
+        text += [f"  {one} -> {number}{branch};" for one in box.after]
+    for index, body in enumerate(bodies):
+        numbers = "".join(f" {number};" for number in body.numbers)
+        text.append(f'  subgraph cluster_{index} {{ label="{body.label}";{numbers} }}')
     return "\n".join([*text, "}"]) + "\n"
 
 
 def svg_of(graph: Any) -> str:
     """Return a drawing with each node below the nodes that it waits for."""
-    boxes = boxes_of(graph)
+    boxes, _ = boxes_of(graph)
     rows = _rows(boxes)
     width = max((len(line) for box in boxes for line in box.lines), default=0) * _LETTER + 24
     height = max((len(box.lines) for box in boxes), default=1) * _LINE + 16
@@ -66,22 +103,26 @@ def svg_of(graph: Any) -> str:
         x, y = places[number]
         for one in box.after:
             from_x, from_y = places[one]
+            dashes = "" if box.branch is None else 'stroke-dasharray="4" '
             lines.append(
                 f'<path d="M{from_x + width / 2:g} {from_y + height:g} L{x + width / 2:g} {y:g}" '
-                'marker-end="url(#end)"/>'
+                f'{dashes}marker-end="url(#end)"/>'
             )
+        if box.branch is not None:
+            shapes.append(_text(x + width / 2 + _GAP / 2, y - _GAP / 4, box.branch, "start"))
         shapes.append(f'<rect x="{x:g}" y="{y:g}" width="{width}" height="{height}" rx="4"/>')
         for index, line in enumerate(box.lines):
-            shapes.append(
-                f'<text x="{x + width / 2:g}" y="{y + 8 + (index + 0.75) * _LINE:g}" fill="#111" '
-                f'stroke="none">'
-                f"{escape(line)}</text>"
-            )
+            shapes.append(_text(x + width / 2, y + 8 + (index + 0.75) * _LINE, line))
     columns = max(map(len, rows), default=0)
     return _SVG.format(
         width=_GAP + columns * (width + _GAP), height=_GAP + len(rows) * (height + _GAP),
         lines="\n".join(lines), shapes="\n".join(shapes),
     )  # fmt: skip
+
+
+def _text(x: float, y: float, text: str, anchor: str = "") -> str:
+    place = f' text-anchor="{anchor}"' if anchor else ""
+    return f'<text x="{x:g}" y="{y:g}" fill="#111" stroke="none"{place}>{escape(text)}</text>'
 
 
 def _rows(boxes: Sequence[Box]) -> list[list[int]]:
@@ -118,6 +159,7 @@ KINDS: dict[int, str] = {
     GraphNodeType.EMPTY: "join",
     GraphNodeType.WAIT_EVENT: "wait for an event",
     GraphNodeType.EVENT_RECORD: "record of an event",
+    GraphNodeType.CONDITIONAL: "conditional node",
 }
 _SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" \
 font-family="monospace" font-size="12" text-anchor="middle">

@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_flag, checked_list, checked_text
-from culaunch._base.cuda import CAN_BE_DISABLED
+from culaunch._base.cuda import CAN_BE_DISABLED, ConditionalType
 from culaunch._base.values import counted, spell
 from culaunch._core import Graph as CoreGraph
 from culaunch._core import GraphNode, take_child, take_empty, take_host
 from culaunch._graph.arguments import with_names
+from culaunch._graph.conditions import (
+    Conditional,
+    GraphCondition,
+    checked_count,
+    create_condition,
+)
 from culaunch._graph.drawing import KINDS, dot_of, svg_of
 from culaunch._graph.foreign_graphs import Capture, handle_of
 from culaunch._graph.memory import copy_between, fill_array
@@ -349,6 +355,184 @@ class Graph(CoreGraph):
         """
         return self._add(_Take(take_empty, self._driver), (), after, name)
 
+    def condition(self, default: int | None = None) -> GraphCondition:
+        """Create a condition, which a kernel sets and a conditional node of this graph reads.
+
+        A kernel sets it by CUDA's device function ``cudaGraphSetConditional(condition, value)``.
+        Each condition controls one node, of this graph or of a body in it.
+
+        Parameters
+        ----------
+        default : int, optional
+            The value at the beginning of each launch of the whole graph. Without it, a kernel
+            must set the condition before its node runs.
+
+        Returns
+        -------
+        GraphCondition
+            An int for the parameter of the kernel.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `default` is not an int from 0 to 2**32 - 1.
+
+        Examples
+        --------
+        >>> graph = cl.Graph()
+        >>> again = graph.condition(default=1)
+        """
+        return create_condition(self, default)
+
+    def if_then(
+        self,
+        condition: GraphCondition,
+        *,
+        after: GraphNode | Iterable[GraphNode] | None = None,
+        name: str | None = None,
+    ) -> GraphBody:
+        """Add a node that runs its body unless the condition is 0.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            A condition of this graph that controls no other node.
+        after : GraphNode or iterable of these, optional
+            The same as for :meth:`call`.
+        name : str, optional
+            The same as for :meth:`call`.
+
+        Returns
+        -------
+        GraphBody
+            The body. Record its work in a ``with`` block, or add its nodes one by one.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is invalid.
+
+        Examples
+        --------
+        >>> with graph.if_then(condition):  # doctest: +SKIP
+        ...     kernel[1, 256](y, x, 2.0, 256)
+        """
+        return self._branch(condition, ConditionalType.IF, ("if",), after, name)[0]
+
+    def if_else(
+        self,
+        condition: GraphCondition,
+        *,
+        after: GraphNode | Iterable[GraphNode] | None = None,
+        name: str | None = None,
+    ) -> tuple[GraphBody, GraphBody]:
+        """Add a node that runs one of two bodies. The driver must be for CUDA 12.8 or newer.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            A condition of this graph that controls no other node.
+        after : GraphNode or iterable of these, optional
+            The same as for :meth:`call`.
+        name : str, optional
+            The same as for :meth:`call`.
+
+        Returns
+        -------
+        tuple of GraphBody
+            The body that runs unless the condition is 0, and the body that runs if it is 0.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is invalid, or the driver is too old.
+
+        Examples
+        --------
+        >>> then, otherwise = graph.if_else(condition)  # doctest: +SKIP
+        >>> with otherwise:  # doctest: +SKIP
+        ...     kernel[1, 256](y, x, 2.0, 256)
+        """
+        first, second = self._branch(condition, ConditionalType.IF, ("if", "else"), after, name)
+        return first, second
+
+    def while_loop(
+        self,
+        condition: GraphCondition,
+        *,
+        after: GraphNode | Iterable[GraphNode] | None = None,
+        name: str | None = None,
+    ) -> GraphBody:
+        """Add a node that runs its body again and again until the condition is 0.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            A condition of this graph that controls no other node.
+        after : GraphNode or iterable of these, optional
+            The same as for :meth:`call`.
+        name : str, optional
+            The same as for :meth:`call`.
+
+        Returns
+        -------
+        GraphBody
+            The body, in which a kernel sets the condition.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is invalid.
+
+        Examples
+        --------
+        >>> with graph.while_loop(condition):  # doctest: +SKIP
+        ...     step[1, 1](condition, x)
+        """
+        return self._branch(condition, ConditionalType.WHILE, ("while",), after, name)[0]
+
+    def switch(
+        self,
+        condition: GraphCondition,
+        count: int,
+        *,
+        after: GraphNode | Iterable[GraphNode] | None = None,
+        name: str | None = None,
+    ) -> tuple[GraphBody, ...]:
+        """Add a node that runs the body with the number of the condition, if there is one.
+
+        The driver must be for CUDA 12.8 or newer.
+
+        Parameters
+        ----------
+        condition : GraphCondition
+            A condition of this graph that controls no other node.
+        count : int
+            The number of bodies.
+        after : GraphNode or iterable of these, optional
+            The same as for :meth:`call`.
+        name : str, optional
+            The same as for :meth:`call`.
+
+        Returns
+        -------
+        tuple of GraphBody
+            One body for each number from 0 on.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is invalid, or the driver is too old.
+
+        Examples
+        --------
+        >>> cases = graph.switch(condition, 3)  # doctest: +SKIP
+        >>> with cases[2]:  # doctest: +SKIP
+        ...     kernel[1, 256](y, x, 2.0, 256)
+        """
+        labels = tuple(map(str, range(checked_count(count))))
+        return self._branch(condition, ConditionalType.SWITCH, labels, after, name)
+
     def update(self, node: GraphNode | str, /, *args: Any, **named: Any) -> None:
         """Set other arguments of a node for the next launches.
 
@@ -446,6 +630,22 @@ class Graph(CoreGraph):
     def __repr__(self) -> str:
         return f"<culaunch.Graph of {counted(self._size, 'node')}>"
 
+    def _branch(
+        self,
+        condition: GraphCondition,
+        kind: ConditionalType,
+        labels: tuple[str, ...],
+        after: Any,
+        name: str | None,
+    ) -> tuple[GraphBody, ...]:
+        call = Conditional(self, kind, labels)
+        node = self._add(call, (condition,), after, name)
+        number = node._range[0]  # noqa: SLF001
+        call.bodies = tuple(self._body(GraphBody, number, index) for index in range(len(labels)))
+        for body in call.bodies:
+            body.node = node
+        return call.bodies
+
     def _event(self, take: Any, event: Any, after: Any, name: str | None) -> GraphNode:
         if not isinstance(event, Event):
             raise TypeError(f"event must be a culaunch.Event (got {spell(event)})")
@@ -497,6 +697,56 @@ class Graph(CoreGraph):
         if name is not None:
             checked_text("name", name)
         return self._call(take, args, keywords or {}, self._numbers(after), name)[0]
+
+
+class GraphBody(Graph):
+    """A graph inside a conditional node, which runs as part of the graph that contains it.
+
+    :meth:`culaunch.Graph.if_then`, :meth:`culaunch.Graph.while_loop` and their like make it. It
+    records and adds nodes as a graph does: kernels, copies, fills, joins, graphs, and further
+    conditional nodes. CUDA allows no host functions and no events. The body keeps its graph alive.
+
+    Attributes
+    ----------
+    node : GraphNode
+        The conditional node, for ``after=`` in the graph that contains it.
+
+    Examples
+    --------
+    >>> graph = cl.Graph()
+    >>> body = graph.if_then(graph.condition(default=1))
+    >>> node = body.call(kernel[1, 256], y, x, 2.0, 256)
+    >>> graph.launch()
+    >>> float(y.numpy()[0])
+    2.0
+    """
+
+    node: GraphNode
+
+    def __new__(cls) -> GraphBody:
+        """Refuse: a conditional node makes its bodies."""
+        raise TypeError("a GraphBody cannot be created: graph.if_then and its like return one")
+
+    def enable(self, node: GraphNode | str, is_enabled: bool = True) -> None:  # noqa: ARG002
+        """Refuse: CUDA cannot disable nodes in bodies.
+
+        Parameters
+        ----------
+        node, is_enabled
+            The same as for :meth:`culaunch.Graph.enable`.
+
+        Raises
+        ------
+        ValueError
+            Always.
+        """
+        raise ValueError(
+            f"node must be outside the bodies of conditional nodes to be enabled or disabled (got "
+            f"{spell(node)}): let a condition decide instead"
+        )
+
+    def __repr__(self) -> str:
+        return f"<culaunch.graph.GraphBody of {counted(self._size, 'node')}>"
 
 
 class _Take:
