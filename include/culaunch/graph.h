@@ -158,7 +158,9 @@ class Graph {
     }
     if (code == kRefused) {
       const LockGuard lock(refusal_mutex_);
-      if (!refusal_.empty()) return Error(std::string(what) + " failed: " + refusal_);
+      // Once: the driver may return the same code later.
+      const std::string why = std::exchange(refusal_, {});
+      if (!why.empty()) return Error(std::string(what) + " failed: " + why);
     }
     Status status = StatusOfNodes(code, what);
     return status.ok() ? driver_.StatusOf(code, what) : std::move(status);
