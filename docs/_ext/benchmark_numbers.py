@@ -139,6 +139,20 @@ def from_cpp(name: str) -> str:
     return _table(["", "ns", "relative to `cuLaunchKernelEx`"], rows)
 
 
+def counters(name: str) -> str:
+    """Return the emulator's counts, with the GPU's in parentheses if they are different."""
+    found = read(name)
+    rows = []
+    for kernel, counts in found["emulator"].items():
+        cells = []
+        for what, count in counts.items():
+            other = found["gpu"][kernel][what]
+            cells.append(f"{count:,}" + ("" if other == count else f" ({other:,})"))
+        rows.append([f"`{kernel}`", *cells])
+    head = ["kernel", "accesses to global memory", "sectors", "wavefronts of shared memory"]
+    return _table([*head, "flops"], rows)
+
+
 def kernels(name: str, *wanted: str) -> str:
     """Return the table of launches of a library's kernels: the named ones, and all together."""
     launches = read(name)["launches"]

@@ -45,6 +45,7 @@ _MAKERS = {
     "cpp": _cpp,
     "bars": benchmark_numbers.bars,
     "breakdown": benchmark_numbers.breakdown,
+    "counters": benchmark_numbers.counters,
     "dispatch": benchmark_numbers.dispatch,
     "from_cpp": benchmark_numbers.from_cpp,
     "further": benchmark_numbers.further,

@@ -185,7 +185,7 @@ def test_tables_of_the_benchmarks_are_made_of_their_files(extension):
     made = extension("generated").with_generated(page)
     assert "<!-- made:" not in made
     pages = page + (DOCS / "triton.md").read_text() + (DOCS / "elementwise.md").read_text()
-    pages += (DOCS / "triton_libraries.md").read_text()
+    pages += (DOCS / "triton_libraries.md").read_text() + (DOCS / "profiling.md").read_text()
     for path in numbers.FOLDER.glob("*.json"):
         assert re.search(rf"<!-- made: \w+ {path.stem} -->|{path.stem}_\w+\.svg", pages), path
     for path in numbers.FOLDER.glob("launch_overhead*.json"):
