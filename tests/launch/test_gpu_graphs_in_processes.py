@@ -79,6 +79,31 @@ def test_memory_that_a_kernel_allocates(run):
     assert code == 0, errors
 
 
+def test_a_kernel_that_launches_another(run):
+    code, output, errors = run("""
+    from cuda.pathfinder import StaticLibNotFoundError, find_static_lib
+    try:
+        library = find_static_lib("cudadevrt")
+    except StaticLibNotFoundError:
+        raise SystemExit("no libcudadevrt")
+    image = cl.compile('''__global__ void child(int* x, int n) { atomicAdd(x, n); }
+    extern "C" __global__ void parent(int* x, int n) { child<<<1, 4>>>(x, n); }''',
+                       arch="native", relocatable=True)
+    parent = cl.load(cl.link([image, library])).kernel("parent", signature="int* x, int n")
+    x = torch.zeros(1, dtype=torch.int32, device="cuda")
+    launcher = parent[1, 1]
+    for i in range(20):
+        launcher(x, i)
+    torch.cuda.synchronize()
+    assert int(x) == 4 * sum(range(20)), int(x)
+    print(cl.graph.graph_status().count)
+    """)
+    if "no libcudadevrt" in errors:
+        pytest.skip("needs libcudadevrt")
+    assert code == 0, errors
+    assert output == "1\n"
+
+
 def test_an_assertion_of_a_kernel_is_that_of_a_plain_launch(run, unwatched):
     program = """
     kernel = load('extern "C" __global__ void check(int n) { assert(n < 5); }')["check"]
