@@ -1,4 +1,4 @@
-// The functions that culaunch.h and arguments.h declare and a launch does not run, for programs
+// The functions that culaunch.h, arguments.h and tvm_ffi.h declare and a launch does not run, for programs
 // with CULAUNCH_HEADER_ONLY=0: include this in one source file of a program or a shared library.
 // Two files that do so do no harm but to the time that it takes to compile them.
 #pragma once
@@ -12,3 +12,5 @@
 #include "impl/kernel_on_devices.h"
 #include "impl/kernel_state.h"
 #include "impl/module.h"
+#include "impl/tensor_notes.h"
+#include "impl/tensor_text.h"

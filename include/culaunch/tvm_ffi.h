@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "array_argument.h"
 #include "culaunch.h"
+#include "tensor_notes.h"
 #include "tvm_ffi_checks.h"
 #include "tvm_ffi_export.h"
 
@@ -26,17 +28,21 @@ namespace ffi {
 
 namespace detail {
 
-// How many elements there are from the first one to the last.
-inline int64_t SpanOf(const TensorView& x) {
-  int64_t last = 0;
-  for (int i = 0; i < x.ndim(); ++i) {
-    if (x.size(i) == 0) return 0;
-    if (x.stride(i) > 0) last += (x.size(i) - 1) * x.stride(i);
-  }
-  return last + 1;
+inline culaunch::detail::TensorMemory MemoryOf(const TensorView& x) {
+  return {static_cast<const char*>(x.data_ptr()) + x.byte_offset(), x.ndim(), x.shape().data(),
+          StridesOf(x).data(), (x.dtype().bits * x.dtype().lanes + 7) / 8};
+}
+
+CULAUNCH_COLD CULAUNCH_SEPARATE inline void Note(const Driver& driver, const TensorView& x) {
+  culaunch::detail::TensorNotes::Add(driver, MemoryOf(x));
+}
+
+CULAUNCH_COLD CULAUNCH_SEPARATE inline void MarkMissing(const TensorView& x, ArrayArgument* array) {
+  if (x.numel() != 0) array->MarkNull();
 }
 
 inline ArrayArgument Argument(const TensorView& x) {
+  if (const Driver* driver = Driver::ThatTakesNotes()) Note(*driver, x);
   ElementType type;
   type.code = x.dtype().code;
   type.bits = x.dtype().bits;
@@ -44,7 +50,7 @@ inline ArrayArgument Argument(const TensorView& x) {
   const DLDevice device = x.device();
   ArrayArgument array(static_cast<char*>(x.data_ptr()) + x.byte_offset(), type,
                       static_cast<int>(device.device_type), device.device_id);
-  if (CULAUNCH_UNLIKELY(x.data_ptr() == nullptr) && x.numel() != 0) array.MarkNull();
+  if (CULAUNCH_UNLIKELY(x.data_ptr() == nullptr)) MarkMissing(x, &array);
   return array;
 }
 
@@ -53,16 +59,12 @@ inline ArrayArgument Argument(const TensorView& x) {
 // A tensor, for a launch: the address of its first element, and the facts that the launch compares
 // with the parameter. These are its element type, its device, and whether it has memory.
 // (TensorView::data_ptr() ignores byte_offset and has none of these facts.)
-inline ArrayArgument Data(const TensorView& x) {
-  detail::Notes::Add(x);
-  return detail::Argument(x);
-}
+inline ArrayArgument Data(const TensorView& x) { return detail::Argument(x); }
 
 // The same for a kernel that needs a number of elements: a tensor that spans fewer is an error.
 inline ArrayArgument Data(const TensorView& x, int64_t least) {
-  detail::Notes::Add(x);
   ArrayArgument array = detail::Argument(x);
-  array.SetExtent(detail::SpanOf(x), least);
+  array.SetExtent(culaunch::detail::SpanOf(detail::MemoryOf(x)), least);
   return array;
 }
 
@@ -92,10 +94,10 @@ class TensorGuard {
 // tensor.
 inline Tensor Empty(ShapeView shape, DLDataType dtype, DLDevice device) {
   if (TVMFFIEnvGetDLPackManagedTensorAllocator() == nullptr) {
-    TVM_FFI_THROW(RuntimeError) << "the arrays of this call come from a framework that offers no "
-                                   "allocator to libraries (NumPy has none). Pass the output to a "
-                                   "function that takes it, or pass PyTorch tensors or culaunch's "
-                                   "arrays (culaunch.to_device)";
+    Throw("RuntimeError",
+          "the arrays of this call come from a framework that offers no allocator to libraries "
+          "(NumPy has none). Pass the output to a function that takes it, or pass PyTorch tensors "
+          "or culaunch's arrays (culaunch.to_device)");
   }
   return Tensor::FromEnvAlloc(TVMFFIEnvTensorAlloc, shape, dtype, device);
 }
@@ -120,9 +122,8 @@ class KernelsByDtype {
     for (const DLDataType dtype : dtypes_) {
       allowed += (allowed.empty() ? "" : ", ") + ToString(dtype);
     }
-    TVM_FFI_THROW(TypeError) << "the element type of " << name << " must be one of " << allowed
-                             << " (got " << ToString(x.dtype()) << ")";
-    TVM_FFI_UNREACHABLE();
+    detail::Refuse("TypeError", {"the element type of ", name, " must be one of ", allowed,
+                                 " (got ", ToString(x.dtype()), ")"});
   }
 
  private:

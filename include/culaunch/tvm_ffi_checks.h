@@ -10,8 +10,11 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "driver.h"
+#include "tensor_text.h"
+#include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -50,21 +53,11 @@ CULAUNCH_COLD inline std::string ToString(DLDataType dtype) {
 }
 
 CULAUNCH_COLD inline std::string ToString(DLDevice device) {
-  const char* kind = device.device_type == ::kDLCPU           ? "cpu"
-                     : device.device_type == ::kDLCUDA        ? "cuda"
-                     : device.device_type == ::kDLCUDAHost    ? "cuda_host"
-                     : device.device_type == ::kDLCUDAManaged ? "cuda_managed"
-                                                              : nullptr;
-  return (kind != nullptr ? kind : "device type " + std::to_string(device.device_type)) + ":" +
-         std::to_string(device.device_id);
+  return culaunch::detail::DeviceText(static_cast<int>(device.device_type), device.device_id);
 }
 
 CULAUNCH_COLD inline std::string ToString(ShapeView shape) {
-  std::string text = "(";
-  for (size_t i = 0; i < shape.size(); ++i) {
-    text += (i != 0 ? ", " : "") + std::to_string(shape[i]);
-  }
-  return text + (shape.size() == 1 ? ",)" : ")");
+  return culaunch::detail::ShapeText(shape.data(), shape.size());
 }
 
 CULAUNCH_COLD inline std::string ToString(std::initializer_list<DLDataType> dtypes) {
@@ -73,20 +66,42 @@ CULAUNCH_COLD inline std::string ToString(std::initializer_list<DLDataType> dtyp
   return text;
 }
 
+// Throw an error of TVM-FFI: `kind` is the name of Python's exception. TVM_FFI_THROW does the same
+// with a stream, which takes more time to compile.
+[[noreturn]] CULAUNCH_COLD CULAUNCH_SEPARATE inline void Throw(const char* kind,
+                                                               const std::string& message) {
+  const TVMFFIByteArray* trace = TVMFFIBacktrace(__FILE__, __LINE__, TVM_FFI_FUNC_SIG, 0);
+  throw ::tvm::ffi::Error(kind, message, std::string(trace->data, trace->size));
+}
+
+namespace detail {
+
+[[noreturn]] CULAUNCH_COLD CULAUNCH_SEPARATE inline void Refuse(
+    const char* kind, std::initializer_list<std::string_view> parts) {
+  Throw(kind, culaunch::detail::Joined(parts));
+}
+
+// TensorView checks that the tensor has strides. This compiles the check once.
+CULAUNCH_COLD CULAUNCH_SEPARATE inline ShapeView StridesOf(const TensorView& x) {
+  return x.strides();
+}
+
+}  // namespace detail
+
 // ---- checks
 
 // The tensor is in memory that the driver in use can reach from a kernel.
 inline void CheckDevice(const char* name, const TensorView& x) {
   const Driver& driver = Driver::Get();
   if (!driver.IsDeviceMemory(static_cast<int>(x.device().device_type))) {
-    TVM_FFI_THROW(ValueError) << name << " must be in memory of the driver \"" << driver.name()
-                              << "\" (got " << ToString(x.device()) << "): move it to "
-                              << (driver.IsDeviceMemory(::kDLCPU) ? "the CPU" : "a GPU")
-                              << " first";
+    detail::Refuse("ValueError", {name, " must be in memory of the driver \"", driver.name(),
+                                  "\" (got ", ToString(x.device()), "): move it to ",
+                                  driver.IsDeviceMemory(::kDLCPU) ? "the CPU" : "a GPU", " first"});
   }
   if (x.device().device_id < 0 || x.device().device_id >= driver.device_count()) {
-    TVM_FFI_THROW(ValueError) << name << " is on " << ToString(x.device())
-                              << ", but the driver knows " << driver.device_count() << " device(s)";
+    detail::Refuse("ValueError",
+                   {name, " is on ", ToString(x.device()), ", but the driver knows ",
+                    culaunch::detail::NumberText(driver.device_count()), " device(s)"});
   }
 }
 
@@ -94,9 +109,8 @@ inline void CheckSameDevice(const char* name, const TensorView& x, const char* o
                             const TensorView& other) {
   if (x.device().device_type != other.device().device_type ||
       x.device().device_id != other.device().device_id) {
-    TVM_FFI_THROW(ValueError) << name << " must be on the device of " << other_name << ", "
-                              << ToString(other.device()) << " (got " << ToString(x.device())
-                              << ")";
+    detail::Refuse("ValueError", {name, " must be on the device of ", other_name, ", ",
+                                  ToString(other.device()), " (got ", ToString(x.device()), ")"});
   }
 }
 
@@ -105,41 +119,42 @@ inline void CheckDtype(const char* name, const TensorView& x,
   for (const DLDataType dtype : allowed) {
     if (x.dtype() == dtype) return;
   }
-  TVM_FFI_THROW(TypeError) << "the element type of " << name << " must be "
-                           << (allowed.size() > 1 ? "one of " : "") << ToString(allowed) << " (got "
-                           << ToString(x.dtype()) << ")";
+  detail::Refuse("TypeError",
+                 {"the element type of ", name, " must be ", allowed.size() > 1 ? "one of " : "",
+                  ToString(allowed), " (got ", ToString(x.dtype()), ")"});
 }
 
 inline void CheckSameDtype(const char* name, const TensorView& x, const char* other_name,
                            const TensorView& other) {
   if (!(x.dtype() == other.dtype())) {
-    TVM_FFI_THROW(TypeError) << name << " must have the same element type as " << other_name << ", "
-                             << ToString(other.dtype()) << " (got " << ToString(x.dtype()) << ")";
+    detail::Refuse("TypeError", {name, " must have the same element type as ", other_name, ", ",
+                                 ToString(other.dtype()), " (got ", ToString(x.dtype()), ")"});
   }
 }
 
 inline void CheckDimensions(const char* name, const TensorView& x, int dimensions) {
   if (x.ndim() != dimensions) {
-    TVM_FFI_THROW(ValueError) << name << " must have " << dimensions << " dimension(s) (got "
-                              << x.ndim() << ", shape " << ToString(x.shape()) << ")";
+    detail::Refuse("ValueError", {name, " must have ", culaunch::detail::NumberText(dimensions),
+                                  " dimension(s) (got ", culaunch::detail::NumberText(x.ndim()),
+                                  ", shape ", ToString(x.shape()), ")"});
   }
 }
 
 inline void CheckSameShape(const char* name, const TensorView& x, const char* other_name,
                            const TensorView& other) {
   bool same = x.ndim() == other.ndim();
-  for (int i = 0; same && i < x.ndim(); ++i) same = x.size(i) == other.size(i);
+  for (int i = 0; same && i < x.ndim(); ++i) same = x.shape().data()[i] == other.shape().data()[i];
   if (!same) {
-    TVM_FFI_THROW(ValueError) << name << " must have the shape of " << other_name << ", "
-                              << ToString(other.shape()) << " (got " << ToString(x.shape()) << ")";
+    detail::Refuse("ValueError", {name, " must have the shape of ", other_name, ", ",
+                                  ToString(other.shape()), " (got ", ToString(x.shape()), ")"});
   }
 }
 
 inline void CheckContiguous(const char* name, const TensorView& x) {
   if (!x.IsContiguous()) {
-    TVM_FFI_THROW(ValueError) << name << " must be contiguous (got shape " << ToString(x.shape())
-                              << ", strides " << ToString(x.strides())
-                              << "): pass a contiguous copy of it";
+    detail::Refuse("ValueError",
+                   {name, " must be contiguous (got shape ", ToString(x.shape()), ", strides ",
+                    ToString(detail::StridesOf(x)), "): pass a contiguous copy of it"});
   }
 }
 
@@ -149,29 +164,31 @@ inline void CheckShape(const char* name, const TensorView& x, const char* words,
   bool same = x.ndim() == static_cast<int32_t>(shape.size());
   for (int i = 0; same && i < x.ndim(); ++i) {
     const int64_t size = shape.begin()[i];
-    same = size == -1 || size == x.size(i);
+    same = size == -1 || size == x.shape().data()[i];
   }
   if (!same) {
-    TVM_FFI_THROW(ValueError) << name << " must have shape (" << words << "), "
-                              << ToString(ShapeView(shape.begin(), shape.size())) << " (got "
-                              << ToString(x.shape()) << ")";
+    detail::Refuse("ValueError", {name, " must have shape (", words, "), ",
+                                  ToString(ShapeView(shape.begin(), shape.size())), " (got ",
+                                  ToString(x.shape()), ")"});
   }
 }
 
 inline void CheckNotEmpty(const char* name, const TensorView& x) {
   if (x.numel() == 0) {
-    TVM_FFI_THROW(ValueError) << name << " must have elements (got shape " << ToString(x.shape())
-                              << "): skip the call for an empty one";
+    detail::Refuse("ValueError", {name, " must have elements (got shape ", ToString(x.shape()),
+                                  "): skip the call for an empty one"});
   }
 }
 
 inline void CheckAligned(const char* name, const TensorView& x, uint64_t bytes) {
   const auto address = reinterpret_cast<uintptr_t>(x.data_ptr()) + x.byte_offset();
   if (bytes == 0 || address % bytes != 0) {
-    TVM_FFI_THROW(ValueError) << name << " must be aligned to " << bytes
-                              << " bytes (its first element is at an address that leaves "
-                              << (bytes == 0 ? 0 : address % bytes)
-                              << "): pass a copy of it, or a view that begins at a multiple";
+    const auto left = static_cast<int64_t>(bytes == 0 ? 0 : address % bytes);
+    detail::Refuse("ValueError", {name, " must be aligned to ",
+                                  culaunch::detail::NumberText(static_cast<int64_t>(bytes)),
+                                  " bytes (its first element is at an address that leaves ",
+                                  culaunch::detail::NumberText(left),
+                                  "): pass a copy of it, or a view that begins at a multiple"});
   }
 }
 

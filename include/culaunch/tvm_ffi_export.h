@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "error.h"
-#include "tvm_ffi_notes.h"
+#include "tensor_notes.h"
+#include "tensor_text.h"
+#include "tvm_ffi_checks.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -16,11 +18,10 @@ namespace ffi {
 
 // Throw what culaunch threw, as an error of TVM-FFI.
 [[noreturn]] CULAUNCH_COLD inline void Rethrow(const Error& error) {
-  const char* kind = error.kind() == ErrorKind::kType   ? "TypeError"
-                     : error.kind() == ErrorKind::kCall ? "ValueError"
-                                                        : "RuntimeError";
-  const TVMFFIByteArray* trace = TVMFFIBacktrace(__FILE__, __LINE__, TVM_FFI_FUNC_SIG, 0);
-  throw ::tvm::ffi::Error(kind, error.what(), std::string(trace->data, trace->size));
+  Throw(error.kind() == ErrorKind::kType   ? "TypeError"
+        : error.kind() == ErrorKind::kCall ? "ValueError"
+                                           : "RuntimeError",
+        error.what());
 }
 
 // Wraps a function for export: what culaunch throws arrives as the caller's TypeError,
@@ -35,7 +36,7 @@ struct Exported<function, Result (*)(Arguments...) noexcept>
 template <auto function, class Result, class... Arguments>
 struct Exported<function, Result (*)(Arguments...)> {
   static Result Call(Arguments... arguments) {
-    const detail::Notes notes;
+    const culaunch::detail::TensorNotes notes;
     try {
       return function(std::forward<Arguments>(arguments)...);
     } catch (const Error& error) {
@@ -44,31 +45,9 @@ struct Exported<function, Result (*)(Arguments...)> {
   }
 };
 
-// A list of names, "y, x, n", as JSON.
-CULAUNCH_COLD inline std::string NamesAsJson(const std::string& names) {
-  std::string text = "[";
-  for (size_t start = names.find_first_not_of(", "); start != std::string::npos;) {
-    const size_t end = names.find_first_of(", ", start);
-    text += (text.size() > 1 ? ",\"" : "\"") + names.substr(start, end - start) + "\"";
-    start = names.find_first_not_of(", ", end);
-  }
-  return text + "]";
-}
-
-// A text without control characters, as JSON.
-CULAUNCH_COLD inline std::string QuotedAsJson(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char character : text) {
-    if (character == '"' || character == '\\') quoted += '\\';
-    quoted += character;
-  }
-  return quoted + '"';
-}
-
 CULAUNCH_COLD inline int WriteSchema(const std::string& schema, const char* parameters,
                                      TVMFFIAny* result) {
-  const std::string data = "{\"type_schema\":" + QuotedAsJson(schema) +
-                           ",\"parameters\":" + NamesAsJson(parameters) + "}";
+  const std::string data = culaunch::detail::FunctionMetadata(schema, parameters);
   const TVMFFIByteArray bytes{data.data(), data.size()};
   return TVMFFIStringFromByteArray(&bytes, result);
 }

@@ -16,7 +16,7 @@
 // Where the functions are that a launch does not run: checks, words of errors, loading. With 1, the
 // default, each file compiles those that it uses. With 0 the header declares them, and one file of
 // the program compiles them all: it includes <culaunch/implementation.h>. CMake's
-// culaunch::culaunch, load_inline and culaunch.ship.export choose 0 and bring that file.
+// culaunch::culaunch chooses 0 and brings that file.
 #if !defined(CULAUNCH_HEADER_ONLY)
 #define CULAUNCH_HEADER_ONLY 1
 #endif

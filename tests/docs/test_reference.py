@@ -27,7 +27,7 @@ INNER = {
     "json.h", "kernel_on_devices.h", "launch_options.h",
     "parameter_type.h",
     "shared_library.h", "stream_devices.h", "version.h", "by_name.h", "lock.h", "text.h",
-    "tvm_ffi_notes.h",
+    "tensor_notes.h", "tensor_text.h",
     "function.h", "function_arguments.h", "function_arrays.h", "function_call.h",
     "function_errors.h", "function_numbers.h", "python_math.h", "python_numbers.h",
 }  # fmt: skip
