@@ -47,23 +47,7 @@ class KernelState : public KernelOnDevices {
 
   // Launch as KernelOnDevices does, or as a graph of one node if graphs are on. If this thread
   // records, its recorder takes the launch.
-  CUresult Launch(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
-    if (driver().graphs.HasOtherWays()) {
-      if (CULAUNCH_UNLIKELY(driver().graphs.IsRecording())) {
-        if (LaunchRecorder* recorder = LaunchRecorder::Current()) {
-          return recorder->TakeLaunch(*this, config, ordinal, arguments);
-        }
-        if (LaunchObserver* observer = driver().graphs.observer()) {
-          return observer->Launch(*this, config, ordinal, arguments);
-        }
-      }
-      if (config.numAttrs == 0 && driver().graphs.is_on() &&
-          LaunchAsGraph(config, ordinal, arguments)) {
-        return CUDA_SUCCESS;
-      }
-    }
-    return KernelOnDevices::Launch(config, ordinal, arguments);
-  }
+  CUresult Launch(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept;
 
   // Add this launch to a pass, as number `index`. False: launch plainly; the pass is over.
   inline bool AddTo(GraphPass& pass, size_t index, const CUlaunchConfig& config, int ordinal,

@@ -20,6 +20,25 @@
 
 CULAUNCH_NAMESPACE_BEGIN
 
+CULAUNCH_INLINE CUresult KernelState::Launch(const CUlaunchConfig& config, int ordinal,
+                                             void** arguments) noexcept {
+  if (driver().graphs.HasOtherWays()) {
+    if (CULAUNCH_UNLIKELY(driver().graphs.IsRecording())) {
+      if (LaunchRecorder* recorder = LaunchRecorder::Current()) {
+        return recorder->TakeLaunch(*this, config, ordinal, arguments);
+      }
+      if (LaunchObserver* observer = driver().graphs.observer()) {
+        return observer->Launch(*this, config, ordinal, arguments);
+      }
+    }
+    if (config.numAttrs == 0 && driver().graphs.is_on() &&
+        LaunchAsGraph(config, ordinal, arguments)) {
+      return CUDA_SUCCESS;
+    }
+  }
+  return KernelOnDevices::Launch(config, ordinal, arguments);
+}
+
 CULAUNCH_INLINE KernelState::KernelState(Driver& own_driver, CUkernel own_handle,
                                          std::string own_name,
                                          const std::vector<std::string>* signature)
