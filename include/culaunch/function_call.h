@@ -23,6 +23,7 @@
 #include "guard.h"
 #include "kernel.h"
 #include "launch_config.h"
+#include "tensor_notes.h"
 #include "tvm_ffi.h"
 #include "version.h"
 
@@ -232,7 +233,7 @@ class Call {
 
 // Call a function for export: what culaunch throws arrives as the caller's error.
 inline void Run(void (*function)(const Arguments&, Any*), const Arguments& arguments, Any* result) {
-  const ffi::detail::Notes notes;
+  const culaunch::detail::TensorNotes notes;
   try {
     function(arguments, result);
   } catch (const Error& error) {
