@@ -243,9 +243,9 @@ def test_graphs_without_number_hold_no_memory(torch, scale):
 
     run(50)
     rise = []
-    for _ in range(5):
+    # Other tests use memory of the same device at the same time. A leak shows in every round.
+    while len(rise) < 30 and min(rise, default=2 << 20) > 1 << 20:
         before = torch.cuda.mem_get_info()[0]
         run(100)
         rise.append(before - torch.cuda.mem_get_info()[0])
-    # Other tests of this run have memory of the same device, but not more of it in each round.
     assert min(rise) <= 1 << 20, rise
