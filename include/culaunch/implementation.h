@@ -1,6 +1,6 @@
-// The functions that culaunch.h, arguments.h and tvm_ffi.h declare and a launch does not run, for programs
-// with CULAUNCH_HEADER_ONLY=0: include this in one source file of a program or a shared library.
-// Two files that do so do no harm but to the time that it takes to compile them.
+// The functions that culaunch.h, arguments.h and tvm_ffi.h declare and a launch does not run.
+// Include this in one source file of a program or a shared library with CULAUNCH_HEADER_ONLY=0. If
+// two files include it, the program only takes longer to compile.
 #pragma once
 
 #include "impl/arguments.h"

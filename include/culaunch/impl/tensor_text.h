@@ -40,7 +40,7 @@ CULAUNCH_COLD CULAUNCH_INLINE std::string DeviceText(int type, int ordinal) {
 
 CULAUNCH_COLD CULAUNCH_INLINE std::string FunctionMetadata(const std::string& schema,
                                                            const std::string& parameters) {
-  // Neither has control characters.
+  // Both texts are free of control characters.
   std::string text = "{\"type_schema\":\"";
   for (const char character : schema) {
     if (character == '"' || character == '\\') text += '\\';
