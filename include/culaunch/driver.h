@@ -30,7 +30,7 @@ class Driver : public DriverTable {
   // CULAUNCH_DRIVER: the emulator that was published in this process, the library that it names,
   // libcuda without it. Resolved at first use; a failure is thrown, and tried again by the next
   // call.
-  static Driver& Get() { return *TryGet().OrThrow(); }
+  static Driver& Get();
 
   // The same for programs without exceptions. Never null if it is ok.
   static Result<Driver*> TryGet();
@@ -42,9 +42,7 @@ class Driver : public DriverTable {
   // Open the driver in a shared library: "" and "cuda" are the system's libcuda, a path is
   // another library that exports the driver API.
   static Result<std::unique_ptr<Driver>> TryOpen(const std::string& choice);
-  static std::unique_ptr<Driver> Open(const std::string& choice) {
-    return TryOpen(choice).OrThrow();
-  }
+  static std::unique_ptr<Driver> Open(const std::string& choice);
 
   // A driver without functions and devices, for empty handles.
   static Driver& None() noexcept;

@@ -19,6 +19,7 @@
 #include "kernel.h"
 #include "kernel_state.h"
 #include "launch_config.h"
+#include "launch_observer.h"
 #include "launch_recorder.h"
 #include "lock.h"
 #include "version.h"

@@ -4,22 +4,17 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
-#include <string>
 #include <vector>
 
-#include "driver_table.h"
-#include "launch_graph.h"
-#include "launch_observer.h"
 #include "lock.h"
-#include "text.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
 class GraphSlots;
+class LaunchGraph;
+class LaunchObserver;
+struct DriverTable;
 
 enum class GraphMode : int { kOff = 0, kOn = 1, kAuto = 2 };
 
@@ -44,28 +39,10 @@ class Graphs {
   static constexpr int64_t kIdleMilliseconds = 1000;
 
   // "0", "1", "auto" or, as "auto", nothing; false for anything else.
-  static bool Read(const char* text, GraphMode* mode) noexcept {
-    *mode = GraphMode::kAuto;
-    if (text == nullptr || *text == '\0' || std::strcmp(text, "auto") == 0) return true;
-    *mode = *text == '1' ? GraphMode::kOn : GraphMode::kOff;
-    return (*text == '0' || *text == '1') && text[1] == '\0';
-  }
+  static bool Read(const char* text, GraphMode* mode) noexcept;
 
   // Decide for a driver; `reason` says why.
-  void Choose(GraphMode mode, const DriverTable& table, bool is_cuda, int version) noexcept {
-    const char* against = Against(mode, table, is_cuda, version);
-    mode_.store(mode, std::memory_order_relaxed);
-    reason_.store(against != nullptr       ? against
-                  : mode == GraphMode::kOn ? "chosen"
-                                           : "the driver's graphs were measured to be faster",
-                  std::memory_order_relaxed);
-    const bool is_auto = mode == GraphMode::kAuto;
-    several_after_.store(is_auto ? kSeveralAfter : 0, std::memory_order_relaxed);
-    single_after_.store(is_auto ? kSingleAfter : 0, std::memory_order_relaxed);
-    const bool is_on_now = against == nullptr;
-    const bool is_on = (ways_.load(std::memory_order_relaxed) & kOn) != 0;
-    if (is_on_now != is_on) ways_.fetch_add(is_on_now ? kOn : -kOn, std::memory_order_relaxed);
-  }
+  void Choose(GraphMode mode, const DriverTable& table, bool is_cuda, int version) noexcept;
 
   // Whether launches of this driver may go another way than plainly: as graphs, to a recorder, or
   // through an observer.
@@ -98,10 +75,7 @@ class Graphs {
   int several_after() const noexcept { return several_after_.load(std::memory_order_relaxed); }
   size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
   void set_limit(size_t limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
-  size_t count() noexcept {
-    const LockGuard lock(mutex_);
-    return all_.size();
-  }
+  size_t count() noexcept;
 
   // Whether one more thread may launch a graph now; it must leave then.
   bool Enter() noexcept {
@@ -122,10 +96,7 @@ class Graphs {
   // Count a new graph. If there is no room, evict the least recently used one.
   // False: each of the few that were looked at was used.
   inline bool Admit(Entry entry);
-  void Remove(const LaunchGraph* graph) noexcept {
-    const LockGuard lock(mutex_);
-    RemoveLocked(graph);
-  }
+  void Remove(const LaunchGraph* graph) noexcept;
   // Destroy the graphs that launch a kernel, or all of them if it is null.
   inline void Drop(const void* kernel) noexcept;
 
@@ -135,43 +106,13 @@ class Graphs {
   static constexpr int kObserved = 1 << 24;  // more than there are threads that record
   static constexpr size_t kLooks = 8;
 
-  static int64_t Milliseconds() noexcept {
-    std::timespec now = {};
-    std::timespec_get(&now, TIME_UTC);
-    const int64_t seconds = now.tv_sec;
-    return seconds * 1000 + now.tv_nsec / 1000000;
-  }
+  static int64_t Milliseconds() noexcept;
 
   // The reason why graphs are off; null if there is none.
   static const char* Against(GraphMode mode, const DriverTable& table, bool is_cuda,
-                             int version) noexcept {
-    if (mode == GraphMode::kOff) return "switched off";
-    if (!LaunchGraph::IsPossible(table)) return "the driver lacks their functions";
-    if (mode == GraphMode::kOn) return nullptr;
-    if (!is_cuda) return "this driver has no GPU, so graphs save nothing";
-    if (version < kMeasuredVersion) {
-      return "the driver is older than CUDA 13.0, where graphs were not measured";
-    }
-    if (IsSet("CUDA_LAUNCH_BLOCKING")) return "CUDA_LAUNCH_BLOCKING is set";
-    // Nsight Systems shows a graph as one item unless it is told otherwise.
-    if (IsSet("CUDA_INJECTION64_PATH") || IsSet("NSYS_PROFILING_SESSION_ID")) {
-      return "a profiler or a sanitizer is in the process";
-    }
-    return nullptr;
-  }
-  static bool IsSet(const char* name) noexcept {
-    const char* text = std::getenv(name);
-    return text != nullptr && *text != '\0' && std::strcmp(text, "0") != 0;
-  }
+                             int version) noexcept;
 
-  void RemoveLocked(const LaunchGraph* graph) noexcept {
-    for (size_t i = 0; i < all_.size(); ++i) {
-      if (all_[i].graph != graph) continue;
-      all_[i] = all_.back();
-      all_.pop_back();
-      return;
-    }
-  }
+  void RemoveLocked(const LaunchGraph* graph) noexcept;
 
   std::atomic<int> ways_{0};  // kOn, kObserved, and kRecording for each thread that records
   std::atomic<LaunchObserver*> observer_{nullptr};
@@ -187,3 +128,7 @@ class Graphs {
 };
 
 CULAUNCH_NAMESPACE_END
+
+#if CULAUNCH_HEADER_ONLY
+#include "impl/graphs.h"
+#endif

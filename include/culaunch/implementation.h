@@ -7,6 +7,7 @@
 #include "impl/driver.h"
 #include "impl/embed.h"
 #include "impl/error.h"
+#include "impl/graphs.h"
 #include "impl/guard.h"
 #include "impl/kernel.h"
 #include "impl/kernel_on_devices.h"

@@ -13,7 +13,6 @@
 #include "array_argument.h"
 #include "driver.h"
 #include "kernel_on_devices.h"
-#include "launch_recorder.h"
 #include "lock.h"
 #include "parameter.h"
 #include "version.h"

@@ -32,21 +32,16 @@ class Module {
   // says otherwise.
   Module(const void* bytes, size_t size, Driver& driver = Driver::Get())
       : Module(bytes, size, ModuleOptions(), driver) {}
-  Module(const void* bytes, size_t size, ModuleOptions options, Driver& driver = Driver::Get())
-      : Module(TryLoad(bytes, size, std::move(options), driver).OrThrow()) {}
+  Module(const void* bytes, size_t size, ModuleOptions options, Driver& driver = Driver::Get());
 
   // The same for programs without exceptions; on the process's default driver.
   static Result<Module> TryLoad(const void* bytes, size_t size, ModuleOptions options = {});
   static Result<Module> TryLoad(const void* bytes, size_t size, ModuleOptions options,
                                 Driver& driver);
 
-  static Module FromFile(const std::string& path, Driver& driver = Driver::Get()) {
-    return FromFile(path, ModuleOptions(), driver);
-  }
+  static Module FromFile(const std::string& path, Driver& driver = Driver::Get());
   static Module FromFile(const std::string& path, ModuleOptions options,
-                         Driver& driver = Driver::Get()) {
-    return TryFromFile(path, std::move(options), driver).OrThrow();
-  }
+                         Driver& driver = Driver::Get());
   static Result<Module> TryFromFile(const std::string& path, ModuleOptions options = {});
   static Result<Module> TryFromFile(const std::string& path, ModuleOptions options, Driver& driver);
 
@@ -61,7 +56,7 @@ class Module {
 
   // Find a kernel by its name in the image (mangled, unless it is extern "C"), or by a name
   // expression that it was compiled for ("scale<float>"). Thread-safe; the driver is asked once.
-  Kernel GetKernel(const std::string& asked) const { return TryGetKernel(asked).OrThrow(); }
+  Kernel GetKernel(const std::string& asked) const;
 
   Result<Kernel> TryGetKernel(const std::string& asked) const;
 
@@ -74,14 +69,12 @@ class Module {
   Kernel GetKernelWithMaxDynamicSharedMemory(const std::string& name, int64_t bytes = -1) const;
 
   // The names of all kernels, in the driver's order.
-  std::vector<std::string> KernelNames() const { return TryKernelNames().OrThrow(); }
+  std::vector<std::string> KernelNames() const;
 
   Result<std::vector<std::string>> TryKernelNames() const;
 
   // The address and size of a __device__ or __constant__ variable on a device.
-  GlobalVariable GetGlobal(const std::string& name, int ordinal) const {
-    return TryGetGlobal(name, ordinal).OrThrow();
-  }
+  GlobalVariable GetGlobal(const std::string& name, int ordinal) const;
 
   Result<GlobalVariable> TryGetGlobal(const std::string& name, int ordinal) const;
 

@@ -60,6 +60,12 @@ CULAUNCH_INLINE void Driver::CloseDefault() noexcept {
   if (driver != nullptr) driver->ReleaseContexts();
 }
 
+CULAUNCH_INLINE Driver& Driver::Get() { return *TryGet().OrThrow(); }
+
+CULAUNCH_INLINE std::unique_ptr<Driver> Driver::Open(const std::string& choice) {
+  return TryOpen(choice).OrThrow();
+}
+
 CULAUNCH_INLINE Result<std::unique_ptr<Driver>> Driver::TryOpen(const std::string& choice) {
   const bool is_cuda = choice.empty() || choice == "cuda";
   if (choice == "emulator") {

@@ -14,6 +14,8 @@
 #include "../graph_slots.h"
 #include "../guard.h"
 #include "../kernel_state.h"
+#include "../launch_observer.h"
+#include "../launch_recorder.h"
 #include "../lock.h"
 #include "../parameter_type.h"
 #include "../version.h"

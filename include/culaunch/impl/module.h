@@ -52,6 +52,31 @@ struct Module::State {
   }
 };
 
+CULAUNCH_INLINE Module::Module(const void* bytes, size_t size, ModuleOptions options,
+                               Driver& driver)
+    : Module(TryLoad(bytes, size, std::move(options), driver).OrThrow()) {}
+
+CULAUNCH_INLINE Module Module::FromFile(const std::string& path, Driver& driver) {
+  return FromFile(path, ModuleOptions(), driver);
+}
+
+CULAUNCH_INLINE Module Module::FromFile(const std::string& path, ModuleOptions options,
+                                        Driver& driver) {
+  return TryFromFile(path, std::move(options), driver).OrThrow();
+}
+
+CULAUNCH_INLINE Kernel Module::GetKernel(const std::string& asked) const {
+  return TryGetKernel(asked).OrThrow();
+}
+
+CULAUNCH_INLINE std::vector<std::string> Module::KernelNames() const {
+  return TryKernelNames().OrThrow();
+}
+
+CULAUNCH_INLINE GlobalVariable Module::GetGlobal(const std::string& name, int ordinal) const {
+  return TryGetGlobal(name, ordinal).OrThrow();
+}
+
 CULAUNCH_INLINE Result<Module> Module::TryLoad(const void* bytes, size_t size,
                                                ModuleOptions options) {
   const Result<Driver*> driver = Driver::TryGet();
