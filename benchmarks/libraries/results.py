@@ -78,10 +78,10 @@ class Results:
         made = [
             Bar("operators with different bits", 0, "of " + str(len(compared)), wrong),
             Bar("launches of these operators through Triton", 0, "", went),
-            Bar("all launches, median, native / Triton", 1 / 6, "x", median_of(ratios)),
+            Bar("all launches, median, native / Triton", 1 / 12, "x", median_of(ratios)),
             Bar(
                 "all launches, the slowest, native / Triton",
-                1 / 3.5,
+                1 / 6,
                 "x",
                 max(ratios, default=None),
             ),
