@@ -37,7 +37,10 @@ const void* used = culaunch_image_k;
 COMPILER = """\
 #!/bin/sh
 case "$*" in *" -E -v "*) exit 1 ;; esac  # it does not say where it looks
-echo "$*" >> "$FAKE/calls"
+case "$*" in
+  *" -c "*/culaunch_implementation.cpp*) echo "$*" >> "$FAKE/implementations" ;;
+  *) echo "$*" >> "$FAKE/calls" ;;
+esac
 while [ $# -gt 0 ]; do
   case "$1" in
     -MF) depfile=$2; shift ;;
@@ -92,8 +95,8 @@ def load(fake, stand_in_cubin):
     return run
 
 
-def calls(fake):
-    path = fake / "calls"
+def calls(fake, log="calls"):
+    path = fake / log
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
@@ -130,6 +133,27 @@ def in_a_new_process(count=1, **environment):
     for process in running:
         out, err = process.communicate(timeout=300)
         assert (out, err, process.returncode) == ("7\n", "", 0)
+
+
+def test_the_implementation_is_compiled_once_for_all_libraries(load, fake):
+    for number in range(3):
+        load(cpp_sources=f"int x = {number};")
+    assert calls(fake, "implementations") == 1
+    load(flags=["-O1"])
+    assert calls(fake, "implementations") == 2
+    load(flags=["-DCULAUNCH_HEADER_ONLY=1"])
+    assert calls(fake, "implementations") == 2
+    load(build_directory=fake / "built")  # has its own
+    assert calls(fake, "implementations") == 3
+    linked = [line for line in (fake / "calls").read_text().splitlines() if "-shared" in line]
+    assert ["culaunch_implementation-" in line for line in linked] == [True] * 4 + [False, True]
+
+
+def test_a_changed_header_of_the_implementation_builds_both_again(load, fake):
+    load()
+    (fake / "one.h").write_text("other")
+    assert load() == 2
+    assert calls(fake, "implementations") == 2
 
 
 def test_the_same_is_built_once(load, fake):
@@ -211,7 +235,7 @@ def test_processes_that_want_the_same_build_it_once(fake):
 def test_a_damaged_library_or_record_is_built_anew(fake, tmp_path):
     in_a_new_process()
     for pattern, damage in (("*.so", b"\x7fELF damaged"), ("*.note", b'{"schema": 1}')):
-        (path,) = (tmp_path / "cache" / "inline").glob(f"*/{pattern}")
+        (path,) = (tmp_path / "cache" / "inline").glob(f"m-*/{pattern}")
         before = calls(fake)
         path.write_bytes(damage)
         in_a_new_process()
@@ -242,7 +266,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(load, tmp_path):
     (tmp_path / "cache").chmod(0o777)
     with pytest.warns(cl.CacheWarning, match=r"cache: other users may write to it \(mode 0777"):
         assert load(flags=["-O3"]) == 2
-    assert len(list((tmp_path / "cache" / "inline").glob("*/*.so"))) == 1
+    assert len(list((tmp_path / "cache" / "inline").glob("m-*/*.so"))) == 1
 
 
 def test_a_library_that_cannot_be_published_is_used_all_the_same(load, tmp_path, monkeypatch):
@@ -280,7 +304,7 @@ def root():
 def plant(directory):
     """Replace every library of a directory; return the old ones."""
     planted = 0
-    for path in directory.rglob("*.so"):
+    for path in directory.rglob("m-*.so"):
         evil = b"evil: never loaded"
         path.unlink()  # this process may have it mapped
         path.write_bytes(evil)
@@ -301,7 +325,7 @@ def test_a_build_directory_that_others_can_write_to_is_not_used(load, tmp_path, 
     place.chmod(mode)
     with pytest.warns(cl.CacheWarning, match=f"x: other users may write to it .mode {mode:04o}"):
         assert load(build_directory=place, flags=["-O3"]) == 2
-    assert len(list(place.rglob("*.so"))) == 1
+    assert len(list(place.rglob("m-*.so"))) == 1
 
 
 def test_an_entry_that_another_user_has_made_is_not_loaded(load, tmp_path, root, monkeypatch):
@@ -319,7 +343,7 @@ def test_an_entry_that_another_user_has_made_is_not_loaded(load, tmp_path, root,
 @pytest.mark.parametrize("file", ["*.so", "*.note"])
 def test_a_file_that_others_can_change_is_built_anew(load, tmp_path, monkeypatch, file):
     load(build_directory=tmp_path / "x")
-    (path,) = (tmp_path / "x").rglob(file)
+    (path,) = (tmp_path / "x").rglob(f"m-{file}")
     path.chmod(0o666)
     monkeypatch.setattr("culaunch._inline.inline.loaded_modules", {})
     assert load(build_directory=tmp_path / "x") == 2

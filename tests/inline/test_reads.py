@@ -37,7 +37,7 @@ class Project:
         with open(depfile) as file:
             words = file.read().replace("\\\n", " ").split(": ", 1)[1].split()
         files = [path for path in words if not path.startswith(place)]
-        return library, reads.with_files(files, [search])
+        return library, reads.with_files(files, search)
 
     def load(self):
         """Build or find; give the entry that every later process finds."""

@@ -45,6 +45,8 @@ class Libraries:
     """Directories that are looked in when the store has none, and never written to."""
     server: Server | None = None
     """The remote cache. It supplies and receives only signed libraries."""
+    is_part: bool = False
+    """Whether these are parts of other libraries in this store, which warn if it is unusable."""
 
     @classmethod
     def at(
@@ -53,6 +55,8 @@ class Libraries:
         name: str,
         key: str,
         reads_of: Callable[[Any], Reads],
+        *,
+        is_part: bool = False,
     ) -> Libraries:
         """Return the libraries in a directory, by default in this user's cache."""
         # The name is for people who look into the directory. The key, cut to 128 bits,
@@ -63,10 +67,10 @@ class Libraries:
             remote = checked_remote(None)
             server = None if remote is None else remote._server  # noqa: SLF001
             shipped = tuple(map(os.path.abspath, default_shipped()))
-            return cls(store, (INLINE, folder), name, key, reads_of, shipped, server)
+            return cls(store, (INLINE, folder), name, key, reads_of, shipped, server, is_part)
         # A directory named by the caller belongs to the caller, so nothing there is evicted.
         store = Store(os.path.abspath(os.fsdecode(build_directory)), None)
-        return cls(store, (folder,), name, key, reads_of)
+        return cls(store, (folder,), name, key, reads_of, is_part=is_part)
 
     @property
     def directory(self) -> str:
@@ -112,7 +116,8 @@ class Libraries:
                     kept = self._publish(built)
                 except OSError as error:
                     # Others may write there, the disk is full, or a quota is exceeded.
-                    self._warn(error)
+                    if not self.is_part:
+                        self._warn(error)
                     return built
                 # The result is cached. The temporary directory is removed in `finally`.
                 built = None

@@ -8,9 +8,9 @@ from culaunch._base.compiler_files import write_text
 from culaunch._base.data_files import data_text
 from culaunch._base.scratch import Scratch
 from culaunch._embed import include_dir
-from culaunch._inline.building import run_compiler
 from culaunch._inline.cuda_header import cuda_include_dir
 from culaunch._inline.toolchain import find_cxx
+from culaunch._inline.units import run_compiler
 
 _FILE = "libcuda.so.1"
 # Programs that link with it ask for this name, and nothing else does. With the file's own name,

@@ -23,6 +23,7 @@ from culaunch._errors import MissingDependencyError
 from culaunch._image import Image
 from culaunch._inline.building import build_library
 from culaunch._inline.checks import check_functions, check_images
+from culaunch._inline.keys import key_of
 from culaunch._inline.options import with_extra
 from culaunch._inline.reads import Reads
 from culaunch._inline.texts import InlineSource, including, names_of
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 # Changes whenever the same key would stand for another library, or its note would say other things.
-_SCHEMA = "3"
+_SCHEMA = "4"
 
 # The modules that this process has loaded: key to the library's path and the module.
 loaded_modules: dict[tuple[str, str], tuple[Library, Module]] = {}
@@ -319,6 +320,7 @@ class _Request:
     options: Mapping[str, Any]
     key: str
     cache: Libraries
+    build_directory: str | os.PathLike[str] | None
 
     @classmethod
     def of(
@@ -353,7 +355,8 @@ class _Request:
         toolchain = Toolchain.find(**options, arch=arch, with_nvcc=source.cuda is not None)
         key = _key(source, images, toolchain)
         cache = Libraries.at(build_directory, name, key, Reads.from_json)
-        return cls(source, names_of(functions), images, toolchain, options, key, cache)
+        named = names_of(functions)
+        return cls(source, named, images, toolchain, options, key, cache, build_directory)
 
     def find_or_build(self) -> Library:
         """Return the library, built by now."""
@@ -368,7 +371,12 @@ class _Request:
         check_functions(self.source, self.functions, includes)
         return self.cache.build(
             lambda place: build_library(
-                place, self.source, self.images, self.toolchain, self.cache.directory
+                place,
+                self.source,
+                self.images,
+                self.toolchain,
+                self.cache.directory,
+                self.build_directory,
             )
         )
 
@@ -398,9 +406,4 @@ def _key(source: InlineSource, images: Mapping[str, Image], toolchain: Toolchain
     parts += [
         f"{key}={hashlib.sha256(image_bytes(images[key])).hexdigest()}" for key in sorted(images)
     ]
-    digest = hashlib.sha256()
-    for part in parts:
-        # With their lengths: two different lists of parts never give the same bytes.
-        data = part.encode("utf-8", "surrogateescape")
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return digest.hexdigest()
+    return key_of(parts)

@@ -24,7 +24,7 @@ class Reads:
     is_known: bool = True
     """Whether the list is complete. It is not if the text does not name an include."""
 
-    def with_files(self, files: Iterable[str], searches: Sequence[HostSearch]) -> Reads:
+    def with_files(self, files: Iterable[str], search: HostSearch) -> Reads:
         """Add the files that a compiler says it has read.
 
         Each counts wherever the text names it from; so do the places where the compiler would have
@@ -32,10 +32,8 @@ class Reads:
         """
         paths = []
         for path in files:
-            paths.append(path)
-            for search in searches:
-                # A header that appears in an earlier directory would be read instead.
-                paths += _before(path, (*search.quoted_dirs, *search.dirs))
+            # A header that appears in an earlier directory would be read instead.
+            paths += [path, *_before(path, (*search.quoted_dirs, *search.dirs))]
         return Reads(joined([self.footprint, Footprint.of(paths)]), self.is_known)
 
     def is_current(self) -> bool:
@@ -56,6 +54,13 @@ class Reads:
     def from_json(cls, value: Any) -> Reads:
         """Make them from the result of ``as_json``; ValueError or TypeError for other values."""
         return cls(Footprint.from_json(value))
+
+
+def joined_reads(reads: Iterable[Reads]) -> Reads:
+    """Return what several units read."""
+    every = list(reads)
+    footprint = joined([one.footprint for one in every])
+    return Reads(footprint, all(one.is_known for one in every))
 
 
 def unit_reads(unit: str, search: HostSearch, own: str) -> Reads:

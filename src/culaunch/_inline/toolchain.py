@@ -22,6 +22,9 @@ from culaunch._inline.cuda_header import cuda_include_dir
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_PLACE = "CULAUNCH_HEADER_ONLY"
+# So that the linker can leave out the functions that a library does not use.
+_SECTIONS = ("-ffunction-sections", "-fdata-sections")
 # As nvcc has them: sm_90a, compute_80, native, all.
 _ARCH = re.compile(r"[a-z]+(?:[_-][a-z0-9]+)*")
 
@@ -31,6 +34,9 @@ class Toolchain:
     """Commands up to their files, as lists of words."""
 
     cxx: tuple[str, ...]
+    implementation: tuple[str, ...] | None
+    """The command for the functions that culaunch's headers only declare. None if the flags decide
+    where these are compiled."""
     nvcc: tuple[str, ...] | None
     link: tuple[str, ...]
 
@@ -62,25 +68,29 @@ class Toolchain:
         if arch is not None and (not isinstance(arch, str) or not _ARCH.fullmatch(arch)):
             raise ValueError(f"arch must be an architecture such as 'sm_90a' (got {arch!r:.100})")
         headers, library = tvm_ffi_paths()
-        own = [f"-I{os.path.abspath(os.fsdecode(path))}" for path in include_dirs]
-        own += [f"-I{include_dir()}"]
+        users = [f"-I{os.path.abspath(os.fsdecode(path))}" for path in include_dirs]
         # As system headers, because the user cannot fix their warnings.
-        for system in (headers, cuda_include_dir()):
-            own += ["-isystem", system]
+        own = [f"-I{include_dir()}", "-isystem", headers, "-isystem", cuda_include_dir()]
         compiler = tuple(find_cxx())
         # The macro makes TVM-FFI's exports carry their signatures and docstrings.
-        common = ("-std=c++17", "-O2", "-DTVM_FFI_DLL_EXPORT_INCLUDE_METADATA=1")
+        common: tuple[str, ...] = ("-std=c++17", "-O2", "-DTVM_FFI_DLL_EXPORT_INCLUDE_METADATA=1")
+        is_split = not any(_PLACE in flag for flag in (*flags, *cuda_flags))
+        if is_split:
+            common = (*common, f"-D{_PLACE}=0")
         # Hidden: nothing of the headers, which other libraries have too, is shared with them.
-        cxx = (*compiler, *common, "-fPIC", "-fvisibility=hidden", *own, *flags)
+        hidden = (*compiler, *common, "-fPIC", "-fvisibility=hidden")
+        cxx = (*hidden, *users, *own, *flags)
+        # The flags can change the ABI, so each set of flags has its own object.
+        implementation = (*hidden, *_SECTIONS, *own, *flags) if is_split else None
         nvcc: tuple[str, ...] | None = None
         # A symbol that is missing is found now, by its name, and not by the process that loads the
         # library.
-        link = (*compiler, "-shared", "-Wl,--no-undefined")
+        link = (*compiler, "-shared", "-Wl,--no-undefined", "-Wl,--gc-sections")
         if with_nvcc:
             program = needed_nvcc()
             target = ("-arch=" + (arch or native_arch()),)
             host = ("-Xcompiler=-fPIC,-fvisibility=hidden", "-ccbin", compiler[0])
-            nvcc = (program, *common, *host, *target, *own, *cuda_flags)
+            nvcc = (program, *common, *host, *target, *users, *own, *cuda_flags)
             runtime = cudart_flags(_root_of_nvcc(program))
             if not runtime:
                 raise CompileError(f"libcudart_static.a is not in the toolkit of {program}")
@@ -89,18 +99,26 @@ class Toolchain:
             runtime = cudart_flags(os.path.dirname(cuda_include_dir()))
         libraries = (f"-L{os.path.dirname(library)}", "-ltvm_ffi")
         # The runtime last: a library or object in link_flags comes before it, or needs it.
-        return cls(cxx, nvcc, (*link, *libraries, *link_flags, *runtime))
+        return cls(cxx, implementation, nvcc, (*link, *libraries, *link_flags, *runtime))
 
     def identity(self) -> list[str]:
         """Return the identity of this toolchain: options, programs, environment."""
         words = [*self.cxx, "|", *(self.nvcc or ()), "|", *self.link]
-        programs = {self.cxx[0], *(self.nvcc or ())[:1]}
-        return [
-            *words,
-            *(_program_identity(program) for program in sorted(programs)),
-            f"apache-tvm-ffi={tvm_ffi_version()}",
-            *environment(),
-        ]
+        return _identity(words, {self.cxx[0], *(self.nvcc or ())[:1]})
+
+    def identity_of_implementation(self) -> list[str]:
+        """Return the same for the object of culaunch's own functions."""
+        words = self.implementation or ()
+        return _identity(words, set(words[:1]))
+
+
+def _identity(words: Sequence[str], programs: set[str]) -> list[str]:
+    return [
+        *words,
+        *(_program_identity(program) for program in sorted(programs)),
+        f"apache-tvm-ffi={tvm_ffi_version()}",
+        *environment(),
+    ]
 
 
 def find_cxx() -> list[str]:
