@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _PLACE = "CULAUNCH_HEADER_ONLY"
-# So that the linker can leave out the functions that a library does not use.
+# They let the linker leave out the functions that a library does not use.
 _SECTIONS = ("-ffunction-sections", "-fdata-sections")
 # As nvcc has them: sm_90a, compute_80, native, all.
 _ARCH = re.compile(r"[a-z]+(?:[_-][a-z0-9]+)*")
