@@ -14,6 +14,7 @@ from culaunch._elementwise.reductions.choice import Choice, Sizes, choose, choos
 from culaunch._elementwise.reductions.kernel_text import KernelText
 from culaunch._elementwise.reductions.labels import ShapedTrace
 from culaunch._elementwise.reductions.layout import Layout, product, stride
+from culaunch._elementwise.reductions.overlap import require_apart
 from culaunch._elementwise.reductions.pairs import pair_across
 from culaunch._elementwise.reductions.phases import Phase
 from culaunch._elementwise.reductions.regime import COLUMNS, Source, memory_dtype
@@ -53,7 +54,15 @@ class _Work:
 
 
 class ReductionCall(BodyCall):
-    """One call in a body: its kernels, and the memory between them."""
+    """One call in a body: its kernels, and the memory between them.
+
+    Attributes
+    ----------
+    checks_overlap : bool
+        Whether outputs are compared with the arguments. A call outside of a body has done this.
+    """
+
+    checks_overlap = False
 
     def __init__(self, body: RecordingBody, function: Any, arguments: tuple[Any, ...]) -> None:
         self.body, self.function, self.arguments = body, function, arguments
@@ -91,6 +100,8 @@ class ReductionCall(BodyCall):
             ]
         else:
             outputs = self._outputs(out, shapes)
+            if self.checks_overlap:
+                self._require_apart(outputs)
         done: set[int] = set()
         for group in self.schedule.groups:
             if id(group) in done:
@@ -105,6 +116,22 @@ class ReductionCall(BodyCall):
             made = [None if at is None else outputs[at] for at in self.trace.places]
             return made[0] if len(made) == 1 else tuple(made)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    @property
+    def runs_in_place(self) -> bool:
+        """Whether it may write its result over one of its arguments.
+
+        A kernel reads all of an element's row, or reads the element last, before it writes it. A
+        second group of reductions would read what the first one has written.
+        """
+        return len(self.results) == 1 and len(self.schedule.groups) == 1
+
+    def _require_apart(self, outputs: list[Any]) -> None:
+        """Check that outputs share no memory that the kernels still read."""
+        names = self.function._parameters  # noqa: SLF001
+        arguments = {names[node.index]: value for node, value in self._arrays.items()}
+        name, in_place = self.function.__name__, self.runs_in_place
+        require_apart(self.body, name, outputs, arguments, runs_in_place=in_place)
 
     # ---- one group
 
