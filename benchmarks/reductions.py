@@ -330,7 +330,7 @@ def plot(results: dict[str, Any], path: str) -> None:
     for axis in axes[-1]:
         axis.set_xlabel("elements of a row")
     for axis in axes[:, 0]:
-        axis.set_ylabel("of a copy's bandwidth")
+        axis.set_ylabel("share of the bandwidth")
     axes[-1, -1].legend(fontsize=7)
     figure.suptitle(results["machine"]["gpu"])
     figure.savefig(path, metadata={"Date": None})
