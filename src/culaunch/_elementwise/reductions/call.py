@@ -154,7 +154,8 @@ class ReductionCall(BodyCall):
             self._inputs([*(node for _, node in group.outputs), *nodes], group),
         )
         count = self.body.device.attribute("multiprocessor_count")
-        choice = choose(work.layout, work.sizes, work.registers, count)
+        clusters = self.body.device.attribute("cluster_launch")
+        choice = choose(work.layout, work.sizes, work.registers, count, clusters)
         self._allocate(work.published)
         self._launch_all(group, work, choice)
         self._keep(work.published)
@@ -309,13 +310,15 @@ class ReductionCall(BodyCall):
             blocks = column_blocks * product([layout.size(dims) for dims in layout.kept])
         else:
             block = (regime.team, regime.teams)
-            blocks = sizes.rows if regime.teams == 1 else -(-sizes.rows // regime.teams)
+            blocks = sizes.rows * regime.cluster
+            blocks = blocks if regime.teams == 1 else -(-sizes.rows // regime.teams)
             if regime.blocks:
                 blocks = choice.splits
         values["column_blocks"] = column_blocks
         args = [self._argument(one, values, layout, states) for one in text.parameters]
         kernel = loaded(text.source, text.name, self.body.ordinal)
-        self.body.launch(kernel, args, grid=(blocks, over), block=block)
+        options = {} if regime.cluster == 1 else {"cluster": (regime.cluster, 1, 1)}
+        self.body.launch(kernel, args, grid=(blocks, over), block=block, **options)
 
     def _argument(
         self, what: Any, values: dict[str, Any], layout: Layout, states: dict[int, Any]

@@ -140,7 +140,14 @@ class KernelText:
     def _across(self, phase: Phase) -> None:
         n, regime = phase.number, self.regime
         ordered = "true" if phase.is_ordered else "false"
-        if regime.team > 32:
+        if regime.cluster > 1:
+            states = regime.lanes // 32
+            self._body.append(f"__shared__ Partial{n} shared{n}[{states}];")
+            if n == 0:  # no block may write to one that has not started
+                self._body.append("cluster_wait();")
+            shape, shared = f"{regime.team}, {regime.cluster}", f", shared{n}"
+            function = "across_cluster"
+        elif regime.team > 32:
             shape, shared = str(regime.team), f", shared{n}"
             self._body.append(f"__shared__ Partial{n} shared{n}[{regime.team // 32}];")
             function = "across_block"
@@ -222,10 +229,10 @@ class KernelText:
     def _loop(self, scope: ElementScope, lines: list[str], outputs: list[Source]) -> None:
         """Write a loop over the elements of a row."""
         regime, places = self.regime, self._places
-        step = regime.team * regime.packs
+        step = regime.lanes * regime.packs
         # The L1 cache holds the values common to all rows. Registers are for a row's own values.
         late = [one for one in scope.sources if regime.is_cached and self._is_shared(one)]
-        at = f"const {regime.index} at = base + lane + j * {regime.team};"
+        at = f"const {regime.index} at = base + lane + j * {regime.lanes};"
         inner = [
             "#pragma unroll",
             f"for (int j = 0; j < {regime.packs}; ++j) {{",
@@ -285,6 +292,8 @@ class KernelText:
                 self._body.append("__syncthreads();")
             self._body += ["}", *self._across_rows.after]
             launch += f", {regime.blocks}"
+        if regime.cluster > 1:
+            head.append("cluster_arrive();")
         if regime.is_cached:
             head += [f"constexpr {regime.index} base = 0;", *places.load(list(self._cached))]
         arrays = [

@@ -66,8 +66,14 @@ class Places:
         return lines
 
     def _row(self) -> list[str]:
-        teams = self.regime.teams
-        lines = ["const unsigned lane = threadIdx.x;", "const bool is_first = lane == 0;"]
+        teams, cluster = self.regime.teams, self.regime.cluster
+        first, block = "", "blockIdx.x"
+        if cluster > 1:
+            first, block = (
+                f"blockIdx.x % {cluster} * {self.regime.team} + ",
+                f"blockIdx.x / {cluster}",
+            )
+        lines = [f"const unsigned lane = {first}threadIdx.x;", "const bool is_first = lane == 0;"]
         if self.regime.blocks:
             # All threads of the block run the loop equally often.
             lines += [
@@ -76,7 +82,7 @@ class Places:
             ]
             start = "first"
         else:
-            start = f"(long long)blockIdx.x * {teams}" if teams > 1 else "blockIdx.x"
+            start = f"(long long)blockIdx.x * {teams}" if teams > 1 else block
         if teams == 1:
             lines += [f"const long long row = {start};", "constexpr bool is_row = true;"]
         else:
@@ -128,7 +134,7 @@ class Places:
             *map(self.packs, sources),
             "#pragma unroll",
             f"for (int j = 0; j < {regime.packs}; ++j) {{",
-            f"  const {regime.index} at = base + lane + j * {regime.team};",
+            f"  const {regime.index} at = base + lane + j * {regime.lanes};",
             "  if (at < end) {",
             *(f"    {line}" for line in self.decode(sources)),
             *(f"    {one.name}_pack[j] = {self.element(one)};" for one in sources),
