@@ -112,6 +112,14 @@ def test_two_kernels_read_the_arrays_once(one_multiprocessor):
     assert one_multiprocessor
 
 
+def test_arrays_common_to_all_rows_are_loaded_once(one_multiprocessor):
+    x, weight = values(0, 700, 128), values(2, 128)
+    text = kernels(GradientFunction(ew.fuse(layer_norm), 1), x, x, weight, weight)[0]
+    before, _, rows = text.source.partition("for (long long first")
+    assert before.count("x2_pack[j] = *reinterpret_cast") == 1
+    assert "x2_pack[j] = *" not in rows
+
+
 def test_few_rows_keep_kernels_of_their_own():
     x, weight = values(0, 64, 128), values(2, 128)
     texts = kernels(GradientFunction(ew.fuse(layer_norm), 1), x, x, weight, weight)

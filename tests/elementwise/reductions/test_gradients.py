@@ -7,6 +7,7 @@ import pytest
 
 import culaunch as cl
 from culaunch import elementwise as ew
+from culaunch._elementwise.reductions.described import texts_of
 
 pytestmark = pytest.mark.needs("torch")
 
@@ -168,6 +169,25 @@ def test_several_results_integers_and_numbers():
     )
     assert got[1] is None
     np.testing.assert_allclose(got[0], right[0], rtol=1e-5)
+
+
+def skewness(m, axis):
+    def f(x):
+        apart = x - m.mean(x, **{axis: -1, "keepdims" if m is ew else "keepdim": True})
+        return m.mean(apart * apart * apart, **{axis: -1})
+
+    return f
+
+
+def test_differences_to_a_mean_cancel_out_in_a_sum_of_them_alone():
+    import torch
+
+    x = values(4, 9)
+    compare(skewness(ew, "axis"), skewness(torch, "dim"), [x], [values(4)])
+    gradient = ew.fuse(lambda x: ew.var(x, axis=-1)).as_function(backward="auto")._gradient.function
+    # Two passes: the mean, and the gradient. No third one sums the differences.
+    (text,) = texts_of(gradient.__wrapped__.__globals__["fused"], (values(4), x), None)[0]
+    assert "Partial1" not in text.source
 
 
 def test_half_precision():

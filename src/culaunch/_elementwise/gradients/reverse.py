@@ -13,7 +13,7 @@ from culaunch._elementwise.trace import Value, node_of, where
 
 if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node
-    from culaunch._elementwise.reductions.labels import Dims, ShapedTrace
+    from culaunch._elementwise.reductions.labels import Dims, Label, ShapedTrace
 
 
 class Reverse:
@@ -80,11 +80,13 @@ class Reverse:
             return
         dims = self.trace.of(node)
         own: Value | Quotient
-        if isinstance(gradient, Quotient):
-            total = self._reduced(gradient.dividend, dims)
-            own = Quotient(self._converted(total, node), gradient.divisor)
-        else:
-            own = self._converted(self._reduced(gradient, dims), node)
+        is_quotient = isinstance(gradient, Quotient)
+        total = self._reduced(gradient.dividend if is_quotient else gradient, dims)
+        if total is None:
+            return
+        own = self._converted(total, node)
+        if is_quotient:
+            own = Quotient(own, gradient.divisor)
         known = self._gradients.get(node)
         if known is not None:
             own = self._sum(known, own)
@@ -94,8 +96,8 @@ class Reverse:
     def _converted(self, value: Value, node: Node) -> Value:
         return Value(convert(node_of(value), node.dtype, "backward"))
 
-    def _reduced(self, gradient: Value, dims: Dims) -> Value:
-        """Sum over the dimensions along which an operand was broadcast."""
+    def _reduced(self, gradient: Value, dims: Dims) -> Value | None:
+        """Sum over the dimensions along which an operand was broadcast; None: the sum is 0."""
         own = self.trace.of(node_of(gradient))
         extra = len(own) - len(dims)
         kept = {label.root() for label in dims if label is not None}
@@ -103,31 +105,60 @@ class Reverse:
             axis for axis, label in enumerate(own) if label is not None and label.root() not in kept
         )
         if axes:
-            gradient = self._total(gradient, axes)
+            total = self._total(gradient, axes)
+            if total is None:
+                return None
+            gradient = total
         if extra > 0:
             node = node_of(gradient)
             return Value(self._view(node, self.trace.of(node)[extra:]))
         return gradient
 
-    def _total(self, gradient: Value, axes: tuple[int, ...]) -> Value:
+    def _total(self, gradient: Value, axes: tuple[int, ...]) -> Value | None:
         """Add up; sums of gradients one by one, and before they are multiplied by a row's value.
 
-        More reductions then depend on fewer others, and share a pass over the row.
+        More reductions then depend on fewer others, and share a pass over the row. None: the sum
+        is 0.
         """
         node = node_of(gradient)
         dims = self.trace.of(node)
+        gone = {label.root() for axis in axes if (label := dims[axis]) is not None}
+        if self._cancels_out(node, gone):
+            return None
         if node.op == "negative":
-            return -self._total(Value(node.args[0]), axes)
+            total = self._total(Value(node.args[0]), axes)
+            return None if total is None else -total
         if node in self._sums and all(self._is_alike(arg, node) for arg in node.args):
-            first, second = (self._total(Value(arg), axes) for arg in node.args)
-            return first + second
+            totals = [self._total(Value(arg), axes) for arg in node.args]
+            kept = [one for one in totals if one is not None]
+            return kept[0] + kept[1] if len(kept) == 2 else next(iter(kept), None)
         if node.op == "multiply":
-            gone = {label.root() for axis in axes if (label := dims[axis]) is not None}
             for factor, other in (node.args, node.args[::-1]):
                 own = self._once(factor)
                 if gone.isdisjoint(self.trace.labels(own)) and self._is_alike(other, node):
-                    return Value(own) * self._total(Value(other), axes)
+                    total = self._total(Value(other), axes)
+                    return None if total is None else Value(own) * total
         return verbs.sum(gradient, axis=axes, keepdims=True)
+
+    def _cancels_out(self, node: Node, gone: set[Label]) -> bool:
+        """Whether elements are the differences to their mean, whose sum is 0."""
+        if node.op != "subtract" or node.args[1].op != "divide":
+            return False
+        x, mean = node.args
+        part, count = mean.args
+        while count.op == "cast":
+            (count,) = count.args
+        if part.op != "part" or count.op != "count":
+            return False
+        (reduction,) = part.args
+        detail = reduction.detail
+        assert isinstance(detail, Reduction)
+        return (
+            detail.combiner.name == "sum"
+            and reduction.args == (x,)
+            and gone == {label.root() for label in detail.labels}
+            and gone == {label.root() for label in count.detail}  # type: ignore[attr-defined]
+        )
 
     def _is_alike(self, a: Node, b: Node) -> bool:
         """Whether two nodes have the same dimensions."""

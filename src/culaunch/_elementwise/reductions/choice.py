@@ -118,7 +118,7 @@ def _rows(
         if is_few and threads < 1024 and size > threads:
             continue
         if threads == 1024 and not is_few and has_clusters:
-            # Such a block fills a multiprocessor, so nothing else runs while it waits.
+            # This block fills a multiprocessor, so nothing else runs while it waits.
             break
         packs = packs_of(threads, room, 64 if threads == 1024 else values)
         if packs is not None:

@@ -230,8 +230,12 @@ class KernelText:
         """Write a loop over the elements of a row."""
         regime, places = self.regime, self._places
         step = regime.lanes * regime.packs
-        # The L1 cache holds the values common to all rows. Registers are for a row's own values.
+        # The L1 cache holds the values common to all rows. Registers are for a row's own values,
+        # but blocks that go from row to row load the common ones once.
         late = [one for one in scope.sources if regime.is_cached and self._is_shared(one)]
+        if regime.blocks:
+            places.once |= dict.fromkeys(late)
+            late = []
         at = f"const {regime.index} at = base + lane + j * {regime.lanes};"
         inner = [
             "#pragma unroll",
@@ -259,7 +263,8 @@ class KernelText:
         if not any("position" in line for line in lines):
             inner = [line for line in inner if "long long position" not in line]
         if regime.is_cached:
-            self._cached |= dict.fromkeys(one for one in scope.sources if one not in late)
+            common = {*late, *places.once}
+            self._cached |= dict.fromkeys(one for one in scope.sources if one not in common)
             self._body += ["{", *map(places.packs, late), *inner, "}"] if late else inner
             return
         self._body += [f"for ({regime.index} base = begin; base < end; base += {step}) {{"]
@@ -285,7 +290,7 @@ class KernelText:
         launch = str(regime.team * regime.teams)
         if self._across_rows is not None:
             loop = next(i for i, line in enumerate(head) if line.startswith("for"))
-            head[loop:loop] = self._across_rows.before
+            head[loop:loop] = [*self._across_rows.before, *places.load_once()]
             phases.append(self._across_rows.phase)
             if regime.team > 32 and len(self._phases) == 1:
                 # The next row's partial results overwrite memory that other warps may still read.

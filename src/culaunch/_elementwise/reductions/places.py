@@ -21,11 +21,14 @@ class Places:
     ----------
     parameters : list of (str, object)
         Sizes and strides: their declarations, and what the host passes.
+    once : dict of Source
+        Arrays common to all rows, which a thread loads before its rows.
     """
 
     def __init__(self, regime: Regime, names: Names) -> None:
         self.regime, self._names = regime, names
         self.parameters: list[tuple[str, Any]] = []
+        self.once: dict[Source, None] = {}
         self._strides: dict[str, None] = {}
 
     def head(self) -> list[str]:
@@ -54,6 +57,8 @@ class Places:
                 f"const {regime.index} end = size;",
             ]
         for source in sorted(self._names.used, key=lambda one: (not one.is_output, one.name)):
+            if source in self.once:
+                continue
             terms = [f"k{d} * {self._stride(source, 'kept', d)}" for d in range(regime.kept)]
             if regime.kind == "column" and source.inner != "z":
                 step = 1 if source.inner == "u" else self._stride(source, "column", 0)
@@ -138,6 +143,23 @@ class Places:
             "  if (at < end) {",
             *(f"    {line}" for line in self.decode(sources)),
             *(f"    {one.name}_pack[j] = {self.element(one)};" for one in sources),
+            "  }",
+            "}",
+        ]
+
+    def load_once(self) -> list[str]:
+        """Write the loads of the arrays that are common to all rows."""
+        if not self.once:
+            return []
+        rows = [f"const {dt.storage(one.dtype)}* {one.name}_row = {one.name};" for one in self.once]
+        return [
+            *rows,
+            *map(self.packs, self.once),
+            "#pragma unroll",
+            f"for (int j = 0; j < {self.regime.packs}; ++j) {{",
+            f"  const {self.regime.index} at = lane + j * {self.regime.team};",
+            "  if (at < size) {",
+            *(f"    {one.name}_pack[j] = {self.element(one)};" for one in self.once),
             "  }",
             "}",
         ]
