@@ -48,6 +48,7 @@ _IN_ORDER = (
     "Reciprocal",
     "across",
     "across_cluster",
+    "copy_async",
 )
 # These have a second form in ``helpers/with_signs``, for kernels that read a NaN's sign.
 # Conversions to and from half precision make all NaNs equal.

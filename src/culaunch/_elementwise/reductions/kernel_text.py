@@ -10,7 +10,8 @@ from culaunch._elementwise.helper_files import helpers_for, pack
 from culaunch._elementwise.reductions.across import AcrossText
 from culaunch._elementwise.reductions.phases import Phase
 from culaunch._elementwise.reductions.places import Places
-from culaunch._elementwise.reductions.regime import COLUMNS
+from culaunch._elementwise.reductions.regime import COLUMNS, COPY
+from culaunch._elementwise.reductions.row_to_row import fetch, load_once
 from culaunch._elementwise.reductions.scopes import ElementScope, Names
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class KernelText:
     Attributes
     ----------
     name, source : str
+    shared : int
+        Bytes of shared memory that a launch gives to a block.
     parameters : list of object
         What the host passes, in order: a source's array, a node whose number is passed, or a tuple
         that names a size.
@@ -285,12 +288,19 @@ class KernelText:
     def _assemble(self) -> None:
         regime, names = self.regime, self._names
         places = self._places
+        if self._across_rows is not None:
+            places.ahead = self._ahead()
+        self.shared = len(places.ahead) * regime.row_bytes
         head = places.head()
         phases = list(self._phases)
         launch = str(regime.team * regime.teams)
         if self._across_rows is not None:
             loop = next(i for i, line in enumerate(head) if line.startswith("for"))
-            head[loop:loop] = [*self._across_rows.before, *places.load_once()]
+            head[loop:loop] = [
+                *self._across_rows.before,
+                *load_once(places),
+                *fetch(places),
+            ]
             phases.append(self._across_rows.phase)
             if regime.team > 32 and len(self._phases) == 1:
                 # The next row's partial results overwrite memory that other warps may still read.
@@ -326,6 +336,16 @@ class KernelText:
         )
         parts = [pack(), helpers_for(text + kernel), text, kernel]
         self.source = "\n".join(part for part in parts if part)
+
+    def _ahead(self) -> list[Source]:
+        """Return the arrays whose next row fits shared memory while a row is in registers."""
+        regime = self.regime
+        whole = [
+            one
+            for one in self._cached
+            if one.inner == "u" and regime.vector * one.dtype.itemsize == COPY
+        ]
+        return whole[: regime.ahead // regime.row_bytes]
 
     def states_size(self, phase: int) -> int:
         """Return the bytes of a phase's partial result."""

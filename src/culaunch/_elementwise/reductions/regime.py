@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node
     from culaunch._elementwise.reductions.labels import Label
 
+COPY = 16  # bytes that a thread copies at once
 COLUMNS = 32  # threads along the columns
 
 
@@ -47,6 +48,8 @@ class Regime:
         Blocks per multiprocessor that go from row to row; 0: each block has its own rows.
     cluster : int
         Neighboring blocks that share a row, as one cluster.
+    ahead : int
+        Bytes of shared memory for the next rows of blocks that go from row to row.
     """
 
     kind: str
@@ -61,6 +64,7 @@ class Regime:
     step: int = -1
     blocks: int = 0
     cluster: int = 1
+    ahead: int = 0
 
     @property
     def rows(self) -> int:
@@ -71,6 +75,11 @@ class Regime:
     def lanes(self) -> int:
         """The number of threads that share a row."""
         return self.team * self.cluster
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of one array that a block has at once, in packs of 16 bytes."""
+        return self.team * self.teams * self.packs * COPY
 
     @property
     def index(self) -> str:
