@@ -1,6 +1,7 @@
 """Measure reductions in fused functions on a GPU beside torch, torch.compile, CuPy, CUB and Liger.
 
-    python benchmarks/reductions.py [--quick] [--backward] [--only TEXT ...] [--json FILE]
+    python benchmarks/reductions.py [--quick] [--backward] [--json FILE]
+        [--only TEXT ...] [--peers NAME ...]
     python benchmarks/reductions.py --plot FILE.json FIGURE.svg
 
 Times are of the GPU (CUDA events), the medians of bursts that queue up; bandwidth is the bytes of
@@ -70,12 +71,15 @@ def functions(ew: Any) -> dict[str, Any]:
 class Bench:
     """The measurements, as rows of a table."""
 
-    def __init__(self, *, quick: bool, only: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *, quick: bool, only: tuple[str, ...] = (), peers: tuple[str, ...] = ()
+    ) -> None:
         import torch
 
         from culaunch import elementwise as ew
 
-        self.torch, self.ew, self.quick, self.only = torch, ew, quick, only
+        self.torch, self.ew, self.quick = torch, ew, quick
+        self.only, self.peers = only, peers
         self.fused = functions(ew)
         self.rows: list[dict[str, Any]] = []
 
@@ -165,6 +169,8 @@ class Bench:
         peers = {"culaunch": ours, "torch": eager, "torch.compile": self.compiled(eager)}
         peers |= self.liger(name)
         for peer, function in peers.items():
+            if self.peers and peer not in self.peers:
+                continue
             try:
                 result = function(*args)
             except Exception as error:  # noqa: BLE001
@@ -248,6 +254,8 @@ class Bench:
         """Time every peer and print the row."""
         row = {"what": what, "dtype": dtype, "size": size, "bytes": moved, "us": {}}
         for peer, run in runs.items():
+            if self.peers and peer not in self.peers:
+                continue
             try:
                 row["us"][peer] = self.gpu_time(run, moved)
             except Exception as error:  # noqa: BLE001, PERF203
@@ -347,6 +355,9 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, help="write the measurements to this file")
     parser.add_argument(
+        "--peers", nargs="+", default=(), metavar="NAME", help="measure only these peers"
+    )
+    parser.add_argument(
         "--plot",
         nargs=2,
         metavar=("JSON", "FIGURE"),
@@ -356,7 +367,8 @@ def main() -> int:
     if options.plot:
         plot(json.loads(Path(options.plot[0]).read_text()), options.plot[1])
         return 0
-    bench = Bench(quick=options.quick, only=tuple(options.only))
+    only, peers = tuple(options.only), tuple(options.peers)
+    bench = Bench(quick=options.quick, only=only, peers=peers)
     results = bench.run(backward=options.backward)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
