@@ -258,7 +258,7 @@ class Bench:
                 continue
             try:
                 row["us"][peer] = self.gpu_time(run, moved)
-            except Exception as error:  # noqa: BLE001, PERF203
+            except Exception as error:  # noqa: BLE001
                 print(f"{peer}: {type(error).__name__}: {str(error)[:300]}")
         self.rows.append(row)
         times = "  ".join(f"{peer} {us:.1f}" for peer, us in row["us"].items())
