@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from culaunch._elementwise import math_functions as mf
 from culaunch._elementwise.apply import convert
 from culaunch._elementwise.gradients.invariance import moves_nothing
 from culaunch._elementwise.gradients.rules import FLAT, RULES, Quotient
@@ -57,7 +58,8 @@ class Reverse:
         found = self._gradients.get(node)
         if found is None:
             # Nothing depends on it, so return zeros of its shape.
-            return convert(node_of(Value(node) * 0), node.dtype, "backward")
+            zeros = where(Value(node) == 0, 0.0, 0.0)
+            return convert(node_of(zeros), node.dtype, "backward")
         return self._shaped(
             convert(node_of(self._value(found)), node.dtype, "backward"), self.trace.of(node)
         )
@@ -222,10 +224,9 @@ class Reverse:
             # logsumexp uses the maximum only if it is finite.
             if moves_nothing(self.trace, node, self._results):
                 return
-            zero = gradient * 0
             condition = Value(args[0])
-            self._add(args[1], where(condition, gradient, zero))
-            self._add(args[2], where(condition, zero, gradient))
+            self._add(args[1], where(condition, gradient, 0.0))
+            self._add(args[2], where(condition, 0.0, gradient))
         elif op == "squeeze":
             # Dimensions that were dropped have one element.
             self._add(args[0], Value(self._shaped(node_of(gradient), self._with_dropped(node))))
@@ -266,11 +267,22 @@ class Reverse:
             most = Value(self._shaped(part, tuple(kept)))
             x = Value(arg)
             # Equal elements share the gradient, as in torch.
-            ones = where(x == most, x * 0 + 1, x * 0)
+            ones = mf.astype(x == most, arg.dtype)
             count = verbs.sum(ones, axis=detail.axes, keepdims=True)
-            self._add(arg, where(x == most, gradient / count, x * 0))
+            self._add(arg, where(x == most, gradient / count, 0.0))
+        elif name == "prod":
+            self._add(arg, self._of_product(gradient, Value(arg), detail))
         else:
             raise self._refusal(name)
+
+    def _of_product(self, gradient: Value, x: Value, detail: Reduction) -> Value:
+        """Return the gradient of factors: the product of the others, which may have one zero."""
+        is_zero = x == 0
+        zeros = mf.astype(is_zero, node_of(x).dtype)
+        count = verbs.sum(zeros, axis=detail.axes, keepdims=True)
+        rest = verbs.prod(where(is_zero, 1.0, x), axis=detail.axes, keepdims=True)
+        of_zero = where(count == 1, gradient * rest, 0.0)
+        return where(is_zero, of_zero, where(count == 0, gradient * rest / x, 0.0))
 
     def _is_sum(self, part: Node) -> bool:
         detail = part.args[0].detail
