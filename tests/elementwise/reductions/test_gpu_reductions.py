@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 import culaunch as cl
@@ -26,6 +28,11 @@ def layer_norm(x, weight, bias, eps=1e-5):
 @ew.fuse
 def norm(x, weight, bias):
     return layer_norm(x, weight, bias, 1e-5)
+
+
+@functools.cache
+def norm_operator():
+    return cl.frameworks.torch_op("tests_reductions::norm", norm, backward="auto")
 
 
 def totals(axis):
@@ -110,7 +117,7 @@ def test_operators_have_gradients_from_the_trace():
     import torch
 
     softmax_op = cl.frameworks.torch_op("tests_reductions::softmax", softmax, backward="auto")
-    norm_op = cl.frameworks.torch_op("tests_reductions::norm", norm, backward="auto")
+    norm_op = norm_operator()
     for shape in ((64, 128), (3, 5000), (300, 40)):
         x = torch.randn(shape, device="cuda", requires_grad=True)
         weight, bias = (torch.randn(shape[-1], device="cuda", requires_grad=True) for _ in range(2))
@@ -136,7 +143,7 @@ def test_operators_have_gradients_from_the_trace():
 def test_gradients_of_weights_over_many_rows(shape, dtype):
     import torch
 
-    norm_op = cl.frameworks.torch_op("tests_reductions::norm", norm, backward="auto")
+    norm_op = norm_operator()
     dtype = getattr(torch, dtype)
     x, grad = (torch.randn(shape, device="cuda").to(dtype) for _ in range(2))
     weight, bias = (torch.randn(shape[-1], device="cuda").to(dtype) for _ in range(2))
