@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.reductions.regime import COLUMNS
-from culaunch._elementwise.reductions.row_to_row import take_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -158,7 +157,7 @@ class Places:
             return [
                 *self.load([one for one in sources if one not in ahead]),
                 "wait_for_copies();",
-                *take_ahead(self, ahead),
+                *self._take_ahead(ahead),
                 f"fetch(first + (long long)gridDim.x * {regime.teams});",
             ]
         return [
@@ -169,6 +168,20 @@ class Places:
             "  if (at < end) {",
             *(f"    {line}" for line in self.decode(sources)),
             *(f"    {one.name}_pack[j] = {self.element(one)};" for one in sources),
+            "  }",
+            "}",
+        ]
+
+    def _take_ahead(self, sources: list[Source]) -> list[str]:
+        """Write the reads of a row that was copied to shared memory."""
+        regime = self.regime
+        threads = regime.team * regime.teams
+        return [
+            *map(self.packs, sources),
+            "#pragma unroll",
+            f"for (int j = 0; j < {regime.packs}; ++j) {{",
+            f"  if (lane + j * {regime.team} < size) {{",
+            *(f"    {one.name}_pack[j] = {one.name}_next[j * {threads} + own];" for one in sources),
             "  }",
             "}",
         ]

@@ -8,7 +8,6 @@ from culaunch._elementwise import dtypes as dt
 
 if TYPE_CHECKING:
     from culaunch._elementwise.reductions.places import Places
-    from culaunch._elementwise.reductions.regime import Source
 
 
 def load_once(places: Places) -> list[str]:
@@ -64,19 +63,4 @@ def fetch(places: Places) -> list[str]:
         "  }",
         "};",
         f"fetch((long long)blockIdx.x * {regime.teams});",
-    ]
-
-
-def take_ahead(places: Places, sources: list[Source]) -> list[str]:
-    """Write the reads of a row that was copied to shared memory."""
-    regime = places.regime
-    threads = regime.team * regime.teams
-    return [
-        *map(places.packs, sources),
-        "#pragma unroll",
-        f"for (int j = 0; j < {regime.packs}; ++j) {{",
-        f"  if (lane + j * {regime.team} < size) {{",
-        *(f"    {one.name}_pack[j] = {one.name}_next[j * {threads} + own];" for one in sources),
-        "  }",
-        "}",
     ]
