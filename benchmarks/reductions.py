@@ -1,11 +1,14 @@
 """Measure reductions in fused functions on a GPU beside torch, torch.compile, CuPy, CUB and Liger.
 
     python benchmarks/reductions.py [--quick] [--backward] [--json FILE]
+        [--only TEXT ...] [--peers NAME ...]
+    python benchmarks/reductions.py --plot FILE.json FIGURE.svg
 
 Times are of the GPU (CUDA events), the medians of bursts that queue up; bandwidth is the bytes of
 the arrays, read and written once. A copy from device to device is the roof. Bars: a sum of 2^28
 elements at 0.95 of the copy's bandwidth; softmax, rms_norm and layer_norm at or under the time of
-torch.compile. Peers that are not installed are left out.
+torch.compile. Peers that are not installed are left out. --only measures the cases whose names
+contain one of the texts, such as "softmax backward bfloat16 8192".
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 ROWS = (128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 QUICK = (128, 1024, 8192, 65536)
 ELEMENTS = 1 << 26
+COLORS = {"culaunch": "tab:blue", "torch": "tab:orange", "torch.compile": "tab:green",
+          "liger": "tab:red"}  # fmt: skip
 CLOCK = 2_000_000_000  # Hz, about a GPU's: how long its waits are
 COLD = """
 import time, tempfile, os
@@ -66,12 +71,15 @@ def functions(ew: Any) -> dict[str, Any]:
 class Bench:
     """The measurements, as rows of a table."""
 
-    def __init__(self, *, quick: bool) -> None:
+    def __init__(
+        self, *, quick: bool, only: tuple[str, ...] = (), peers: tuple[str, ...] = ()
+    ) -> None:
         import torch
 
         from culaunch import elementwise as ew
 
         self.torch, self.ew, self.quick = torch, ew, quick
+        self.only, self.peers = only, peers
         self.fused = functions(ew)
         self.rows: list[dict[str, Any]] = []
 
@@ -79,20 +87,28 @@ class Bench:
         """Measure everything; failures are reported and left out."""
         for dtype in ("float32", "float16"):
             for size in (1 << 12, 1 << 20, 1 << 24, 1 << 28):
-                self.sum(dtype, size)
-            self.columns(dtype, 8192)
+                if self.is_wanted("sum", dtype, size):
+                    self.sum(dtype, size)
+            if self.is_wanted("sum of columns", dtype, 8192):
+                self.columns(dtype, 8192)
         for name in self.fused:
             for dtype in ("float32", "bfloat16"):
                 for row in QUICK if self.quick else ROWS:
-                    self.forward(name, dtype, row)
-                    if backward:
+                    if self.is_wanted(name, dtype, row):
+                        self.forward(name, dtype, row)
+                    if backward and self.is_wanted(f"{name} backward", dtype, row):
                         self.backward(name, dtype, row)
-        cold = self.cold()
+        cold = [] if self.only else self.cold()
         machine = {
             "gpu": self.torch.cuda.get_device_name(),
             "torch": self.torch.__version__,
         }
         return {"machine": machine, "rows": self.rows, "cold": cold}
+
+    def is_wanted(self, what: str, dtype: str, size: int) -> bool:
+        """Tell whether a case is among the chosen ones."""
+        case = f"{what} {dtype} {size} "
+        return not self.only or any(f"{one} " in case for one in self.only)
 
     # ---- cases
 
@@ -153,6 +169,8 @@ class Bench:
         peers = {"culaunch": ours, "torch": eager, "torch.compile": self.compiled(eager)}
         peers |= self.liger(name)
         for peer, function in peers.items():
+            if self.peers and peer not in self.peers:
+                continue
             try:
                 result = function(*args)
             except Exception as error:  # noqa: BLE001
@@ -236,9 +254,11 @@ class Bench:
         """Time every peer and print the row."""
         row = {"what": what, "dtype": dtype, "size": size, "bytes": moved, "us": {}}
         for peer, run in runs.items():
+            if self.peers and peer not in self.peers:
+                continue
             try:
                 row["us"][peer] = self.gpu_time(run, moved)
-            except Exception as error:  # noqa: BLE001, PERF203
+            except Exception as error:  # noqa: BLE001
                 print(f"{peer}: {type(error).__name__}: {str(error)[:300]}")
         self.rows.append(row)
         times = "  ".join(f"{peer} {us:.1f}" for peer, us in row["us"].items())
@@ -287,15 +307,69 @@ def judge(results: dict[str, Any]) -> list[str]:
     return short
 
 
+def plot(results: dict[str, Any], path: str) -> None:
+    """Draw the share of the copy's bandwidth over the length of a row."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    # The same file for the same measurements, with its text as text.
+    mpl.rcParams.update({"svg.hashsalt": "reductions", "svg.fonttype": "none"})
+    from matplotlib import pyplot as plt
+
+    names = ("softmax", "rms_norm", "layer_norm")
+    cases = [(f"{name}{way}", dtype) for way in ("", " backward")
+             for dtype in ("float32", "bfloat16") for name in names]  # fmt: skip
+    figure, axes = plt.subplots(
+        4, 3, figsize=(9, 9.5), sharex=True, sharey=True, constrained_layout=True
+    )
+    for axis, case in zip(axes.flat, cases, strict=True):
+        rows = [row for row in results["rows"] if (row["what"], row["dtype"]) == case]
+        for peer, color in COLORS.items():
+            points = [
+                (row["size"], row["us"]["copy"] / row["us"][peer])
+                for row in rows
+                if peer in row["us"]
+            ]
+            if points:
+                axis.plot(*zip(*points, strict=True), "o-", color=color, label=peer, ms=3)
+        axis.set(title=" ".join(case), ylim=(0, 1.1))
+        axis.set_xscale("log", base=2)
+        axis.grid(alpha=0.3)
+    for axis in axes[-1]:
+        axis.set_xlabel("elements of a row")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("share of the bandwidth")
+    axes[-1, -1].legend(fontsize=7)
+    figure.suptitle(results["machine"]["gpu"])
+    figure.savefig(path, metadata={"Date": None})
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="measure fewer row lengths")
     parser.add_argument("--backward", action="store_true", help="also measure gradients")
+    parser.add_argument(
+        "--only", nargs="+", default=(), metavar="TEXT", help="measure only these cases"
+    )
     parser.add_argument("--json", type=Path, help="write the measurements to this file")
+    parser.add_argument(
+        "--peers", nargs="+", default=(), metavar="NAME", help="measure only these peers"
+    )
+    parser.add_argument(
+        "--plot",
+        nargs=2,
+        metavar=("JSON", "FIGURE"),
+        help="draw a figure from a file of measurements",
+    )
     options = parser.parse_args()
-    results = Bench(quick=options.quick).run(backward=options.backward)
+    if options.plot:
+        plot(json.loads(Path(options.plot[0]).read_text()), options.plot[1])
+        return 0
+    only, peers = tuple(options.only), tuple(options.peers)
+    bench = Bench(quick=options.quick, only=only, peers=peers)
+    results = bench.run(backward=options.backward)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
     short = judge(results)

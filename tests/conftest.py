@@ -66,7 +66,8 @@ def has(capability: str) -> bool:
         return done.returncode == 0
     if capability == "CUTLASS_PATH":
         return Path(os.environ.get(capability, "-"), "include", "cute").is_dir()
-    if capability == "CULAUNCH_TRITONBENCH":  # a folder of its scripts, which no index has
+    # Folders of projects that no index has.
+    if capability in ("CULAUNCH_TRITONBENCH", "CULAUNCH_ARRAY_API_TESTS"):
         return Path(os.environ.get(capability, "-")).is_dir()
     if capability == "CULAUNCH_WHOLE_SUITES":  # `make suites` sets it
         return capability in os.environ

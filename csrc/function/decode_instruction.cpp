@@ -178,6 +178,9 @@ void Decoder::SetInput(Instruction* made) {
     case Opcode::kADDRESS:
       made->value = InputOf(Input::kAddress, index, 0);
       break;
+    case Opcode::kPLACE:
+      made->value = InputOf(Input::kPlace, index, 0);
+      break;
     case Opcode::kDEVICE:
       made->value = InputOf(Input::kDevice, 0, 0);
       break;
@@ -227,7 +230,8 @@ void Decoder::OrderInputs() {
   }
   inputs = std::move(sorted);
   for (Instruction& one : program_.instructions) {
-    if (one.opcode >= Opcode::kARG_I && one.opcode <= Opcode::kDEVICE) {
+    const bool is_input = one.opcode >= Opcode::kARG_I && one.opcode <= Opcode::kDEVICE;
+    if (is_input || one.opcode == Opcode::kPLACE) {
       one.value = places[static_cast<size_t>(one.value)];
     } else if (one.opcode == Opcode::kDEVICE_ATTRIBUTE) {
       one.x = places[static_cast<size_t>(one.x)];

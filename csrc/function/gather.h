@@ -22,7 +22,9 @@ inline Word InputOf(const Input& input, const void* data, const int64_t* shape,
   if (input.kind == Input::kDim) return shape[input.axis];
   if (input.kind == Input::kContiguous) return IsContiguous(shape, strides, ndim) ? 1 : 0;
   if (input.kind == Input::kStride) return StrideOf(shape, strides, ndim, input.axis);
-  return static_cast<Word>(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(kAddresses));
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  if (input.kind == Input::kPlace) return static_cast<Word>(address);
+  return static_cast<Word>(address % static_cast<uintptr_t>(kAddresses));
 }
 
 // Put the inputs that come from an array in their places.

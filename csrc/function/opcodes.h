@@ -27,6 +27,7 @@ namespace function {
   OPCODE(ADDRESS, 10, "Ia")          \
   OPCODE(DEVICE, 11, "I")            \
   OPCODE(DEVICE_ATTRIBUTE, 12, "In") \
+  OPCODE(PLACE, 13, "Ia")            \
   OPCODE(ADD, 16, "Iiit")            \
   OPCODE(SUB, 17, "Iiit")            \
   OPCODE(MUL, 18, "Iiit")            \

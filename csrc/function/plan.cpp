@@ -102,6 +102,7 @@ inline Problem Compute(const Instruction& one, const Word* inputs, culaunch::Dri
     case Opcode::kSTRIDE:
     case Opcode::kCONTIGUOUS:
     case Opcode::kADDRESS:
+    case Opcode::kPLACE:
     case Opcode::kDEVICE:
       *result = inputs[one.value];
       return Problem::kNone;

@@ -53,7 +53,7 @@ struct Check {
 
 // The inputs of a plan besides the program: the same inputs give the same registers.
 struct Input {
-  enum Kind : uint8_t { kInt, kFloat, kDim, kStride, kContiguous, kAddress, kDevice };
+  enum Kind : uint8_t { kInt, kFloat, kDim, kStride, kContiguous, kAddress, kPlace, kDevice };
   Kind kind;
   int32_t index;  // of the parameter or the array
   int32_t axis;

@@ -26,18 +26,23 @@ using ::tvm::ffi::Tensor;
 using ::tvm::ffi::TensorView;
 using Sizes = std::initializer_list<int64_t>;
 
-// In elements. A tensor of C order may come without strides.
+// In elements. A tensor of C order may come without strides, which TensorView refuses to return.
 inline int64_t Stride(const TensorView& x, int axis) {
-  if (x.strides().data() != nullptr) return x.strides()[static_cast<size_t>(axis)];
+  const auto* tensor = ::tvm::ffi::AnyView(x).cast<DLTensor*>();
+  if (tensor->strides != nullptr) return tensor->strides[axis];
   int64_t dense = 1;
   for (int i = x.ndim() - 1; i > axis; --i) dense *= x.size(i);
   return dense;
 }
 
+// The address, for checks whether arrays share memory.
+inline int64_t Place(const TensorView& x) {
+  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(x.data_ptr()) + x.byte_offset());
+}
+
 // For guards on alignment: the address modulo 256.
 inline int64_t Alignment(const TensorView& x) {
-  const auto address = reinterpret_cast<uintptr_t>(x.data_ptr()) + x.byte_offset();
-  return static_cast<int64_t>(address % 256);
+  return static_cast<int64_t>(static_cast<uint64_t>(Place(x)) % 256);
 }
 
 // So many bytes after an address.

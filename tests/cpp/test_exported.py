@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import culaunch as cl
+from culaunch import elementwise as ew
 from culaunch.testing import use_driver
 
 tvm_ffi = pytest.importorskip("tvm_ffi")
@@ -148,13 +149,18 @@ def run(command, **options):
     return done.stdout
 
 
+def compiler(gxx, folder, source, name, program):
+    """Return the command for a program with an exported library."""
+    # Neither a header of culaunch's nor one of CUDA's is there.
+    return [gxx, "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", f"-I{folder}",
+            "-isystem", libinfo.find_include_path(), "-isystem", libinfo.find_dlpack_include_path(),
+            source, folder / f"lib{name}.so", libinfo.find_libtvm_ffi(),
+            f"-Wl,-rpath,{folder}", "-o", program]  # fmt: skip
+
+
 def test_a_program_that_was_not_built_here(exported, fake_driver, gxx, tmp_path):
     (tmp_path / "main.cpp").write_text(PROGRAM)
-    # Neither a header of culaunch's nor one of CUDA's is there.
-    run([gxx, "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", f"-I{exported}",
-         "-isystem", libinfo.find_include_path(), "-isystem", libinfo.find_dlpack_include_path(),
-         tmp_path / "main.cpp", exported / "libmylib.so", libinfo.find_libtvm_ffi(),
-         f"-Wl,-rpath,{exported}", "-o", tmp_path / "main"])  # fmt: skip
+    run(compiler(gxx, exported, tmp_path / "main.cpp", "mylib", tmp_path / "main"))
     log = tmp_path / "log"
     out = run([tmp_path / "main"], env=environment(fake_driver, log)).splitlines()
     assert out[:4] == ["100 32", "8 9", "200 200 2 100", "7 1"]
@@ -165,6 +171,74 @@ def test_a_program_that_was_not_built_here(exported, fake_driver, gxx, tmp_path)
     launches = [line for line in log.read_text().splitlines() if line.startswith("launch")]
     assert len(launches) == 5
     assert all("scale" in line for line in launches)
+
+
+NORMS = """
+#include "norms.h"
+
+#include <cstdio>
+
+int main() {
+  alignas(64) float x[6 * 40] = {}, weight[40] = {}, y[6 * 40];
+  int64_t shape[] = {6, 40}, row[] = {40}, wrong[] = {6, 39}, rest[] = {6};
+  const auto tensor = [](float* data, int ndim, int64_t* sizes) {
+    return DLTensor{data, {kDLCPU, 0}, ndim, {kDLFloat, 32, 1}, sizes, nullptr, 0};
+  };
+  DLTensor from = tensor(x, 2, shape), scale = tensor(weight, 1, row), to = tensor(y, 2, shape);
+  norms::layer_norm_into(&to, &from, &scale, &scale);
+  const auto [dx, dw, db] = norms::layer_norm_backward(&to, &from, &scale, &scale, 1e-5);
+  std::printf("%d %d %d\\n", static_cast<int>(dx.size(1)), static_cast<int>(dw.ndim()),
+              static_cast<int>(db.size(0)));
+  DLTensor shorter = tensor(x, 2, wrong), inside = tensor(x + 3, 1, rest);
+  DLTensor totals = tensor(y, 1, rest);
+  norms::total(&from, &totals);
+  const auto refused = [](const auto& call) {
+    try {
+      call();
+    } catch (const tvm::ffi::Error& error) {
+      std::printf("%s: %s\\n", error.kind().c_str(), error.message().c_str());
+    }
+  };
+  refused([&] { norms::layer_norm(&shorter, &scale, &scale); });
+  refused([&] { norms::total(&from, &inside); });
+}
+"""
+
+
+def test_functions_that_reduce(fake_driver, gxx, tmp_path):
+    with use_driver("emulator"):
+
+        @ew.fuse
+        def layer_norm(x, weight, bias, eps=1e-5):
+            apart = x - ew.mean(x, axis=-1, keepdims=True)
+            scale = ew.rsqrt(ew.mean(apart * apart, axis=-1, keepdims=True) + eps)
+            return apart * scale * weight + bias
+
+        sums = ew.fuse(lambda x: ew.sum(x, axis=-1))
+
+        @cl.function
+        def total(x, out):
+            sums(x, out=out)
+
+        host = layer_norm.as_function(backward="auto")
+        backward = host._gradient.function
+        x, weight = np.ones((6, 40), np.float32), np.ones(40, np.float32)
+        host(x, weight, weight)
+        backward(x, x, weight, weight, 1e-5)
+        total(x, np.empty(6, np.float32))
+        cl.ship.export(
+            [host, backward, total], tmp_path / "libnorms.so", header=tmp_path / "norms.h",
+            flags=["-O0"],
+        )  # fmt: skip
+    (tmp_path / "main.cpp").write_text(NORMS)
+    run(compiler(gxx, tmp_path, tmp_path / "main.cpp", "norms", tmp_path / "main"))
+    log = tmp_path / "log"
+    out = run([tmp_path / "main"], env=environment(fake_driver, log)).splitlines()
+    assert out[0] == "40 1 40"
+    assert out[1].startswith("NotImplementedError: layer_norm was exported without the path that")
+    assert out[2].startswith("ValueError: <lambda>: out overlaps argument x, which the kernels")
+    launches = [line for line in log.read_text().splitlines() if line.startswith("launch")]
+    assert len(launches) == 4
 
 
 RUST = """

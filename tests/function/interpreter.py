@@ -169,6 +169,8 @@ class Interpreter:
             r[result] = array.flags.c_contiguous
         elif name == "ADDRESS":
             r[result] = array.ctypes.data % 256
+        elif name == "PLACE":
+            r[result] = array.ctypes.data
         elif name == "MATH":
             function, x, y, _ = rest
             r[result] = function_of(MATH[function])(r[x], *([r[y]] if y >= 0 else []))

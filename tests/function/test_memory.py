@@ -327,12 +327,13 @@ def test_what_is_read_of_strides(host_driver):
     torch = pytest.importorskip("torch")
     a = Assembler(arrays=1)
     numbers = [a.op("STRIDE", 0, 0), a.op("STRIDE", 0, 1), a.op("ADDRESS", 0), a.op("DEVICE"),
-               a.op("DEVICE_ATTRIBUTE", 16)]  # fmt: skip
+               a.op("DEVICE_ATTRIBUTE", 16), a.op("PLACE", 0)]  # fmt: skip
     dense = a.op("CONTIGUOUS", 0)
     a.give("tuple", [*[("int", one) for one in numbers], ("bool", dense)])
     f = Traced("x", a.program())
     x = torch.zeros(64, 4)
     count = cl.driver.Device(0).attribute("multiprocessor_count")
     for y in (x, x[:, 1:], x.T, x[::2], x[:1, :], x[1:, 1:], torch.zeros(0, 4)[:, ::2]):
-        assert f(y) == (*y.stride(), y.data_ptr() % 256, 0, count, y.is_contiguous())
+        assert f(y) == (*y.stride(), y.data_ptr() % 256, 0, count, y.data_ptr(),
+                        y.is_contiguous())  # fmt: skip
     assert len(f.traces) == 1

@@ -56,8 +56,8 @@ def test_what_python_adds_is_of_instructions_that_there_are():
     # All other instructions read arguments, constants and the device, or check.
     assert oc.OPS.keys() - SEMANTICS.keys() == {
         "ADDRESS", "ARG_F", "ARG_I", "CHECK", "CONST_B", "CONST_F", "CONST_I", "CONTIGUOUS",
-        "DEVICE", "DEVICE_ATTRIBUTE", "DIM", "DIMENSION", "FLOAT_RANGE", "MATH", "RAISES", "RANGE",
-        "STRIDE",
+        "DEVICE", "DEVICE_ATTRIBUTE", "DIM", "DIMENSION", "FLOAT_RANGE", "MATH", "PLACE", "RAISES",
+        "RANGE", "STRIDE",
     }  # fmt: skip
     assert oc.MATH_NUMBER.keys() >= oc.TWO_OPERANDS
 
@@ -69,7 +69,7 @@ ELSEWHERE = {
         "SELECT_I", "XOR_B",
     },
     "test_memory.py": {
-        "ADDRESS", "CONTIGUOUS", "DEVICE", "DEVICE_ATTRIBUTE", "DIM", "STRIDE",
+        "ADDRESS", "CONTIGUOUS", "DEVICE", "DEVICE_ATTRIBUTE", "DIM", "PLACE", "STRIDE",
     },
     "test_program.py": {"CONST_B", "DIMENSION", "FLOAT_RANGE", "RANGE"},
     "assembler.py": {"CHECK", "CONST_F", "CONST_I", "EFFECTS", "GUARD"},  # every test has these

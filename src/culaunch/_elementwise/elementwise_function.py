@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -236,25 +237,57 @@ class ElementwiseFunction(CoreElementwise):
         raise TypeError(f"{self.__name__} cannot be called while another function is traced")
 
 
+# The keyword of a call in a body whose output is known not to overlap an argument.
+CHECKED = "_out_is_checked"
+
 # ``gradients`` registers the maker of functions with gradients here, because it is a layer above.
 gradient_makers: list[Callable[[ElementwiseFunction], Function[..., Any]]] = []
 
 
 def host_function(function: ElementwiseFunction, *, with_out: bool = False) -> Function[..., Any]:
-    """Return a function whose body is a call of a fused one: its host side, with its parameters."""
+    """Return a function whose body is a call of a fused one: its host side, with its parameters.
+
+    With ``out``, it takes all arguments by position, as the native half passes them.
+    """
     from culaunch._function.calling.decorator import function as make_function
 
-    names = ", ".join(function._parameters)  # noqa: SLF001
-    scope: dict[str, Any] = {"fused": function}
+    parameters, arguments, defaults = _parameters_of(function)
+    scope: dict[str, Any] = {"fused": function, "defaults": defaults}
+    if with_out:
+        parameters = f"{', '.join(function._parameters)}, *, out=None"  # noqa: SLF001
+        arguments += f", out=out, {CHECKED}=True"
     # A body with named parameters: a schema needs names, and *args has none.
-    parameters, call = (f"{names}, *, out=None", f"{names}, out=out") if with_out else (names,) * 2
-    exec(f"def body({parameters}): return fused({call})", scope)  # noqa: S102
+    exec(f"def body({parameters}): return fused({arguments})", scope)  # noqa: S102
     body = scope["body"]
     wrapped = getattr(function, "__wrapped__", function)
     body.__name__ = function.__name__
     body.__qualname__ = getattr(wrapped, "__qualname__", body.__name__)
     body.__module__ = getattr(wrapped, "__module__", __name__)
+    body.__doc__ = wrapped.__doc__ if wrapped is not function else None
     return make_function(body)
+
+
+def _parameters_of(function: ElementwiseFunction) -> tuple[str, str, dict[str, Any]]:
+    """Return a function's parameters and the arguments that pass them on, as text; and defaults."""
+    parameter = inspect.Parameter
+    own = (
+        inspect.signature(function).parameters.values()
+        if hasattr(function, "__wrapped__")
+        else [parameter(name, parameter.POSITIONAL_OR_KEYWORD) for name in function._parameters]  # noqa: SLF001
+    )
+    defaults = {one.name: one.default for one in own if one.default is not parameter.empty}
+    words: list[str] = []
+    arguments: list[str] = []
+    for one in own:
+        if one.kind == parameter.KEYWORD_ONLY and "*" not in words:
+            words.append("*")
+        is_given = one.name in defaults
+        words.append(f"{one.name}=defaults[{one.name!r}]" if is_given else one.name)
+        arguments.append(f"{one.name}={one.name}" if "*" in words else one.name)
+    count = sum(one.kind == parameter.POSITIONAL_ONLY for one in own)
+    if count:
+        words.insert(count, "/")
+    return ", ".join(words), ", ".join(arguments), defaults
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,8 @@ class Fused(ElementwiseFunction, Generic[P, R]):
         return f"<culaunch.elementwise function {self.__name__}{self._signature}>"
 
     def _bind(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        if len(args) == len(self._parameters) and not keywords:
+            return args  # the native half passes keyword-only arguments by position, too
         try:
             bound = self._signature.bind(*args, **keywords)
         except TypeError as error:

@@ -47,6 +47,8 @@ _IN_ORDER = (
     "Division",
     "Reciprocal",
     "across",
+    "across_cluster",
+    "copy_async",
 )
 # These have a second form in ``helpers/with_signs``, for kernels that read a NaN's sign.
 # Conversions to and from half precision make all NaNs equal.

@@ -176,6 +176,7 @@ class JaxOperator:
                 ]
                 result = self(*filled(values, kinds, spread))
             outputs = tuple(jax.tree_util.tree_leaves(result))
+            _require_batch(plan, size, outputs)
             # Every result has a batch dimension, even if only some arguments had one.
             return outputs, (True,) * len(outputs)
 
@@ -223,6 +224,18 @@ def jax_op(function: Any, *, vmap: str | Callable[..., Any] = "sequential") -> J
         )
     jax_package()
     return JaxOperator(function, vmap)
+
+
+def _require_batch(plan: Plan, size: int, outputs: tuple[Any, ...]) -> None:
+    """Check the results of one call for a whole batch."""
+    wanted = [(size, *shape) for shape, _ in plan.outputs]
+    got = [tuple(one.shape) for one in outputs]
+    if got != wanted:
+        raise ValueError(
+            f"{plan.name}: the call for a batch must return arrays of the shapes "
+            f"{', '.join(map(str, wanted))} (got {', '.join(map(str, got))}): count dimensions "
+            "from the end in the body, or pass vmap='sequential'"
+        )
 
 
 def _sorted(jax: Any, function: Any, name: str, value: Any, found: list[Any]) -> int:

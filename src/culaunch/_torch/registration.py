@@ -13,6 +13,7 @@ from culaunch._core import Elementwise as CoreElementwise
 from culaunch._core import TritonDispatcher
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
 from culaunch._function import Function
+from culaunch._function.declarations.annotations import Array
 from culaunch._torch import dispatch, fake, gradients, kernels, tracked
 from culaunch._torch.findings import Findings, find
 from culaunch._torch.operator import TorchOperator, mutates_of
@@ -121,7 +122,13 @@ def _register_gradient(
     operator: TorchOperator, function: Function[..., Any]
 ) -> _WithNone | TorchOperator:
     """Register an operator's backward function as an operator, too."""
-    known = {one.name: one for one in operator.parameters}
+    # The parameters of an unregistered function's operator come from a call, without annotations.
+    known = {
+        one.name: one._replace(array=Array())
+        if one.array is None and one.type.startswith("Tensor")
+        else one
+        for one in operator.parameters
+    }
     return _WithNone(_registered(f"{operator.name}_backward", function, None, known))
 
 

@@ -112,6 +112,26 @@ def test_two_kernels_read_the_arrays_once(one_multiprocessor):
     assert one_multiprocessor
 
 
+def test_arrays_common_to_all_rows_are_loaded_once(one_multiprocessor):
+    x, weight = values(0, 700, 128), values(2, 128)
+    text = kernels(GradientFunction(ew.fuse(layer_norm), 1), x, x, weight, weight)[0]
+    before, _, rows = text.source.partition("for (long long first = ")
+    assert before.count("x2_pack[j] = *reinterpret_cast") == 1
+    assert "x2_pack[j] = *" not in rows
+
+
+def test_the_next_row_is_on_its_way_while_a_row_is_reduced(one_multiprocessor):
+    gradient = GradientFunction(ew.fuse(layer_norm), 1)
+    # Bytes of shared memory for two arrays; none without 16-byte loads.
+    for columns, shared in ((128, 32768), (1100, 16384), (8192, 65536), (129, 0)):
+        x, weight = values(0, 700, columns), values(2, columns)
+        text = kernels(gradient, x, x, weight, weight)[0]
+        assert text.regime.blocks
+        assert text.shared == shared
+        assert ("fetch(first + " in text.source) == bool(shared)
+        assert text.source.count("copy_async(&") == (2 if shared else 0)
+
+
 def test_few_rows_keep_kernels_of_their_own():
     x, weight = values(0, 64, 128), values(2, 128)
     texts = kernels(GradientFunction(ew.fuse(layer_norm), 1), x, x, weight, weight)

@@ -110,6 +110,48 @@ def test_the_first_of_equal_elements_wherever_they_lie(case):
     check("argmax", x, axis, keepdims)
 
 
+@st.composite
+def unusual_arrays(draw):
+    """Draw NaN and infinities, empty and repeated dimensions, memory between two alignments."""
+    shape = draw(st.lists(st.sampled_from([0, 1, 2, 3, 8, 17, 33, 40]), max_size=3))
+    dtype = draw(st.sampled_from(["float16", "float32", "float64", "complex64"]))
+    random = np.random.default_rng(draw(st.integers(0, 1000)))
+    # Numbers whose sums and products are exact in any order.
+    made = random.choice([0, -0.0, 1, -1, 1, -1], (*shape, 2))
+    if draw(st.booleans()):
+        special = random.choice([np.nan, np.inf, -np.inf], made.shape)
+        made = np.where(random.random(made.shape) < 0.05, special, made)
+    x = made[..., 0].astype(dtype)
+    if dtype == "complex64":
+        x.imag = np.where(np.isfinite(made[..., 1]), made[..., 1], 0)
+    at = draw(st.integers(0, 1))
+    memory = np.empty(x.size + 1, dtype)
+    memory[at : at + x.size] = x.ravel()
+    x = memory[at : at + x.size].reshape(shape)
+    if shape and shape[-1] and draw(st.booleans()):
+        x = np.broadcast_to(x[..., :1], x.shape)
+    axes = st.none() if not shape else st.none() | st.integers(-len(shape), len(shape) - 1)
+    return x, draw(axes), draw(st.booleans())
+
+
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None)
+@given(unusual_arrays(), st.sampled_from(["sum", "prod", "max", "min", "any", "all", "argmin"]))
+def test_unusual_arrays(case, name):
+    x, axis, keepdims = case
+    if x.dtype.kind == "c" and name in ("prod", "max", "min", "argmin"):
+        x = x.real.copy()
+    try:
+        with np.errstate(all="ignore"):
+            wanted = TABLE[name][1](x, axis=axis, keepdims=keepdims)
+    except ValueError:  # NumPy has no greatest of no elements
+        with pytest.raises(ValueError, match="zero elements"):
+            reducing(name, axis, keepdims)(x)
+        return
+    got = reducing(name, axis, keepdims)(x)
+    np.testing.assert_array_equal(got, wanted, strict=True)
+
+
 # Each regime: a few lanes, a warp, blocks, a row that is read again, rows of several blocks.
 ROWS = [(9, 3), (70, 128), (5, 130), (3, 1000), (2, 4099), (40, 20000), (1, 70000), (2, 70001)]
 COLUMNS = [(5, 16), (40, 64), (33, 33), (700, 17), (3000, 130), (3, 50, 40)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 import culaunch as cl
@@ -28,12 +30,18 @@ def norm(x, weight, bias):
     return layer_norm(x, weight, bias, 1e-5)
 
 
+@functools.cache
+def norm_operator():
+    return cl.frameworks.torch_op("tests_reductions::norm", norm, backward="auto")
+
+
 def totals(axis):
     return ew.fuse(lambda x: (ew.sum(x, axis=axis), ew.argmax(x, axis=axis)))
 
 
 SHAPES = [(7, 3), (1000, 128), (33, 1000), (5, 4099), (64, 8192), (1000, 65536), (2, 1 << 20),
-          (1 << 16, 40), (1, 1 << 24), (3, 12345), (50, 3, 640)]  # fmt: skip
+          (1 << 16, 40), (1, 1 << 24), (3, 12345), (50, 3, 640), (300, 20000), (300, 40001),
+          (200, 200000)]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
@@ -109,7 +117,7 @@ def test_operators_have_gradients_from_the_trace():
     import torch
 
     softmax_op = cl.frameworks.torch_op("tests_reductions::softmax", softmax, backward="auto")
-    norm_op = cl.frameworks.torch_op("tests_reductions::norm", norm, backward="auto")
+    norm_op = norm_operator()
     for shape in ((64, 128), (3, 5000), (300, 40)):
         x = torch.randn(shape, device="cuda", requires_grad=True)
         weight, bias = (torch.randn(shape[-1], device="cuda", requires_grad=True) for _ in range(2))
@@ -128,3 +136,24 @@ def test_operators_have_gradients_from_the_trace():
                 for one, other in zip(found, right, strict=True):
                     torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-3)
         torch.library.opcheck(softmax_op.overload, (x,))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("shape", [(1 << 17, 128), (1 << 15, 1024), (3000, 8192), (40000, 300)])
+def test_gradients_of_weights_over_many_rows(shape, dtype):
+    import torch
+
+    norm_op = norm_operator()
+    dtype = getattr(torch, dtype)
+    x, grad = (torch.randn(shape, device="cuda").to(dtype) for _ in range(2))
+    weight, bias = (torch.randn(shape[-1], device="cuda").to(dtype) for _ in range(2))
+    args = [one.requires_grad_() for one in (x, weight, bias)]
+    wide = [one.detach().double().requires_grad_() for one in args]
+    right = torch.nn.functional.layer_norm(wide[0], shape[-1:], *wide[1:])
+    wanted = torch.autograd.grad(right, wide, grad.double())
+    for _ in range(3):
+        found = torch.autograd.grad(norm_op(*args), args, grad)
+        for one, other in zip(found, wanted, strict=True):
+            scale = float(other.abs().max())
+            tolerance = 1e-2 if dtype is torch.bfloat16 else 1e-5
+            assert float((one.double() - other).abs().max()) <= scale * tolerance

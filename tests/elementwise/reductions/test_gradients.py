@@ -7,6 +7,7 @@ import pytest
 
 import culaunch as cl
 from culaunch import elementwise as ew
+from culaunch._elementwise.reductions.described import texts_of
 
 pytestmark = pytest.mark.needs("torch")
 
@@ -155,6 +156,42 @@ def test_equal_elements_share_the_gradient():
     assert got.tolist() == [[0, 0.5, 0.5, 0]]
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_product_with_no_one_and_several_zeros(axis):
+    x = np.array([[1, 2, 3, -4], [0, 2, 3, 4], [0, 0, 1, 2], [0.5, 0.25, 0, 8]], np.float32)
+    compare(lambda x: ew.prod(x, axis=axis), lambda x: x.prod(axis), [x], [values(4)])
+
+
+INFINITE = {
+    "max": lambda x: ew.max(x, axis=1),
+    "min": lambda x: ew.min(x, axis=1),
+    "masked": lambda x: ew.sum(ew.where(x > -5, ew.exp(x), 0.0), axis=1),
+    "unused": lambda x: ew.sum(ew.floor(x), axis=1),
+}
+
+
+@pytest.mark.parametrize("name", INFINITE)
+def test_infinite_elements_leave_the_other_gradients_as_they_are(name):
+    inf = float("inf")
+    x = np.array([[1, -inf, 3, -inf], [inf, 2, 0, 1], [-inf, -inf, -inf, 1]], np.float32)
+    grad = np.array([1, 2, 3], np.float32)
+    (got,) = gradients(ew.fuse(INFINITE[name]), [x], [grad])
+    wanted = {
+        "max": [[0, 0, 1, 0], [2, 0, 0, 0], [0, 0, 0, 3]],
+        "min": [[0, 0.5, 0, 0.5], [0, 0, 2, 0], [1, 1, 1, 0]],
+        "masked": np.where(x > -5, grad[:, None] * np.exp(x), 0),
+        "unused": np.zeros_like(x),
+    }
+    np.testing.assert_allclose(got, wanted[name], rtol=1e-6)
+
+
+def test_a_gradient_that_is_infinite_stays_on_its_side_of_where():
+    x = np.array([1, -1, 2, -2], np.float32)
+    grad = np.array([np.inf, np.inf, np.nan, np.nan], np.float32)
+    found = gradients(ew.fuse(lambda x, y: ew.where(x > 0, x, y)), [x, x * 0], [grad])
+    np.testing.assert_array_equal(found, [[np.inf, 0, np.nan, 0], [0, np.inf, 0, np.nan]])
+
+
 def test_several_results_integers_and_numbers():
     import torch
 
@@ -170,6 +207,25 @@ def test_several_results_integers_and_numbers():
     np.testing.assert_allclose(got[0], right[0], rtol=1e-5)
 
 
+def skewness(m, axis):
+    def f(x):
+        apart = x - m.mean(x, **{axis: -1, "keepdims" if m is ew else "keepdim": True})
+        return m.mean(apart * apart * apart, **{axis: -1})
+
+    return f
+
+
+def test_differences_to_a_mean_cancel_out_in_a_sum_of_them_alone():
+    import torch
+
+    x = values(4, 9)
+    compare(skewness(ew, "axis"), skewness(torch, "dim"), [x], [values(4)])
+    gradient = ew.fuse(lambda x: ew.var(x, axis=-1)).as_function(backward="auto")._gradient.function
+    # Two passes: the mean, and the gradient. No third one sums the differences.
+    (text,) = texts_of(gradient.__wrapped__.__globals__["fused"], (values(4), x), None)[0]
+    assert "Partial1" not in text.source
+
+
 def test_half_precision():
     x, grad = values(6, 40).astype(np.float16), values(6, 40).astype(np.float16)
     import torch
@@ -181,8 +237,8 @@ def test_half_precision():
 
 
 def test_what_has_no_gradient_is_refused():
-    f = ew.fuse(lambda x: ew.prod(x, axis=-1))
-    with pytest.raises(TypeError, match="does not know the gradient of prod"):
+    f = ew.fuse(lambda x: ew.reduce(x, lambda a, b: a + b, 0, axis=-1))
+    with pytest.raises(TypeError, match="does not know the gradient of reduce"):
         gradients(f, [values(4, 4)], [values(4)])
     with pytest.raises(ValueError, match="backward must be 'auto' or None"):
         f.as_function(backward="none")

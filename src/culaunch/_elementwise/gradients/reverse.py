@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from culaunch._elementwise import math_functions as mf
 from culaunch._elementwise.apply import convert
 from culaunch._elementwise.gradients.invariance import moves_nothing
 from culaunch._elementwise.gradients.rules import FLAT, RULES, Quotient
@@ -13,7 +14,7 @@ from culaunch._elementwise.trace import Value, node_of, where
 
 if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node
-    from culaunch._elementwise.reductions.labels import Dims, ShapedTrace
+    from culaunch._elementwise.reductions.labels import Dims, Label, ShapedTrace
 
 
 class Reverse:
@@ -57,7 +58,8 @@ class Reverse:
         found = self._gradients.get(node)
         if found is None:
             # Nothing depends on it, so return zeros of its shape.
-            return convert(node_of(Value(node) * 0), node.dtype, "backward")
+            zeros = where(Value(node) == 0, 0.0, 0.0)
+            return convert(node_of(zeros), node.dtype, "backward")
         return self._shaped(
             convert(node_of(self._value(found)), node.dtype, "backward"), self.trace.of(node)
         )
@@ -80,11 +82,13 @@ class Reverse:
             return
         dims = self.trace.of(node)
         own: Value | Quotient
-        if isinstance(gradient, Quotient):
-            total = self._reduced(gradient.dividend, dims)
-            own = Quotient(self._converted(total, node), gradient.divisor)
-        else:
-            own = self._converted(self._reduced(gradient, dims), node)
+        is_quotient = isinstance(gradient, Quotient)
+        total = self._reduced(gradient.dividend if is_quotient else gradient, dims)
+        if total is None:
+            return
+        own = self._converted(total, node)
+        if is_quotient:
+            own = Quotient(own, gradient.divisor)
         known = self._gradients.get(node)
         if known is not None:
             own = self._sum(known, own)
@@ -94,8 +98,8 @@ class Reverse:
     def _converted(self, value: Value, node: Node) -> Value:
         return Value(convert(node_of(value), node.dtype, "backward"))
 
-    def _reduced(self, gradient: Value, dims: Dims) -> Value:
-        """Sum over the dimensions along which an operand was broadcast."""
+    def _reduced(self, gradient: Value, dims: Dims) -> Value | None:
+        """Sum over the dimensions along which an operand was broadcast; None: the sum is 0."""
         own = self.trace.of(node_of(gradient))
         extra = len(own) - len(dims)
         kept = {label.root() for label in dims if label is not None}
@@ -103,31 +107,60 @@ class Reverse:
             axis for axis, label in enumerate(own) if label is not None and label.root() not in kept
         )
         if axes:
-            gradient = self._total(gradient, axes)
+            total = self._total(gradient, axes)
+            if total is None:
+                return None
+            gradient = total
         if extra > 0:
             node = node_of(gradient)
             return Value(self._view(node, self.trace.of(node)[extra:]))
         return gradient
 
-    def _total(self, gradient: Value, axes: tuple[int, ...]) -> Value:
+    def _total(self, gradient: Value, axes: tuple[int, ...]) -> Value | None:
         """Add up; sums of gradients one by one, and before they are multiplied by a row's value.
 
-        More reductions then depend on fewer others, and share a pass over the row.
+        More reductions then depend on fewer others, and share a pass over the row. None: the sum
+        is 0.
         """
         node = node_of(gradient)
         dims = self.trace.of(node)
+        gone = {label.root() for axis in axes if (label := dims[axis]) is not None}
+        if self._cancels_out(node, gone):
+            return None
         if node.op == "negative":
-            return -self._total(Value(node.args[0]), axes)
+            total = self._total(Value(node.args[0]), axes)
+            return None if total is None else -total
         if node in self._sums and all(self._is_alike(arg, node) for arg in node.args):
-            first, second = (self._total(Value(arg), axes) for arg in node.args)
-            return first + second
+            totals = [self._total(Value(arg), axes) for arg in node.args]
+            kept = [one for one in totals if one is not None]
+            return kept[0] + kept[1] if len(kept) == 2 else next(iter(kept), None)
         if node.op == "multiply":
-            gone = {label.root() for axis in axes if (label := dims[axis]) is not None}
             for factor, other in (node.args, node.args[::-1]):
                 own = self._once(factor)
                 if gone.isdisjoint(self.trace.labels(own)) and self._is_alike(other, node):
-                    return Value(own) * self._total(Value(other), axes)
+                    total = self._total(Value(other), axes)
+                    return None if total is None else Value(own) * total
         return verbs.sum(gradient, axis=axes, keepdims=True)
+
+    def _cancels_out(self, node: Node, gone: set[Label]) -> bool:
+        """Whether elements are the differences to their mean, whose sum is 0."""
+        if node.op != "subtract" or node.args[1].op != "divide":
+            return False
+        x, mean = node.args
+        part, count = mean.args
+        while count.op == "cast":
+            (count,) = count.args
+        if part.op != "part" or count.op != "count":
+            return False
+        (reduction,) = part.args
+        detail = reduction.detail
+        assert isinstance(detail, Reduction)
+        return (
+            detail.combiner.name == "sum"
+            and reduction.args == (x,)
+            and gone == {label.root() for label in detail.labels}
+            and gone == {label.root() for label in count.detail}  # type: ignore[attr-defined]
+        )
 
     def _is_alike(self, a: Node, b: Node) -> bool:
         """Whether two nodes have the same dimensions."""
@@ -191,10 +224,9 @@ class Reverse:
             # logsumexp uses the maximum only if it is finite.
             if moves_nothing(self.trace, node, self._results):
                 return
-            zero = gradient * 0
             condition = Value(args[0])
-            self._add(args[1], where(condition, gradient, zero))
-            self._add(args[2], where(condition, zero, gradient))
+            self._add(args[1], where(condition, gradient, 0.0))
+            self._add(args[2], where(condition, 0.0, gradient))
         elif op == "squeeze":
             # Dimensions that were dropped have one element.
             self._add(args[0], Value(self._shaped(node_of(gradient), self._with_dropped(node))))
@@ -235,11 +267,22 @@ class Reverse:
             most = Value(self._shaped(part, tuple(kept)))
             x = Value(arg)
             # Equal elements share the gradient, as in torch.
-            ones = where(x == most, x * 0 + 1, x * 0)
+            ones = mf.astype(x == most, arg.dtype)
             count = verbs.sum(ones, axis=detail.axes, keepdims=True)
-            self._add(arg, where(x == most, gradient / count, x * 0))
+            self._add(arg, where(x == most, gradient / count, 0.0))
+        elif name == "prod":
+            self._add(arg, self._of_product(gradient, Value(arg), detail))
         else:
             raise self._refusal(name)
+
+    def _of_product(self, gradient: Value, x: Value, detail: Reduction) -> Value:
+        """Return the gradient of factors: the product of the others, which may have one zero."""
+        is_zero = x == 0
+        zeros = mf.astype(is_zero, node_of(x).dtype)
+        count = verbs.sum(zeros, axis=detail.axes, keepdims=True)
+        rest = verbs.prod(where(is_zero, 1.0, x), axis=detail.axes, keepdims=True)
+        of_zero = where(count == 1, gradient * rest, 0.0)
+        return where(is_zero, of_zero, where(count == 0, gradient * rest / x, 0.0))
 
     def _is_sum(self, part: Node) -> bool:
         detail = part.args[0].detail

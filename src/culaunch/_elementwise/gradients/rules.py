@@ -46,7 +46,7 @@ class Quotient:
 def _pow(g: Any, y: Any, a: Any, b: Any) -> tuple[Any, ...]:
     # The logarithm of a base that is not positive would make a gradient of 0 a NaN.
     base = where(a > 0, a, 1)
-    return g * b * mf.pow(a, b - 1), where(a > 0, g * y * mf.log(base), g * 0)
+    return g * b * mf.pow(a, b - 1), where(a > 0, g * y * mf.log(base), 0.0)
 
 
 def _larger(g: Any, a: Any, b: Any, is_first: Any) -> tuple[Any, ...]:

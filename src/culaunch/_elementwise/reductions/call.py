@@ -14,6 +14,7 @@ from culaunch._elementwise.reductions.choice import Choice, Sizes, choose, choos
 from culaunch._elementwise.reductions.kernel_text import KernelText
 from culaunch._elementwise.reductions.labels import ShapedTrace
 from culaunch._elementwise.reductions.layout import Layout, product, stride
+from culaunch._elementwise.reductions.overlap import require_apart
 from culaunch._elementwise.reductions.pairs import pair_across
 from culaunch._elementwise.reductions.phases import Phase
 from culaunch._elementwise.reductions.regime import COLUMNS, Source, memory_dtype
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node
     from culaunch._elementwise.reductions.schedule import Group
     from culaunch._launch.launches.recording import RecordingBody
+
+
+_AHEAD = 65536  # bytes of the next rows of a block
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +57,15 @@ class _Work:
 
 
 class ReductionCall(BodyCall):
-    """One call in a body: its kernels, and the memory between them."""
+    """One call in a body: its kernels, and the memory between them.
+
+    Attributes
+    ----------
+    checks_overlap : bool
+        Whether outputs are compared with the arguments. A call outside of a body has done this.
+    """
+
+    checks_overlap = False
 
     def __init__(self, body: RecordingBody, function: Any, arguments: tuple[Any, ...]) -> None:
         self.body, self.function, self.arguments = body, function, arguments
@@ -91,6 +103,8 @@ class ReductionCall(BodyCall):
             ]
         else:
             outputs = self._outputs(out, shapes)
+            if self.checks_overlap:
+                self._require_apart(outputs)
         done: set[int] = set()
         for group in self.schedule.groups:
             if id(group) in done:
@@ -105,6 +119,22 @@ class ReductionCall(BodyCall):
             made = [None if at is None else outputs[at] for at in self.trace.places]
             return made[0] if len(made) == 1 else tuple(made)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    @property
+    def runs_in_place(self) -> bool:
+        """Whether it may write its result over one of its arguments.
+
+        A kernel reads all of an element's row, or reads the element last, before it writes it. A
+        second group of reductions would read what the first one has written.
+        """
+        return len(self.results) == 1 and len(self.schedule.groups) == 1
+
+    def _require_apart(self, outputs: list[Any]) -> None:
+        """Check that outputs share no memory that the kernels still read."""
+        names = self.function._parameters  # noqa: SLF001
+        arguments = {names[node.index]: value for node, value in self._arrays.items()}
+        name, in_place = self.function.__name__, self.runs_in_place
+        require_apart(self.body, name, outputs, arguments, runs_in_place=in_place)
 
     # ---- one group
 
@@ -127,7 +157,8 @@ class ReductionCall(BodyCall):
             self._inputs([*(node for _, node in group.outputs), *nodes], group),
         )
         count = self.body.device.attribute("multiprocessor_count")
-        choice = choose(work.layout, work.sizes, work.registers, count)
+        clusters = self.body.device.attribute("cluster_launch")
+        choice = choose(work.layout, work.sizes, work.registers, count, clusters)
         self._allocate(work.published)
         self._launch_all(group, work, choice)
         self._keep(work.published)
@@ -158,6 +189,10 @@ class ReductionCall(BodyCall):
         choice = choose_across(layout, work.sizes, work.registers + layout.vector * words, count)
         if choice is None:
             return False
+        # Turing has 64 KiB, and the kernel itself needs a part.
+        shared = self.body.device.attribute("max_shared_memory_per_block_optin")
+        ahead = _AHEAD if shared >= 3 * _AHEAD // 2 else _AHEAD // 2
+        choice = dataclasses.replace(choice, regime=dataclasses.replace(choice.regime, ahead=ahead))
         self._allocate(work.published)
         states = self.body.empty((choice.splits * columns.sizes.rows * words,), "uint32")
         text = KernelText(self.trace, group, choice.regime, work.sources, work.written, other)
@@ -282,13 +317,17 @@ class ReductionCall(BodyCall):
             blocks = column_blocks * product([layout.size(dims) for dims in layout.kept])
         else:
             block = (regime.team, regime.teams)
-            blocks = sizes.rows if regime.teams == 1 else -(-sizes.rows // regime.teams)
+            blocks = sizes.rows * regime.cluster
+            blocks = blocks if regime.teams == 1 else -(-sizes.rows // regime.teams)
             if regime.blocks:
                 blocks = choice.splits
         values["column_blocks"] = column_blocks
         args = [self._argument(one, values, layout, states) for one in text.parameters]
         kernel = loaded(text.source, text.name, self.body.ordinal)
-        self.body.launch(kernel, args, grid=(blocks, over), block=block)
+        options: dict[str, Any] = {"shared_memory": text.shared} if text.shared else {}
+        if regime.cluster > 1:
+            options["cluster"] = (regime.cluster, 1, 1)
+        self.body.launch(kernel, args, grid=(blocks, over), block=block, **options)
 
     def _argument(
         self, what: Any, values: dict[str, Any], layout: Layout, states: dict[int, Any]

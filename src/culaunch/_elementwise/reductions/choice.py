@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 # The registers of 4 bytes that a thread may hold of a row, by the number of threads in a block.
 _ROOM = ((32, 64), (128, 64), (256, 64), (512, 48), (1024, 32))
+# Threads of a block and blocks of a cluster, for rows that no block can hold.
+_CLUSTERS = ((256, 2), (256, 4), (256, 8), (512, 8), (1024, 8))
 _BUSY = 4  # blocks per multiprocessor that keep its memory busy
 _WARPS = 32  # rows per multiprocessor that keep its schedulers busy
 _TEAM = 512  # threads, if rows are read again
@@ -58,7 +60,9 @@ class Choice:
     chunk: Any = None
 
 
-def choose(layout: Layout, sizes: Sizes, registers: int, multiprocessors: Any) -> Choice:
+def choose(
+    layout: Layout, sizes: Sizes, registers: int, multiprocessors: Any, has_clusters: Any
+) -> Choice:
     """Choose for the sizes of a call: each comparison is a guard.
 
     Parameters
@@ -68,17 +72,24 @@ def choose(layout: Layout, sizes: Sizes, registers: int, multiprocessors: Any) -
     registers : int
         Of 4 bytes, for one pack of each array.
     multiprocessors : int
+    has_clusters : int
+        Whether the device can launch clusters.
     """
     is_wide = bool(sizes.size * layout.vector >= 1 << 31)
-    pick = _columns if layout.kind == "column" else _rows
-    return pick(layout, sizes, registers, multiprocessors, is_wide=is_wide)
+    if layout.kind == "column":
+        return _columns(layout, sizes, registers, multiprocessors, is_wide=is_wide)
+    return _rows(layout, sizes, registers, multiprocessors, has_clusters, is_wide=is_wide)
 
 
-def _rows(layout: Layout, sizes: Sizes, registers: int, count: Any, *, is_wide: bool) -> Choice:
-    def regime(team: int, teams: int, packs: int, *, is_cached: bool = True) -> Regime:
+def _rows(
+    layout: Layout, sizes: Sizes, registers: int, count: Any, has_clusters: Any, *, is_wide: bool
+) -> Choice:
+    def regime(
+        team: int, teams: int, packs: int, *, is_cached: bool = True, cluster: int = 1
+    ) -> Regime:
         return Regime(
             "row", layout.vector, team, teams, packs, is_cached, is_wide, len(layout.kept),
-            len(layout.reduced),
+            len(layout.reduced), cluster=cluster,
         )  # fmt: skip
 
     size = sizes.size
@@ -94,21 +105,35 @@ def _rows(layout: Layout, sizes: Sizes, registers: int, count: Any, *, is_wide: 
     if team is not None:
         return Choice(regime(team, 256 // team, 1))
     is_few = bool(sizes.rows < count)
+
+    def packs_of(threads: int, room: int, values: int) -> int | None:
+        """Return how many packs each thread has, if so many threads can hold a row."""
+        fitting = [n for n in (1, 2, 4, 8) if n * registers <= room and n * layout.vector <= values]
+        most = _at_least(size, tuple(threads * n for n in fitting))
+        return None if most is None else most // threads
+
+    # A thread's elements wait for each other, so more threads share a row.
+    values = 16 if is_narrow else 32
     for threads, room in _ROOM:
         if is_few and threads < 1024 and size > threads:
             continue
-        # A thread's elements wait for each other, so more threads share a row.
-        values = 64 if threads == 1024 else 16 if is_narrow else 32
-        fitting = [n for n in (1, 2, 4, 8) if n * registers <= room and n * layout.vector <= values]
-        packs = _at_least(size, tuple(threads * n for n in fitting))
+        if threads == 1024 and not is_few and has_clusters:
+            # This block fills a multiprocessor, so nothing else runs while it waits.
+            break
+        packs = packs_of(threads, room, 64 if threads == 1024 else values)
         if packs is not None:
-            return Choice(regime(threads, 4 if threads == 32 else 1, packs // threads))
-    packs = max(1, min(4, 32 // max(registers, 1)))
-    looped = regime(_TEAM, 1, packs, is_cached=False)
+            return Choice(regime(threads, 4 if threads == 32 else 1, packs))
+    if not is_few and has_clusters:
+        rooms = dict(_ROOM)
+        for threads, cluster in _CLUSTERS:
+            packs = packs_of(threads * cluster, rooms[threads], values)
+            if packs is not None:
+                return Choice(regime(threads, 1, packs, cluster=cluster))
     if not is_few:
-        return Choice(looped)
+        return Choice(regime(_TEAM, 1, _packs_of_loop(registers), is_cached=False))
+    packs = _packs_of_part(layout.vector, registers)
     wanted = -(-count * _BUSY // sizes.rows)
-    return _split(looped, size, wanted, _TEAM * packs)
+    return _split(regime(_TEAM, 1, packs, is_cached=False), size, wanted, _TEAM * packs)
 
 
 def choose_across(
@@ -165,16 +190,30 @@ def _columns(layout: Layout, sizes: Sizes, registers: int, count: Any, *, is_wid
         )  # fmt: skip
 
     size = sizes.size
-    most = max(1, min(4, 32 // max(registers, 1)))
+    most = _packs_of_loop(registers)
     packs = _at_least(size, tuple(_STACK * n for n in (1, 2, 4) if n <= most))
     if packs is not None:
         return Choice(regime(packs // _STACK, is_cached=True))
-    looped = regime(most, is_cached=False)
     blocks = -(-sizes.columns // (COLUMNS * layout.vector)) * (sizes.rows // sizes.columns)
     if blocks >= count * 2 or size <= 256:
-        return Choice(looped)
+        return Choice(regime(most, is_cached=False))
+    part = _packs_of_part(layout.vector, registers)
     wanted = -(-count * 2 * _BUSY // blocks)
-    return _split(looped, size, wanted, _STACK * most * 2)
+    return _split(regime(part, is_cached=False), size, wanted, _STACK * part * 2)
+
+
+def _packs_of_loop(registers: int) -> int:
+    """Return how many packs a thread loads at once, if a row is longer."""
+    return max(1, min(4, 32 // max(registers, 1)))
+
+
+def _packs_of_part(vector: int, registers: int) -> int:
+    """Return the same for a part of a row: all blocks should run at once.
+
+    They do with up to 32 registers per thread, and a thread has a partial result for each element
+    of a pack.
+    """
+    return max(1, min(4, (32 if vector < 8 else 8) // max(registers, 1)))
 
 
 def _split(regime: Regime, size: Any, wanted: Any, step: int) -> Choice:

@@ -69,13 +69,8 @@ def texts_of(function: Any, arguments: tuple[Any, ...], out: Any) -> tuple[
 
 
 def runs_in_place(function: Any, arguments: tuple[Any, ...]) -> bool:
-    """Tell whether a call may write its result over one of its arguments.
-
-    A kernel reads all of an element's row, or reads the element last, before it writes it. A second
-    group of reductions would read what the first one has written.
-    """
-    call = _described_call(function, arguments)
-    return len(call.results) == 1 and len(call.schedule.groups) == 1
+    """Tell whether a call may write its result over one of its arguments."""
+    return _described_call(function, arguments).runs_in_place
 
 
 def _described_call(function: Any, arguments: tuple[Any, ...]) -> ReductionCall:

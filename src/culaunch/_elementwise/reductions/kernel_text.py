@@ -10,7 +10,8 @@ from culaunch._elementwise.helper_files import helpers_for, pack
 from culaunch._elementwise.reductions.across import AcrossText
 from culaunch._elementwise.reductions.phases import Phase
 from culaunch._elementwise.reductions.places import Places
-from culaunch._elementwise.reductions.regime import COLUMNS
+from culaunch._elementwise.reductions.regime import COLUMNS, COPY
+from culaunch._elementwise.reductions.row_to_row import fetch, load_once
 from culaunch._elementwise.reductions.scopes import ElementScope, Names
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class KernelText:
     Attributes
     ----------
     name, source : str
+    shared : int
+        Bytes of shared memory that a launch gives to a block.
     parameters : list of object
         What the host passes, in order: a source's array, a node whose number is passed, or a tuple
         that names a size.
@@ -140,7 +143,14 @@ class KernelText:
     def _across(self, phase: Phase) -> None:
         n, regime = phase.number, self.regime
         ordered = "true" if phase.is_ordered else "false"
-        if regime.team > 32:
+        if regime.cluster > 1:
+            states = regime.lanes // 32
+            self._body.append(f"__shared__ Partial{n} shared{n}[{states}];")
+            if n == 0:  # no block may write to one that has not started
+                self._body.append("cluster_wait();")
+            shape, shared = f"{regime.team}, {regime.cluster}", f", shared{n}"
+            function = "across_cluster"
+        elif regime.team > 32:
             shape, shared = str(regime.team), f", shared{n}"
             self._body.append(f"__shared__ Partial{n} shared{n}[{regime.team // 32}];")
             function = "across_block"
@@ -222,10 +232,14 @@ class KernelText:
     def _loop(self, scope: ElementScope, lines: list[str], outputs: list[Source]) -> None:
         """Write a loop over the elements of a row."""
         regime, places = self.regime, self._places
-        step = regime.team * regime.packs
-        # The L1 cache holds the values common to all rows. Registers are for a row's own values.
+        step = regime.lanes * regime.packs
+        # The L1 cache holds the values common to all rows. Registers are for a row's own values,
+        # but blocks that go from row to row load the common ones once.
         late = [one for one in scope.sources if regime.is_cached and self._is_shared(one)]
-        at = f"const {regime.index} at = base + lane + j * {regime.team};"
+        if regime.blocks:
+            places.once |= dict.fromkeys(late)
+            late = []
+        at = f"const {regime.index} at = base + lane + j * {regime.lanes};"
         inner = [
             "#pragma unroll",
             f"for (int j = 0; j < {regime.packs}; ++j) {{",
@@ -252,7 +266,8 @@ class KernelText:
         if not any("position" in line for line in lines):
             inner = [line for line in inner if "long long position" not in line]
         if regime.is_cached:
-            self._cached |= dict.fromkeys(one for one in scope.sources if one not in late)
+            common = {*late, *places.once}
+            self._cached |= dict.fromkeys(one for one in scope.sources if one not in common)
             self._body += ["{", *map(places.packs, late), *inner, "}"] if late else inner
             return
         self._body += [f"for ({regime.index} base = begin; base < end; base += {step}) {{"]
@@ -273,18 +288,27 @@ class KernelText:
     def _assemble(self) -> None:
         regime, names = self.regime, self._names
         places = self._places
+        if self._across_rows is not None:
+            places.ahead = self._ahead()
+        self.shared = len(places.ahead) * regime.row_bytes
         head = places.head()
         phases = list(self._phases)
         launch = str(regime.team * regime.teams)
         if self._across_rows is not None:
             loop = next(i for i, line in enumerate(head) if line.startswith("for"))
-            head[loop:loop] = self._across_rows.before
+            head[loop:loop] = [
+                *self._across_rows.before,
+                *load_once(places),
+                *fetch(places),
+            ]
             phases.append(self._across_rows.phase)
             if regime.team > 32 and len(self._phases) == 1:
                 # The next row's partial results overwrite memory that other warps may still read.
                 self._body.append("__syncthreads();")
             self._body += ["}", *self._across_rows.after]
             launch += f", {regime.blocks}"
+        if regime.cluster > 1:
+            head.append("cluster_arrive();")
         if regime.is_cached:
             head += [f"constexpr {regime.index} base = 0;", *places.load(list(self._cached))]
         arrays = [
@@ -312,6 +336,16 @@ class KernelText:
         )
         parts = [pack(), helpers_for(text + kernel), text, kernel]
         self.source = "\n".join(part for part in parts if part)
+
+    def _ahead(self) -> list[Source]:
+        """Return the arrays whose next row fits shared memory while a row is in registers."""
+        regime = self.regime
+        whole = [
+            one
+            for one in self._cached
+            if one.inner == "u" and regime.vector * one.dtype.itemsize == COPY
+        ]
+        return whole[: regime.ahead // regime.row_bytes]
 
     def states_size(self, phase: int) -> int:
         """Return the bytes of a phase's partial result."""

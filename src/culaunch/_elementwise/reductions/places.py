@@ -21,11 +21,17 @@ class Places:
     ----------
     parameters : list of (str, object)
         Sizes and strides: their declarations, and what the host passes.
+    once : dict of Source
+        Arrays common to all rows, which a thread loads before its rows.
+    ahead : list of Source
+        Arrays that a thread copies to shared memory one row ahead.
     """
 
     def __init__(self, regime: Regime, names: Names) -> None:
         self.regime, self._names = regime, names
         self.parameters: list[tuple[str, Any]] = []
+        self.once: dict[Source, None] = {}
+        self.ahead: list[Source] = []
         self._strides: dict[str, None] = {}
 
     def head(self) -> list[str]:
@@ -34,12 +40,7 @@ class Places:
         self._parameter("long long rows", ("rows",))
         self._parameter(f"{regime.index} size", ("size",))
         lines = self._column() if regime.kind == "column" else self._row()
-        for d in reversed(range(regime.kept)):
-            if d:
-                extent = self._parameter(f"long long kept{d}", ("kept", d))
-                lines += [f"const long long k{d} = rest % {extent};", f"rest /= {extent};"]
-            else:
-                lines.append("const long long k0 = rest;")
+        lines += self.indices()
         if regime.step >= 0:
             self._parameter("int splits", ("splits",))
             self._parameter(f"{regime.index} chunk", ("chunk",))
@@ -53,21 +54,43 @@ class Places:
                 f"constexpr {regime.index} begin = 0;",
                 f"const {regime.index} end = size;",
             ]
-        for source in sorted(self._names.used, key=lambda one: (not one.is_output, one.name)):
-            terms = [f"k{d} * {self._stride(source, 'kept', d)}" for d in range(regime.kept)]
-            if regime.kind == "column" and source.inner != "z":
-                step = 1 if source.inner == "u" else self._stride(source, "column", 0)
-                terms.append(f"column * {step}")
-            const = "" if source.is_output else "const "
-            lines.append(
-                f"{const}{dt.storage(source.dtype)}* {source.name}_row = "
-                f"{' + '.join([source.name, *terms])};"
-            )
+        used = [one for one in self._names.used if one not in self.once and one not in self.ahead]
+        used.sort(key=lambda one: (not one.is_output, one.name))
+        return [*lines, *map(self.begin, used)]
+
+    def indices(self) -> list[str]:
+        """Write the indices of the kept dimensions."""
+        lines = []
+        for d in reversed(range(self.regime.kept)):
+            if d:
+                extent = self._parameter(f"long long kept{d}", ("kept", d))
+                lines += [f"const long long k{d} = rest % {extent};", f"rest /= {extent};"]
+            else:
+                lines.append("const long long k0 = rest;")
         return lines
 
+    def begin(self, source: Source) -> str:
+        """Write where an array's row begins."""
+        regime = self.regime
+        terms = [f"k{d} * {self._stride(source, 'kept', d)}" for d in range(regime.kept)]
+        if regime.kind == "column" and source.inner != "z":
+            step = 1 if source.inner == "u" else self._stride(source, "column", 0)
+            terms.append(f"column * {step}")
+        const = "" if source.is_output else "const "
+        return (
+            f"{const}{dt.storage(source.dtype)}* {source.name}_row = "
+            f"{' + '.join([source.name, *terms])};"
+        )
+
     def _row(self) -> list[str]:
-        teams = self.regime.teams
-        lines = ["const unsigned lane = threadIdx.x;", "const bool is_first = lane == 0;"]
+        teams, cluster = self.regime.teams, self.regime.cluster
+        first, block = "", "blockIdx.x"
+        if cluster > 1:
+            first, block = (
+                f"blockIdx.x % {cluster} * {self.regime.team} + ",
+                f"blockIdx.x / {cluster}",
+            )
+        lines = [f"const unsigned lane = {first}threadIdx.x;", "const bool is_first = lane == 0;"]
         if self.regime.blocks:
             # All threads of the block run the loop equally often.
             lines += [
@@ -76,12 +99,16 @@ class Places:
             ]
             start = "first"
         else:
-            start = f"(long long)blockIdx.x * {teams}" if teams > 1 else "blockIdx.x"
-        if teams == 1:
-            lines += [f"const long long row = {start};", "constexpr bool is_row = true;"]
+            start = f"(long long)blockIdx.x * {teams}" if teams > 1 else block
+        return [*lines, *self.own_row(start)]
+
+    def own_row(self, start: str) -> list[str]:
+        """Write the row of a thread."""
+        if self.regime.teams == 1:
+            lines = [f"const long long row = {start};", "constexpr bool is_row = true;"]
         else:
             # A thread without a row repeats the last one, because its warp combines together.
-            lines += [
+            lines = [
                 f"const long long wanted = {start} + threadIdx.y;",
                 "const bool is_row = wanted < rows;",
                 "const long long row = is_row ? wanted : rows - 1;",
@@ -124,14 +151,37 @@ class Places:
         regime = self.regime
         if not sources:
             return []
+        ahead = [one for one in sources if one in self.ahead]
+        if ahead:
+            # Other loads come first, so they are under way during the wait.
+            return [
+                *self.load([one for one in sources if one not in ahead]),
+                "wait_for_copies();",
+                *self._take_ahead(ahead),
+                f"fetch(first + (long long)gridDim.x * {regime.teams});",
+            ]
         return [
             *map(self.packs, sources),
             "#pragma unroll",
             f"for (int j = 0; j < {regime.packs}; ++j) {{",
-            f"  const {regime.index} at = base + lane + j * {regime.team};",
+            f"  const {regime.index} at = base + lane + j * {regime.lanes};",
             "  if (at < end) {",
             *(f"    {line}" for line in self.decode(sources)),
             *(f"    {one.name}_pack[j] = {self.element(one)};" for one in sources),
+            "  }",
+            "}",
+        ]
+
+    def _take_ahead(self, sources: list[Source]) -> list[str]:
+        """Write the reads of a row that was copied to shared memory."""
+        regime = self.regime
+        threads = regime.team * regime.teams
+        return [
+            *map(self.packs, sources),
+            "#pragma unroll",
+            f"for (int j = 0; j < {regime.packs}; ++j) {{",
+            f"  if (lane + j * {regime.team} < size) {{",
+            *(f"    {one.name}_pack[j] = {one.name}_next[j * {threads} + own];" for one in sources),
             "  }",
             "}",
         ]

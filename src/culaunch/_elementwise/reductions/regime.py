@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node
     from culaunch._elementwise.reductions.labels import Label
 
+COPY = 16  # bytes that a thread copies at once
 COLUMNS = 32  # threads along the columns
 
 
@@ -43,6 +44,12 @@ class Regime:
     step : int
         Of a row that several blocks share: how many phases earlier kernels have computed; -1: one
         kernel computes all.
+    blocks : int
+        Blocks per multiprocessor that go from row to row; 0: each block has its own rows.
+    cluster : int
+        Neighboring blocks that share a row, as one cluster.
+    ahead : int
+        Bytes of shared memory for the next rows of blocks that go from row to row.
     """
 
     kind: str
@@ -56,11 +63,23 @@ class Regime:
     reduced: int
     step: int = -1
     blocks: int = 0
+    cluster: int = 1
+    ahead: int = 0
 
     @property
     def rows(self) -> int:
         """The number of rows that a thread works on."""
         return self.vector if self.kind == "column" else 1
+
+    @property
+    def lanes(self) -> int:
+        """The number of threads that share a row."""
+        return self.team * self.cluster
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of one array that a block has at once, in packs of 16 bytes."""
+        return self.team * self.teams * self.packs * COPY
 
     @property
     def index(self) -> str:
@@ -74,9 +93,9 @@ class Regime:
         step = "" if self.step < 0 else f"_step{self.step}"
         vector = f"_x{self.vector}" if self.vector > 1 else ""
         across = "_across" if self.blocks else ""
-        return f"{self.kind}{self.team}{vector}{cached}{across}{step}" + (
-            "_64" if self.is_wide else ""
-        )
+        cluster = f"_cluster{self.cluster}" if self.cluster > 1 else ""
+        wide = "_64" if self.is_wide else ""
+        return f"{self.kind}{self.team}{vector}{cluster}{cached}{across}{step}{wide}"
 
 
 @dataclass(eq=False)

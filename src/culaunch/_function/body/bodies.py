@@ -90,6 +90,16 @@ class Body:
         """Return the array that a stand-in represents; any other value is returned unchanged."""
         return value
 
+    def place(self, array: Any) -> tuple[object, Any]:
+        """Return the memory of an array, None if it is an argument's, and its place there."""
+        root = array._root
+        offset = array._offset * array.itemsize
+        return (root, offset) if root.kind == "allocated" else (None, self._base(root) + offset)
+
+    def _base(self, root: Any) -> Any:
+        """Return the whole address of an argument."""
+        return root.address
+
     def empty(self, shape: Sequence[Any], dtype: str, *, zeros: bool = False) -> Any:
         """Allocate an array with an element type given by name."""
         return self.allocate(tuple(shape), BY_NAME[dtype], int(zeros))

@@ -168,7 +168,7 @@ class BodyWriter:
     def _expression_and_name(self, step: Instruction) -> tuple[str, str | None]:
         """Return an instruction as an expression, and the body's variable for it."""
         op, _, operands, place = step
-        if op.name in ("DIM", "STRIDE", "CONTIGUOUS", "ADDRESS"):
+        if op.name in ("DIM", "STRIDE", "CONTIGUOUS", "ADDRESS", "PLACE"):
             array = self.arrays[operands[0]]
             read = "" if step.result is None else self.tree.names.get(step.result, "")
             texts = [read]
@@ -180,7 +180,8 @@ class BodyWriter:
                 return f"fn::Stride({array}, {operands[1]})", self.variables.of_text(*texts)
             if op.name == "CONTIGUOUS":
                 return f"{array}.IsContiguous()", self.variables.of_text(*texts)
-            return f"fn::Alignment({array})", None
+            reader = "Place" if op.name == "PLACE" else "Alignment"
+            return f"fn::{reader}({array})", None
         if op.name == "DEVICE_ATTRIBUTE":
             return f"call.Attribute({int(operands[0])})", None
         values = [self.value(one) for one in operands if type(one) is Register]

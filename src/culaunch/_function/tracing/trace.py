@@ -82,6 +82,12 @@ class TraceBody(Body):
         # for each array.
         return self.number("ADDRESS", (root.index,), root.address % 256, f"address({root.name})")
 
+    def _base(self, root: Root) -> Any:
+        """Record a read of a whole address."""
+        # Arrays of a kind without a call have no addresses. The likely ones are far apart.
+        likely = root.address or (root.index + 1) << 44
+        return self.number("PLACE", (root.index,), likely, f"place({root.name})")
+
     def pointer(self, array: StandIn) -> Any:
         """Return the stand-in for an address."""
         return Pointer(array)

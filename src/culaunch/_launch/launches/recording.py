@@ -43,6 +43,13 @@ class RecordingBody(Protocol):
     def real(self, value: Any, /) -> Any:
         """Return the array that a stand-in represents (live bodies); other values are unchanged."""
 
+    def place(self, array: Any, /) -> tuple[object, Any]:
+        """Return the memory of an array, and the address of its first element.
+
+        The memory is None if it is an argument's. An allocation has no address before it is made:
+        its memory is an object, and the number counts from there.
+        """
+
     def check(
         self, condition: Any, message: str | Callable[[], str], exception: type[Exception], /
     ) -> None:

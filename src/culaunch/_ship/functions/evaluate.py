@@ -182,6 +182,7 @@ _READS: dict[str, Callable[..., Any]] = {
     "STRIDE": lambda inputs, array, axis: inputs.arrays[array].strides[axis],
     "CONTIGUOUS": lambda inputs, array: inputs.arrays[array].is_dense(),
     "ADDRESS": lambda inputs, array: inputs.arrays[array].address % 256,
+    "PLACE": lambda inputs, array: inputs.arrays[array].address,
     "DEVICE": lambda inputs: inputs.device,
     "DEVICE_ATTRIBUTE": lambda inputs, number: inputs.attribute(number),
 }
