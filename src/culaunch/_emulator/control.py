@@ -14,9 +14,12 @@ from culaunch._emulator.counting import Collector, InstructionCount
 from culaunch._emulator.device import Device
 from culaunch._emulator.driver.table import EmulatedDriver
 from culaunch._emulator.options import OPTION_TYPES, options_from_text
+from culaunch._errors import set_report_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from culaunch._emulator.report import Report
 
 __all__ = ["count_instructions", "count_lines", "make_driver", "reset", "with_options"]
 
@@ -45,11 +48,17 @@ def make_driver() -> Driver:
     # it. Therefore the driver, which is never freed, keeps the callbacks.
     functions = driver.table()
     _drivers.append((driver, functions))
+    set_report_source(_report_in)
     addresses = {
         name: ctypes.cast(function, ctypes.c_void_p).value or 0
         for name, function in functions.items()
     }
     return Driver.from_functions("emulator", addresses, (NUMBERS["DLDeviceType"]["CPU"],), True)
+
+
+def _report_in(message: str) -> Report | None:
+    found = (driver.report_in(message) for driver, _ in _drivers)
+    return next((report for report in found if report is not None), None)
 
 
 def reset() -> None:

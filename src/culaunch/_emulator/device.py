@@ -24,6 +24,7 @@ from culaunch._emulator.options import Options
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from culaunch._emulator.fault import Explanation
     from culaunch._emulator.ptx_image import PtxImage
     from culaunch._emulator.types import Lanes
 
@@ -138,7 +139,7 @@ class Device:
         ranges: Iterable[tuple[int, int]] = (),
         storages: Iterable[tuple[int, int]] = (),
         read_only: Sequence[NamedArray] = (),
-        beyond: Callable[[int], str | None] | None = None,
+        beyond: Callable[[int], Explanation | None] | None = None,
     ) -> None:
         """Run a kernel to its end.
 
@@ -221,7 +222,7 @@ class Device:
         everything = [*writable, *storages, *((base, size) for base, size, _ in read_only)]
         self._launches += 1
 
-        def explain(address: int) -> str | None:
+        def explain(address: int) -> Explanation | None:
             return self.heap.describe_freed(address) or (beyond and beyond(address)) or None
 
         variables = [loaded.limits for loaded in self._modules]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._base.values import counted
-from culaunch._emulator.fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault, Position
+from culaunch._emulator.fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault
 from culaunch._emulator.machine.chunk import Chunk
 from culaunch._emulator.machine.races import Races
 from culaunch._emulator.machine.scheduler import Scheduler
@@ -16,6 +16,7 @@ from culaunch._emulator.machine.shadow import Shadow
 from culaunch._emulator.memory.scratch import Scratch
 from culaunch._emulator.memory.undefined_bytes import UndefinedBytes
 from culaunch._emulator.options import chosen_engine
+from culaunch._emulator.report import Position
 from culaunch._emulator.undefined.engine import Undefined
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
     from culaunch._emulator.options import Options
     from culaunch._emulator.ptx.syntax import Instruction
+    from culaunch._emulator.report import Related
 
 __all__ = ["Launch"]
 
@@ -132,11 +134,11 @@ class Launch:
     def position(self, instruction: Instruction) -> Position:
         """Describe where an instruction is, in the PTX and in the source."""
         image = self.kernel.module.image
-        source = None
+        file, line = None, None
         if instruction.loc is not None:
-            file, line = instruction.loc
-            source = f"{image.syntax.files.get(file, f'file {file}')}:{line}"
-        return Position(instruction.line, image.tokens.line_text(instruction.line), source)
+            number, line = instruction.loc
+            file = image.syntax.files.get(number, f"file {number}")
+        return Position(instruction.line, image.tokens.line_text(instruction.line), file, line)
 
     def heap_alloc(self, sizes: list[int]) -> list[int]:
         """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
@@ -146,7 +148,7 @@ class Launch:
         )
         return addresses
 
-    def heap_free(self, address: int, place: str) -> None:
+    def heap_free(self, address: int, place: Related) -> None:
         """Free a block of `heap_alloc`, which the launch may not touch any more."""
         self.heap.free(address, place)
         self.memory.remove(address)

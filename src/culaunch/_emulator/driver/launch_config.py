@@ -15,6 +15,7 @@ from culaunch._emulator.fault import (
     COOPERATIVE_LAUNCH_TOO_LARGE,
     INVALID_CLUSTER_SIZE,
     INVALID_VALUE,
+    Explanation,
     Fault,
 )
 from culaunch._emulator.memory.read_only import NamedArray
@@ -111,10 +112,12 @@ def named_arrays(arrays: list[tuple[int, int]], kernel: Kernel, values: bytes) -
     return named
 
 
-def beyond_views(arrays: Arrays, kernel: Kernel, values: bytes) -> Callable[[int], str | None]:
+def beyond_views(
+    arrays: Arrays, kernel: Kernel, values: bytes
+) -> Callable[[int], Explanation | None]:
     """Return a function that describes an address beyond a view."""
 
-    def explain(address: int) -> str | None:
+    def explain(address: int) -> Explanation | None:
         for base, size in (*arrays.storages, *arrays.read_only_storages):
             if not base <= address < base + size:
                 continue
@@ -130,10 +133,11 @@ def beyond_views(arrays: Arrays, kernel: Kernel, values: bytes) -> Callable[[int
                 away = f"{counted(view.base - address, 'byte')} before"
             elif address < end:
                 away = "crossing the end of"
-            return (
+            return Explanation(
+                "beyond-view",
                 f"{away} {view.name}, a view of {counted(view.size, 'byte')}, and inside the "
                 f"array of {size} "
-                f"bytes at {base:#x} that it is a view of: the option check_views forbids that"
+                f"bytes at {base:#x} that it is a view of: the option check_views forbids that",
             )
         return None
 

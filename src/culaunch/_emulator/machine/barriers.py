@@ -106,8 +106,9 @@ class Barriers:
                     LAUNCH_FAILED,
                     f"barrier {number} is never complete: {int(barrier.arrived[block])} of "
                     f"{counted(need, 'thread')} of the block arrived{missing}",
+                    kind="deadlock",
                     lane=group.lane_at(0),
-                    notes=self.runner.whereabouts(),
+                    related=self.runner.whereabouts(),
                 )
                 self.runner.locate(fault, waiter.arrival.instruction)
                 raise fault
@@ -174,8 +175,10 @@ class Barriers:
                 LAUNCH_FAILED,
                 f"a thread exits without reaching the {instruction.opcode} of PTX line "
                 f"{instruction.line}, where other threads of its block wait",
+                kind="barrier-divergence",
                 lane=int(lanes[index[0]]),
             )
+            self.runner.relate(fault, "the barrier", instruction)
             self.runner.locate(fault, known.code.blocks[known.block].instructions[-1])
             raise fault
 
@@ -199,8 +202,10 @@ class Barriers:
                     f"barrier {waiter.arrival.number} is divergent: threads of one block wait at "
                     f"PTX lines {known.arrival.instruction.line} and "
                     f"{waiter.arrival.instruction.line}",
+                    kind="barrier-divergence",
                     lane=waiter.group.lane_at(0),
                 )
+                self.runner.relate(fault, "the other barrier", known.arrival.instruction)
                 self.runner.locate(fault, waiter.arrival.instruction)
                 raise fault
 

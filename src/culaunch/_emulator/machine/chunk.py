@@ -10,13 +10,13 @@ from culaunch._emulator.memory.scratch import Scratch
 from culaunch._emulator.memory.shared import SharedMemory
 
 if TYPE_CHECKING:
-    from culaunch._emulator.fault import Position
     from culaunch._emulator.machine.clusters import Cluster
     from culaunch._emulator.memory.ranges import GlobalMemory
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
     from culaunch._emulator.memory.undefined_bytes import Read
     from culaunch._emulator.options import Options
     from culaunch._emulator.ptx.syntax import Instruction
+    from culaunch._emulator.report import Position, Related
     from culaunch._emulator.types import Lanes
 
 __all__ = ["Chunk", "LaunchView"]
@@ -144,7 +144,7 @@ class LaunchView(Protocol):
         """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
         raise NotImplementedError
 
-    def heap_free(self, address: int, place: str) -> None:
+    def heap_free(self, address: int, place: Related) -> None:
         """Free a block of `heap_alloc`, which the launch may not touch any more."""
 
 

@@ -91,8 +91,9 @@ class ClusterBarrier:
                 LAUNCH_FAILED,
                 f"the cluster's barrier is never complete: {int(self._arrived[cluster])} of "
                 f"{counted(int(self.chunk.alive_in_block[blocks].sum()), 'thread')} arrived",
+                kind="deadlock",
                 lane=group.lane_at(0),
-                notes=self.runner.whereabouts(),
+                related=self.runner.whereabouts(),
             )
             self.runner.locate(fault, instruction)
             raise fault
@@ -107,6 +108,7 @@ class ClusterBarrier:
         fault = Fault(
             LAUNCH_FAILED,
             f"a thread {what} at the cluster's barrier",
+            kind="barrier-divergence",
             lane=group.lane_at(index),
         )
         self.runner.locate(fault, instruction)

@@ -143,6 +143,7 @@ class Races:
                 f"race: a thread {verb} shared address {self._offset(access, index):#x} without "
                 f"waiting for a cp.async of thread {self._thread(int(owner[index]) - 1)}, which "
                 "copies to it",
+                kind="race",
                 lane=int(access.lanes[index]),
             )
         return access
@@ -212,7 +213,7 @@ class Races:
         other, lane = int(others[index]), int(access.lanes[index])
         offset, missing = self._offset(access, index), _missing(lane, other)
         reason = _RACE.format(access.verb, f"{offset:#x}", self._who(other), did, missing)
-        raise Fault(LAUNCH_FAILED, reason, lane=lane)
+        raise Fault(LAUNCH_FAILED, reason, kind="race", lane=lane)
 
     def _offset(self, access: Access, index: int) -> int:
         return int(access.at[index]) * self.unit % self.chunk.shared.stride

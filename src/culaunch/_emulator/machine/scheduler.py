@@ -13,6 +13,7 @@ from culaunch._emulator.machine.merge import merge
 from culaunch._emulator.machine.state import Group
 from culaunch._emulator.machine.warp_sync import WarpSync
 from culaunch._emulator.machine.whereabouts import next_instruction, timeout, whereabouts
+from culaunch._emulator.report import Related
 from culaunch._errors import InternalError
 
 if TYPE_CHECKING:
@@ -131,8 +132,13 @@ class Scheduler:
         if fault.lane is not None and fault.block is None:
             fault.block, fault.thread = self.chunk.place(fault.lane)
 
-    def whereabouts(self, running: Group | None = None) -> list[str]:
-        """Return a line for each place at which threads are, `running` first."""
+    def relate(self, fault: Fault, what: str, instruction: Instruction) -> None:
+        """Add the place of another instruction to a fault."""
+        position = self.chunk.launch.position(instruction)
+        fault.related.append(Related(f"{what}: {position}: {position.text.strip()}", position))
+
+    def whereabouts(self, running: Group | None = None) -> list[Related]:
+        """Describe each place at which threads are, `running` first."""
         return whereabouts(self.chunk, self._groups(running))
 
     def _barrier_of_clusters(self) -> ClusterBarrier:
@@ -268,7 +274,12 @@ class Scheduler:
         if self.cluster_barrier is not None:
             self.cluster_barrier.report_stuck()
         self.warp_sync.report_stuck()
-        raise Fault(LAUNCH_FAILED, "threads are left that cannot run", notes=self.whereabouts())
+        raise Fault(
+            LAUNCH_FAILED,
+            "threads are left that cannot run",
+            kind="deadlock",
+            related=self.whereabouts(),
+        )
 
 
 def _end_wait(group: Group) -> None:

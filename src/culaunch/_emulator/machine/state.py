@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.chunk import Chunk
     from culaunch._emulator.machine.taint import Taints
     from culaunch._emulator.ptx.syntax import Function, Instruction
+    from culaunch._emulator.report import Related
 
 __all__ = ["Arrival", "Block", "Code", "End", "Frame", "Group", "Op", "Runner"]
 
@@ -317,8 +318,11 @@ class Runner(Protocol):
     def locate(self, fault: Fault, instruction: Instruction) -> None:
         """Fill in where a fault is, unless that is known."""
 
-    def whereabouts(self) -> list[str]:
-        """Return a line for each place at which threads are."""
+    def relate(self, fault: Fault, what: str, instruction: Instruction) -> None:
+        """Add the place of another instruction to a fault."""
+
+    def whereabouts(self) -> list[Related]:
+        """Describe each place at which threads are."""
         raise NotImplementedError
 
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._base.values import counted
+from culaunch._emulator.fault import Explanation
 
 if TYPE_CHECKING:
+    from culaunch._emulator.report import Related
     from culaunch._emulator.types import Lanes
 
 __all__ = ["Heap", "HeapError"]
@@ -44,12 +46,12 @@ class Heap:
         self._used += taken
         return address
 
-    def free(self, address: int, place: str) -> None:
+    def free(self, address: int, place: Related) -> None:
         """Free a block; null is allowed.
 
         Parameters
         ----------
-        place : str
+        place : Related
             The place of the call, for a later report.
 
         Raises
@@ -61,9 +63,10 @@ class Heap:
             return
         block = self._blocks.pop(address, None)
         if block is None:
-            raise HeapError(self._why_not(address))
+            earlier = self._freed.get(address)
+            raise HeapError(self._why_not(address), earlier.freed if earlier else ())
         self._used -= _aligned_size(block.size)
-        block.freed = place
+        block.freed = (place,)
         self._freed[address] = block
         self._kept += _aligned_size(block.size)
         # As much as the heap itself is kept, the latest: a program that frees in a loop must not
@@ -77,21 +80,20 @@ class Heap:
         """Address and size of every block."""
         return [(address, block.size) for address, block in self._blocks.items()]
 
-    def describe_freed(self, address: int) -> str | None:
+    def describe_freed(self, address: int) -> Explanation | None:
         """Describe the freed block that contains `address`; None if there is none."""
         for base, block in self._freed.items():
             if base <= address < base + max(block.size, 1):
-                return (
+                text = (
                     f"{counted(address - base, 'byte')} into a malloc block of "
-                    f"{counted(block.size, 'byte')} that "
-                    f"{block.freed} freed"
+                    f"{counted(block.size, 'byte')} that was freed"
                 )
+                return Explanation("use-after-free", text, block.freed)
         return None
 
     def _why_not(self, address: int) -> str:
-        freed = self._freed.get(address)
-        if freed is not None:
-            return f"free of {address:#x}, a block that {freed.freed} freed before: a double free"
+        if address in self._freed:
+            return f"free of {address:#x}, a block that was freed before: a double free"
         for base, block in self._blocks.items():
             if base < address < base + block.size:
                 return (
@@ -103,14 +105,18 @@ class Heap:
 
 
 class HeapError(Exception):
-    """A pointer that cannot be freed; the message says why."""
+    """A pointer that cannot be freed; the message says why, `earlier` where it was freed."""
+
+    def __init__(self, message: str, earlier: tuple[Related, ...]) -> None:
+        super().__init__(message)
+        self.earlier = earlier
 
 
 @dataclass
 class _Block:
     size: int
     memory: Lanes
-    freed: str = ""
+    freed: tuple[Related, ...] = ()
 
 
 def _aligned_size(size: int) -> int:

@@ -14,6 +14,7 @@ from culaunch._emulator.memory.bytes import Bytes, Piece
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from culaunch._emulator.fault import Explanation
     from culaunch._emulator.memory.threads import Threads
     from culaunch._emulator.types import Lanes
 
@@ -41,7 +42,7 @@ class GlobalMemory:
         self,
         ranges: Iterable[tuple[int, int]],
         variables: Sequence[tuple[list[int], list[int]]] = (),
-        explain: Callable[[int], str | None] = lambda _: None,
+        explain: Callable[[int], Explanation | None] = lambda _: None,
     ) -> None:
         self._variables = variables
         self._explain = explain
@@ -93,12 +94,19 @@ class GlobalMemory:
         """Return the fault of an access outside every range; `what` begins its message."""
         lane = group.lane_at(index)
         # Best explanation first: a freed block, then null with an offset, then the nearest range.
-        freed = self._explain(address)
-        if freed is not None:
-            return Fault(ILLEGAL_ADDRESS, f"{what}: {freed}", lane=lane)
+        known = self._explain(address)
+        if known is not None:
+            return Fault(
+                ILLEGAL_ADDRESS,
+                f"{what}: {known.text}",
+                kind=known.kind,
+                lane=lane,
+                related=list(known.related),
+            )
         if address < _NULL_PAGE:
             far = f", {counted(address, 'byte')} from it" if address else ""
-            return Fault(ILLEGAL_ADDRESS, f"{what}: a null pointer{far}", lane=lane)
+            reason = f"{what}: a null pointer{far}"
+            return Fault(ILLEGAL_ADDRESS, reason, kind="null-pointer", lane=lane)
         where, distance = self._describe(address)
         reason = f"{what}: outside every allocation, {where}"
         return Fault(ILLEGAL_ADDRESS, reason, lane=lane, distance=distance)

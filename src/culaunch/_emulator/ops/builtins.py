@@ -16,6 +16,7 @@ from culaunch._emulator.fault import ASSERT, LAUNCH_FAILED, Fault
 from culaunch._emulator.machine.state import End, Op
 from culaunch._emulator.memory.heap import HeapError
 from culaunch._emulator.ops.printf import LaneReader, format_message
+from culaunch._emulator.report import Related
 
 if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
@@ -108,11 +109,17 @@ def _free(group: Group, arguments: list[Lanes]) -> None:
     call = launch.position(group.code.blocks[group.block].instructions[-1])
     for index, address in enumerate(np.broadcast_to(arguments[0], (group.n,)).tolist()):
         block, thread = group.chunk.place(group.lane_at(index))
-        place = f"block {block}, thread {thread} at {call}"
+        place = Related(f"the free: block {block}, thread {thread} at {call}", call)
         try:
             launch.heap_free(address, place)
         except HeapError as error:
-            raise Fault(LAUNCH_FAILED, str(error), lane=group.lane_at(index)) from None
+            raise Fault(
+                LAUNCH_FAILED,
+                str(error),
+                kind="invalid-free",
+                lane=group.lane_at(index),
+                related=list(error.earlier),
+            ) from None
 
 
 def _set_conditional(group: Group, arguments: list[Lanes]) -> None:
@@ -148,6 +155,7 @@ def _trap(decoder: Decoder, instruction: Instruction) -> Op:
         why = ""
         if group.chunk.launch.lacks_workspace:
             why = ", as a barrier of the whole grid does without cooperative=True in the launch"
-        raise Fault(LAUNCH_FAILED, f"the kernel executed trap{why}", lane=group.lane_at(0))
+        reason = f"the kernel executed trap{why}"
+        raise Fault(LAUNCH_FAILED, reason, kind="trap", lane=group.lane_at(0))
 
     return run

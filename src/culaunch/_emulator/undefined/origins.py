@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator.fault import LAUNCH_FAILED, Fault
+from culaunch._emulator.report import Related
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,19 +65,20 @@ class Origins:
             return Fault(
                 LAUNCH_FAILED,
                 known.racing(known.text, detail, reader),
+                kind="race",
                 lane=reader,
                 position=position,
                 notes=[f"{use} depends on the value of this read"],
             )
         what = known.text.format(detail)
+        place = f"block {block}, thread {thread} at {position}"
         return Fault(
             LAUNCH_FAILED,
             f"{use} depends on an undefined value, {what}",
+            kind="uninitialized",
             lane=lane,
-            notes=[
-                f"the value: block {block}, thread {thread} at {position}: {position.text.strip()}",
-                "(check_uninitialized turns this check off)",
-            ],
+            related=[Related(f"the value: {place}: {position.text.strip()}", position)],
+            notes=["(check_uninitialized turns this check off)"],
         )
 
 
