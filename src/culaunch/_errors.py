@@ -102,8 +102,9 @@ class DriverError(CulaunchError, RuntimeError):
 
     Attributes
     ----------
-    report : culaunch.testing.Report or None
-        The emulator's record of the error, if a kernel on the emulator caused it.
+    report : object or None
+        The emulator's record of the error, if a kernel on the emulator caused it: its `kind`,
+        `message`, `kernel`, `block`, `thread`, `position`, `related` and `notes`.
     """
 
     def __init__(self, message: str, code: int = 0, name: str = "") -> None:

@@ -1,11 +1,13 @@
-"""The pytest plugin: the fixture ``culaunch_driver`` with its marker, and two options.
+"""The pytest plugin: the fixture ``culaunch_driver`` with its marker, and options.
 
 pytest loads this in every run where culaunch is installed. It therefore imports nothing of culaunch
-until a test uses the fixture, or the command line asks for native Triton kernels or for profiles.
+until a test uses the fixture, or an option asks for it.
 """
 
 from __future__ import annotations
 
+import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +28,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--culaunch-profile", action="store_true", help="profile the launches of every test"
     )
     group.addoption(
+        "--culaunch-sarif",
+        metavar="FILE",
+        help="write the emulator's reports of failed tests as SARIF, for annotations in CI",
+    )
+    group.addoption(
         "--culaunch-triton-only",
         action="append",
         metavar="PATTERN",
@@ -43,6 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_NativeTriton(config), "culaunch-triton")
     if config.getoption("--culaunch-profile"):
         config.pluginmanager.register(_Profiles(), "culaunch-profile")
+    if config.getoption("--culaunch-sarif"):
+        file = os.path.join(config.invocation_params.dir, config.getoption("--culaunch-sarif"))
+        config.pluginmanager.register(_Sarif(file), "culaunch-sarif")
 
 
 class _NativeTriton:
@@ -111,6 +121,53 @@ class _Profiles:
         terminalreporter.section(self._TITLE)
         for name, text in self._found:
             terminalreporter.write_line(f"{name}: {text}")
+
+
+class _Sarif:
+    """Collects the emulator's reports of tests that fail, and writes them at the end."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._results: list[dict[str, Any]] = []
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Iterator[None]:
+        outcome: Any = yield
+        report: pytest.TestReport = outcome.get_result()
+        if not report.failed or call.excinfo is None:
+            return
+        from culaunch._emulator import sarif_result
+
+        file, line, _ = item.location
+        caller = (os.path.join(item.config.rootpath, file), (line or 0) + 1)
+        # pytest-xdist sends the attributes of a report to the process that writes the file.
+        report.culaunch_sarif = [  # type: ignore[attr-defined]
+            sarif_result(found, caller) for found in _emulator_reports(call.excinfo.value)
+        ]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._results += getattr(report, "culaunch_sarif", [])
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(session.config, "workeroutput"):
+            return
+        from culaunch._base.outputs import write_output
+        from culaunch._emulator import sarif_log
+
+        write_output(self._file, json.dumps(sarif_log(self._results), indent=1).encode())
+
+
+def _emulator_reports(error: BaseException | None) -> Iterator[Any]:
+    """Return the records of an exception, and of those that led to it."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        report = getattr(error, "report", None)
+        if report is not None and type(report).__module__.startswith("culaunch."):
+            yield report
+        error = error.__cause__ or error.__context__
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -29,14 +30,16 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_flag, checked_number, checked_path
 from culaunch._base.driver_choice import STRICT, VARIABLE, strict_choice
 from culaunch._base.optional import optional
+from culaunch._base.outputs import write_output
 from culaunch._base.values import spell
 from culaunch._errors import DriverNotFoundError
 from culaunch._launch import DeviceArray, driver_name, set_driver, to_device
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from culaunch._emulator import InstructionCount, SourceProfile
+    from culaunch._errors import DriverError
 
 __all__ = [
     "assert_allclose",
@@ -49,6 +52,7 @@ __all__ = [
     "reset_emulator",
     "to_driver",
     "use_driver",
+    "write_sarif",
 ]
 
 
@@ -482,6 +486,49 @@ def emulator_options(
     }
     with with_options(**{name: value for name, value in given.items() if value is not None}):
         yield
+
+
+def write_sarif(path: str | os.PathLike[str], errors: Iterable[DriverError]) -> None:
+    """Write the emulator's reports as SARIF 2.1.0, which CI services show beside the source.
+
+    Compile with ``line_info=True``, so a report has a line of the source. A path below the working
+    folder is written relative to it, as GitHub expects. ``pytest --culaunch-sarif FILE`` writes the
+    reports of the tests that fail.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file, such as ``culaunch.sarif``.
+    errors : iterable of DriverError
+        Errors of kernels on the emulator. Without any, the file says that there was no error.
+
+    Raises
+    ------
+    ValueError
+        If an error has no report: it is no error of a kernel on the emulator.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> try:
+    ...     kernel[1, 256](y, x, 2.0, 10**6)
+    ... except cl.DriverError as error:
+    ...     testing.write_sarif("culaunch.sarif", [error])
+    """
+    from culaunch._emulator import sarif_log, sarif_result
+
+    results = []
+    for error in errors:
+        if error.report is None:
+            raise ValueError(
+                "errors must be of kernels on the emulator, whose report is not None (got "
+                f"{spell(error)}): select the emulator with CULAUNCH_DRIVER=emulator"
+            )
+        results.append(sarif_result(error.report))
+    text = json.dumps(sarif_log(results), indent=1)
+    write_output(checked_path("path", path), text.encode())
 
 
 def _aligned_array(copy: Any) -> Any:

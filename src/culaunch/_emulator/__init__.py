@@ -23,6 +23,7 @@ from culaunch._emulator.module import LoadedModule  # noqa: E402
 from culaunch._emulator.options import Options  # noqa: E402
 from culaunch._emulator.ptx_image import Parameter, PtxImage, PtxKernel  # noqa: E402
 from culaunch._emulator.report import Position, Related, Report  # noqa: E402
+from culaunch._emulator.sarif import sarif_log, sarif_result  # noqa: E402
 
 __all__ = [
     "Device",
@@ -41,5 +42,7 @@ __all__ = [
     "count_lines",
     "make_driver",
     "reset",
+    "sarif_log",
+    "sarif_result",
     "with_options",
 ]
