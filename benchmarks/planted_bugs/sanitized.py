@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from planted_bugs.table import Bug
 
-# "GPU" is the driver alone, which reports the errors that the hardware finds.
+# "GPU" is the driver without a tool. It reports the errors that the hardware finds.
 TOOLS = ("GPU", "memcheck", "racecheck", "initcheck", "synccheck")
 LIMIT = 25  # seconds: a launch under a tool needs fewer, unless it hangs
 ERROR = "the driver reports "  # the script prints this before the name of an error
@@ -83,10 +83,12 @@ def read_report(text: str, place: str) -> dict[str, Any]:
         words = line.strip("=").strip()
         if not words:
             starts = True
-        elif starts and not _OTHER.search(words):
+        elif _OTHER.search(words):
+            continue
+        elif starts:
             reports.append([words])
             starts = False
-        elif not starts:
+        else:
             reports[-1].append(words)
     if not reports:
         return {"words": "", "place": "", "is_right": False}

@@ -14,6 +14,7 @@ from cpp_reference import cpp_reference
 from diagrams import diagram, rooms
 from launch_chart import launch_chart
 from launch_options import launch_flags, launch_options
+from planted_bugs import planted_bugs, planted_totals, planted_words
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -58,6 +59,9 @@ _MAKERS = {
     "launch_options": launch_options,
     "launches": benchmark_numbers.launches,
     "machine": benchmark_numbers.machine,
+    "planted_bugs": planted_bugs,
+    "planted_totals": planted_totals,
+    "planted_words": planted_words,
     "reductions": benchmark_numbers.reductions,
     "shortcuts": benchmark_numbers.shortcuts,
 }

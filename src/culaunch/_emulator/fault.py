@@ -128,7 +128,7 @@ class Fault(Exception):  # noqa: N818 - CUDA's word: an error is a result of the
 
     @property
     def report(self) -> Report:
-        """The record of what is known so far."""
+        """The record of the parts that are filled in so far."""
         return Report(
             kind=self.kind or _KINDS_OF_CODES.get(self.code, "refused-launch"),
             message=self.reason,

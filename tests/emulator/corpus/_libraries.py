@@ -10,7 +10,7 @@ import numpy as np
 from corpus._case import Case, from_cuda, from_ptx
 
 I4 = np.int32
-# What CUB keeps of a tile before it is scanned: 32 words of padding, then one word for each tile.
+# The status of a tile that CUB has not scanned yet.
 _INVALID = 99
 
 
@@ -32,6 +32,7 @@ def _zeros(count: int) -> np.ndarray:
 
 
 def _tiles(count: int) -> np.ndarray:
+    """Return the words of CUB's tiles: 32 of padding, then one for each tile."""
     words = np.zeros((32 + count, 2), I4)
     words[32:, 0] = _INVALID
     return words.reshape(-1)
