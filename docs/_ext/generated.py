@@ -9,12 +9,12 @@ import re
 from typing import TYPE_CHECKING
 
 import benchmark_numbers
+from bug_tables import planted_bugs, planted_totals, planted_words
 from command_reference import command_reference
 from cpp_reference import cpp_reference
 from diagrams import diagram, rooms
 from launch_chart import launch_chart
 from launch_options import launch_flags, launch_options
-from planted_bugs import planted_bugs, planted_totals, planted_words
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

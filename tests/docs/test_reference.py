@@ -204,7 +204,7 @@ def test_tables_of_the_benchmarks_are_made_of_their_files(extension):
 
 
 def test_tables_of_planted_bugs_have_the_tools(extension, tmp_path, monkeypatch):
-    numbers, made = extension("benchmark_numbers"), extension("planted_bugs")
+    numbers, made = extension("benchmark_numbers"), extension("bug_tables")
     here = {"kind": "race", "place": "a.cu:3", "words": "race: a thread reads"}
     nothing = {"words": "", "place": "", "is_right": False}
     silent = dict.fromkeys(made.TOOLS, nothing)
