@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Protocol
 
 from culaunch._emulator.decode.decoder import Unsupported
@@ -30,6 +31,7 @@ from culaunch._emulator.ops import (  # noqa: F401  (each registers its instruct
     wgmma,
     wmma,
 )
+from culaunch._emulator.types import is_type, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     from culaunch._emulator.undefined.plan import Plan
 
 __all__ = ["Addresses", "KernelCode"]
+
+
+_ACCESSES = frozenset(("ld", "ldu", "st", "atom", "red", "wmma"))
+_NOT_GLOBAL = frozenset(("shared", "shared::cta", "shared::cluster", "local", "param", "const"))
 
 
 class KernelCode:
@@ -76,6 +82,17 @@ class KernelCode:
             # last block.
             self._next_base += len(found.blocks) + 1
         return found
+
+    @functools.cached_property
+    def smallest_access(self) -> int:
+        """The bytes of the smallest access to global memory, at most four."""
+        functions = [f for f in self.syntax.functions.values() if not f.is_kernel]
+        sizes = [4]
+        for function in (self.entry, *functions):
+            for one in function.instructions:
+                if one.name in _ACCESSES and _NOT_GLOBAL.isdisjoint(one.mods):
+                    sizes += [size_of(word) for word in one.mods if is_type(word)][-1:]
+        return min(sizes)
 
     def function(self, name: str) -> Function:
         """Return the function called `name` as it was parsed."""

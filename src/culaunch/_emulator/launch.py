@@ -10,7 +10,9 @@ import numpy as np
 from culaunch._base.values import counted
 from culaunch._emulator.fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault, Position
 from culaunch._emulator.machine.chunk import Chunk
+from culaunch._emulator.machine.history import History
 from culaunch._emulator.machine.races import Races
+from culaunch._emulator.machine.records import Records, shared_records
 from culaunch._emulator.machine.scheduler import Scheduler
 from culaunch._emulator.machine.shadow import Shadow
 from culaunch._emulator.memory.scratch import Scratch
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
     from culaunch._emulator.options import Options
     from culaunch._emulator.ptx.syntax import Instruction
+    from culaunch._emulator.types import Lanes
 
 __all__ = ["Launch"]
 
@@ -71,6 +74,9 @@ class Launch:
         # The counter of grid barriers; null unless the launch is cooperative.
         self.grid_workspace = 0
         self.lacks_workspace = False
+        # Set if races are checked: the accesses to global memory, by the address of each range.
+        self._history: History | None = None
+        self._shadows: dict[int, Shadow] = {}
         # Parameters are one row for all blocks: a kernel may not write to them.
         self.params = Scratch("param", 1, max(len(params), 1))
         self.params.array[: len(params)] = np.frombuffer(params, np.uint8)
@@ -126,8 +132,15 @@ class Launch:
             at = self._workspace.ctypes.data
             self.grid_workspace = -(-at // _WORKSPACE_BYTES) * _WORKSPACE_BYTES
             self.memory.add([(self.grid_workspace, _WORKSPACE_BYTES)])
+        if self.options.check_races:
+            self._history = History(self)
+            self.memory.observe = self._observe
         for first in range(0, total, step):
             self._run_chunk(first, min(step, total - first))
+
+    def block_numbers(self, first: int, count: int) -> Lanes:
+        """Return the numbers in the grid of some consecutive blocks in the order of the run."""
+        return np.arange(first, first + count)
 
     def position(self, instruction: Instruction) -> Position:
         """Describe where an instruction is, in the PTX and in the source."""
@@ -150,20 +163,29 @@ class Launch:
         """Free a block of `heap_alloc`, which the launch may not touch any more."""
         self.heap.free(address, place)
         self.memory.remove(address)
+        # Another allocation may get the address.
+        self._shadows.pop(address, None)
+
+    def _observe(self, base: int, size: int) -> Shadow:
+        """Return the observer of a range of global memory, which lives as long as the launch."""
+        if base not in self._shadows:
+            unit = self.kernel.smallest_access
+            records = Records(size, unit, "global", lambda at: base + at, fresh=False)
+            self._shadows[base] = Shadow(records=records)
+        return self._shadows[base]
 
     def _run_chunk(self, first: int, blocks: int) -> None:
         chunk = Chunk(self, first, blocks)
         options = self.options
-        # Without shared memory, none of these checks can find a race or uninitialized memory. The
-        # shadow of local memory is created when an undefined value is first stored there.
+        if self._history is not None:
+            chunk.races = Races(chunk, self._history)
+        # Without shared memory, none of these checks can find uninitialized memory or a race there.
+        # The shadow of local memory is created when an undefined value is first stored there.
         if self.shared_bytes and (options.check_uninitialized or options.check_races):
+            shared = chunk.shared
             chunk.shared.shadow = Shadow(
-                chunk,
-                chunk.shared,
-                UndefinedBytes(chunk.shared, undefined=True)
-                if options.check_uninitialized
-                else None,
-                Races(chunk) if options.check_races else None,
+                UndefinedBytes(shared, undefined=True) if options.check_uninitialized else None,
+                shared_records(shared) if options.check_races else None,
             )
         scheduler = Scheduler(chunk, Undefined(chunk, self.kernel, self.kernel.plans))
         try:

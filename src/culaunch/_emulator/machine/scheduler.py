@@ -59,8 +59,7 @@ class Scheduler:
         self.queue: list[tuple[int, tuple[int, ...]]] = []
         self.barriers = Barriers(self)
         self.cluster_barrier: ClusterBarrier | None = None  # until a thread comes to it
-        shadow = chunk.shared.shadow
-        self.races: Races | None = None if shadow is None else shadow.races
+        self.races: Races | None = chunk.races
         self.warp_sync = WarpSync(self, self.races)
         limit = chunk.options.time_limit
         self.deadline = None if limit is None else time.monotonic() + limit
@@ -180,6 +179,8 @@ class Scheduler:
                 if self.races is not None:
                     self.races.order.meet(group.lanes, block.sync(group))
             ops = block.ops if observer is None else observer.begin(block, group)
+            if self.races is not None:
+                ops = self.races.history.watch(ops, block)
             # A call or a return changes the group's registers: these are the block's own.
             regs, zeros = group.regs, group.code.zeros
             # The instruction that a fault is about; the block's last one when its end runs.

@@ -61,13 +61,9 @@ class Origins:
         # A race is reported for the lane and the place of the racing access. The later use of the
         # value is a note.
         if known.racing is not None:
-            return Fault(
-                LAUNCH_FAILED,
-                known.racing(known.text, detail, reader),
-                lane=reader,
-                position=position,
-                notes=[f"{use} depends on the value of this read"],
-            )
+            reason, notes = known.racing(detail)
+            notes = [*notes, f"{use} depends on the value of this read"]
+            return Fault(LAUNCH_FAILED, reason, lane=reader, position=position, notes=notes)
         what = known.text.format(detail)
         return Fault(
             LAUNCH_FAILED,
@@ -87,4 +83,4 @@ class _Origin:
     instruction: Instruction
     text: str
     detail: Lanes
-    racing: Callable[[str, int, int], str] | None
+    racing: Callable[[int], tuple[str, list[str]]] | None
