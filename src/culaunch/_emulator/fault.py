@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from culaunch._base.cuda import Result
 
@@ -41,6 +43,8 @@ LAUNCH_FAILED = Result.LAUNCH_FAILED
 COOPERATIVE_LAUNCH_TOO_LARGE = Result.COOPERATIVE_LAUNCH_TOO_LARGE
 NOT_SUPPORTED = Result.NOT_SUPPORTED
 INVALID_CLUSTER_SIZE = Result.INVALID_CLUSTER_SIZE
+
+_MOST_SOURCE, _MOST_TEXT = 16 << 20, 200
 
 
 # Exceptions are compared by identity, as Python does; a dataclass that compares by value would have
@@ -105,20 +109,50 @@ class Fault(Exception):  # noqa: N818 - CUDA's word: an error is a result of the
             parts.append(f"  block {self.block}, thread {self.thread}")
         if self.position is not None:
             parts.append(f"  PTX line {self.position.line}: {self.position.text}".rstrip(": "))
-            if self.position.source:
-                parts.append(f"  source {self.position.source}")
+            parts += self.position.source_lines()
         parts += [f"  {note}" for note in self.notes]
         return "\n".join(parts)
 
 
 @dataclass(frozen=True)
 class Position:
-    """A place in PTX, and in the source it was compiled from if line information says."""
+    """A place in PTX, and in the source it was compiled from if line information says.
+
+    Parameters
+    ----------
+    source : str, optional
+        The source line as ``file:line``.
+    inlined : tuple of (str, str)
+        The functions that are inlined there, the innermost first, and the line of each call.
+    """
 
     line: int
     text: str = ""
     source: str | None = None
+    inlined: tuple[tuple[str, str], ...] = ()
+
+    def source_lines(self) -> list[str]:
+        """Return the lines of a report on the source, with its text if the file can be read."""
+        if not self.source:
+            return []
+        lines = [f"  source {_with_text(self.source)}"]
+        lines += [f"  inlined: {name}, called at {_with_text(at)}" for name, at in self.inlined]
+        return lines
 
     def __str__(self) -> str:
         where = f"PTX line {self.line}"
         return f"{where} (source {self.source})" if self.source else where
+
+
+def _with_text(source: str) -> str:
+    """Return a place with the text of its line, if the file is there."""
+    name, _, line = source.rpartition(":")
+    try:
+        # An image can name any file: a device, or one that is too large for a source.
+        if not Path(name).is_file() or Path(name).stat().st_size > _MOST_SOURCE:
+            return source
+        with Path(name).open(encoding="utf-8", errors="replace") as file:
+            text = next(itertools.islice(file, int(line) - 1, None), "").strip()
+    except (OSError, ValueError):
+        return source
+    return f"{source}: {text[:_MOST_TEXT]}" if text else source

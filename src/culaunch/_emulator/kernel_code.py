@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from culaunch._emulator.machine.state import Code
+    from culaunch._emulator.options import CodeChecks
     from culaunch._emulator.ptx.syntax import Function
     from culaunch._emulator.ptx_image import PtxImage
     from culaunch._emulator.undefined.plan import Plan
@@ -55,11 +56,12 @@ class KernelCode:
     decoded for each of them.
     """
 
-    def __init__(self, module: Addresses, kernel: str) -> None:
+    def __init__(self, module: Addresses, kernel: str, checks: CodeChecks) -> None:
         self.module = module
+        self.checks: CodeChecks = checks
         self.syntax = module.image.syntax
         self.entry = self.syntax.functions[kernel]
-        self.variables = KernelVariables(self.syntax, self.entry)
+        self.variables = KernelVariables(self.syntax, self.entry, gaps=checks.variables)
         self._codes: dict[str, Code] = {}
         # Program counters are unique among the functions of a kernel, in the order in which they
         # are first called: so groups in different functions can be distinguished and ordered.

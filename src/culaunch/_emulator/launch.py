@@ -15,10 +15,12 @@ from culaunch._emulator.machine.races import Races
 from culaunch._emulator.machine.records import Records, shared_records
 from culaunch._emulator.machine.scheduler import Scheduler
 from culaunch._emulator.machine.shadow import Shadow
+from culaunch._emulator.machine.zones import Zones
 from culaunch._emulator.memory.scratch import Scratch
 from culaunch._emulator.memory.undefined_bytes import UndefinedBytes
 from culaunch._emulator.options import chosen_engine
 from culaunch._emulator.undefined.engine import Undefined
+from culaunch._image import demangle
 
 if TYPE_CHECKING:
     from culaunch._emulator.kernel_code import KernelCode
@@ -74,6 +76,12 @@ class Launch:
         # The counter of grid barriers; null unless the launch is cooperative.
         self.grid_workspace = 0
         self.lacks_workspace = False
+        # The order of clusters, or of blocks without clusters; None: that of the grid. Every launch
+        # with a seed and a grid has the same one.
+        self._cluster_order: Lanes | None = None
+        if options.seed is not None:
+            count = grid[0] * grid[1] * grid[2] // cluster.size
+            self._cluster_order = np.random.default_rng(options.seed).permutation(count)
         # Set if races are checked: the accesses to global memory, by the address of each range.
         self._history: History | None = None
         self._shadows: dict[int, Shadow] = {}
@@ -140,20 +148,33 @@ class Launch:
 
     def block_numbers(self, first: int, count: int) -> Lanes:
         """Return the numbers in the grid of some consecutive blocks in the order of the run."""
-        return np.arange(first, first + count)
+        numbers = np.arange(first, first + count)
+        if self._cluster_order is None:
+            return numbers
+        size = self.cluster.size
+        chosen: Lanes = self._cluster_order[numbers // size] * size + numbers % size
+        return chosen
 
     def position(self, instruction: Instruction) -> Position:
         """Describe where an instruction is, in the PTX and in the source."""
         image = self.kernel.module.image
-        source = None
-        if instruction.loc is not None:
-            file, line = instruction.loc
-            source = f"{image.syntax.files.get(file, f'file {file}')}:{line}"
-        return Position(instruction.line, image.tokens.line_text(instruction.line), source)
+        syntax = image.syntax
 
-    def heap_alloc(self, sizes: list[int]) -> list[int]:
+        def place(file: int, line: int) -> str:
+            return f"{syntax.files.get(file, f'file {file}')}:{line}"
+
+        source = None if instruction.loc is None else place(*instruction.loc)
+        inlined = []
+        for call in instruction.inlined:
+            name = syntax.strings.get(call.name, "a function")
+            inlined.append((demangle(name) or name, place(call.file, call.line)))
+        text = image.tokens.line_text(instruction.line)
+        return Position(instruction.line, text, source, tuple(inlined))
+
+    def heap_alloc(self, sizes: list[int], places: list[str]) -> list[int]:
         """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
-        addresses = [self.heap.alloc(size) for size in sizes]
+        pairs = zip(sizes, places, strict=True)
+        addresses = [self.heap.alloc(size, place) for size, place in pairs]
         self.memory.add(
             [(at, size) for at, size in zip(addresses, sizes, strict=True) if at and size]
         )
@@ -181,11 +202,13 @@ class Launch:
             chunk.races = Races(chunk, self._history)
         # Without shared memory, none of these checks can find uninitialized memory or a race there.
         # The shadow of local memory is created when an undefined value is first stored there.
-        if self.shared_bytes and (options.check_uninitialized or options.check_races):
-            shared = chunk.shared
-            chunk.shared.shadow = Shadow(
+        shared, variables = chunk.shared, self.kernel.variables
+        has_gaps = options.check_variables and variables.shared
+        if self.shared_bytes and (options.check_uninitialized or options.check_races or has_gaps):
+            shared.shadow = Shadow(
                 UndefinedBytes(shared, undefined=True) if options.check_uninitialized else None,
                 shared_records(shared) if options.check_races else None,
+                Zones(shared, variables.shared, variables.dynamic_offset) if has_gaps else None,
             )
         scheduler = Scheduler(chunk, Undefined(chunk, self.kernel, self.kernel.plans))
         try:

@@ -23,6 +23,9 @@ __all__ = ["WARP", "Chunk", "LaunchView", "thread_place"]
 
 # What PTX's lane masks, shuffles and matrix fragments are made for; no GPU has another size.
 WARP = 32
+# With a seed, the warps of a chunk run in this many groups at most, one after the other: each costs
+# as much as all warps together.
+_MOST_TURNS = 8
 
 
 class Chunk:
@@ -74,6 +77,15 @@ class Chunk:
         # The check of races, if it is on (`Races`, which needs this class).
         self.races: Any = None
         self.undefined_reads: list[Read] = []
+        # The turn of each warp, if a seed chooses it. Warps with the same turn run together.
+        self.turns: Lanes | None = None
+        if self.options.seed is not None:
+            random = np.random.default_rng((self.options.seed, first_block))
+            warps = self.size // WARP
+            few = warps <= _MOST_TURNS
+            self.turns = (
+                random.permutation(warps) if few else random.integers(_MOST_TURNS, size=warps)
+            )
 
     def lanes(self) -> Lanes:
         """Return every lane that is a thread."""
@@ -138,7 +150,7 @@ class LaunchView(Protocol):
         """Describe where an instruction is, in the PTX and in the source."""
         raise NotImplementedError
 
-    def heap_alloc(self, sizes: list[int]) -> list[int]:
+    def heap_alloc(self, sizes: list[int], places: list[str]) -> list[int]:
         """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
         raise NotImplementedError
 

@@ -9,6 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from culaunch._emulator.machine.records import Records
     from culaunch._emulator.machine.state import Group
+    from culaunch._emulator.machine.zones import Zones
     from culaunch._emulator.memory.bytes import Piece
     from culaunch._emulator.memory.how import How
     from culaunch._emulator.memory.undefined_bytes import UndefinedBytes
@@ -26,16 +27,24 @@ class Shadow:
         Bytes that are unwritten, or were written with an undefined value; None if there are none.
     records : Records or None
         The accesses by thread, if races are checked.
+    zones : Zones or None
+        The bytes between variables, if there are any.
     """
 
     def __init__(
-        self, undefined: UndefinedBytes | None = None, records: Records | None = None
+        self,
+        undefined: UndefinedBytes | None = None,
+        records: Records | None = None,
+        zones: Zones | None = None,
     ) -> None:
         self.undefined = undefined
         self.records = records
+        self.zones = zones
 
     def on_read(self, group: Group, piece: Piece, size: int, how: How) -> None:
         """Record a read."""
+        if self.zones is not None:
+            self.zones.check(group, piece, size, "read")
         self._read_undefined(group, piece, size)
         if self.records is not None:
             group.chunk.races.read(group, piece, self.records, size, how)
@@ -44,6 +53,8 @@ class Shadow:
         """Record a write of consecutive words, before it happens."""
         # If the written value is undefined, the rules of undefined bits mark it afterwards.
         size = values[0].dtype.itemsize
+        if self.zones is not None:
+            self.zones.check(group, piece, size * len(values), "write")
         if self.undefined is not None:
             self.undefined.define(piece, size * len(values))
         if self.records is not None:
@@ -56,6 +67,8 @@ class Shadow:
 
     def on_atomic(self, group: Group, piece: Piece, size: int, how: How, *, replaces: bool) -> None:
         """Record a read-modify-write; `replaces` if it writes a different value than it read."""
+        if self.zones is not None:
+            self.zones.check(group, piece, size, "atomic access")
         self._read_undefined(group, piece, size)
         # An addition to an undefined word stays undefined; an exchange ignores the old value.
         if replaces and self.undefined is not None:

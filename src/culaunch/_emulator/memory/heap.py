@@ -18,6 +18,8 @@ __all__ = ["Heap", "HeapError"]
 # The default of cudaLimitMallocHeapSize.
 HEAP_BYTES = 8 << 20
 _ALIGN = 16
+# In a report: more of them rarely say more.
+_MOST_LINES = 8
 
 
 class Heap:
@@ -33,14 +35,17 @@ class Heap:
         self._used = 0
         self._kept = 0
 
-    def alloc(self, size: int) -> int:
-        """Return the address of `size` new bytes, null if the heap has not that much left."""
+    def alloc(self, size: int, place: str) -> int:
+        """Return the address of `size` new bytes, null if the heap has not that much left.
+
+        `place` is the place of the call, for a report; it is empty if no check needs it.
+        """
         taken = _aligned_size(size)
         if taken > HEAP_BYTES - self._used:
             return 0
         memory: Lanes = np.zeros(taken + _ALIGN, np.uint8)
         address = -(-memory.ctypes.data // _ALIGN) * _ALIGN
-        self._blocks[address] = _Block(size, memory)
+        self._blocks[address] = _Block(size, memory, made=place)
         self._used += taken
         return address
 
@@ -77,6 +82,26 @@ class Heap:
         """Address and size of every block."""
         return [(address, block.size) for address, block in self._blocks.items()]
 
+    def maker(self, address: int) -> str:
+        """Return the place of the call that allocated a block; empty if it is not known."""
+        block = self._blocks.get(address)
+        return "" if block is None else block.made
+
+    def leaks(self) -> tuple[int, int, list[str]]:
+        """Return the number, the bytes and descriptions of the blocks that are not freed.
+
+        Blocks in an earlier report are left out.
+        """
+        left = [(at, block) for at, block in self._blocks.items() if not block.reported]
+        lines = []
+        for address, block in left:
+            block.reported = True
+            made = f", allocated by {block.made}" if block.made else ""
+            lines.append(f"{counted(block.size, 'byte')} at {address:#x}{made}")
+        if len(lines) > _MOST_LINES:
+            lines[_MOST_LINES:] = [f"and {len(lines) - _MOST_LINES} more"]
+        return len(left), sum(block.size for _, block in left), lines
+
     def describe_freed(self, address: int) -> str | None:
         """Describe the freed block that contains `address`; None if there is none."""
         for base, block in self._freed.items():
@@ -84,7 +109,7 @@ class Heap:
                 return (
                     f"{counted(address - base, 'byte')} into a malloc block of "
                     f"{counted(block.size, 'byte')} that "
-                    f"{block.freed} freed"
+                    f"{block.freed} freed" + (f", allocated by {block.made}" if block.made else "")
                 )
         return None
 
@@ -111,6 +136,8 @@ class _Block:
     size: int
     memory: Lanes
     freed: str = ""
+    made: str = ""
+    reported: bool = False
 
 
 def _aligned_size(size: int) -> int:

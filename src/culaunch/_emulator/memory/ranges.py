@@ -35,6 +35,8 @@ class GlobalMemory:
         They are used as a whole, so many variables do not make a launch slower.
     explain : callable, optional
         Describes the former contents of an address; returns None if unknown.
+    about : callable, optional
+        Returns what is known of the range between two addresses, to follow its size in a message.
 
     Attributes
     ----------
@@ -47,9 +49,11 @@ class GlobalMemory:
         ranges: Iterable[tuple[int, int]],
         variables: Sequence[tuple[list[int], list[int]]] = (),
         explain: Callable[[int], str | None] = lambda _: None,
+        about: Callable[[int, int], str] = lambda _begin, _end: "",
     ) -> None:
         self._variables = variables
         self._explain = explain
+        self._about = about
         self.observe: Callable[[int, int], Any] | None = None
         self._ranges = [(int(base), int(size)) for base, size in ranges]
         self._lay_out()
@@ -141,7 +145,8 @@ class GlobalMemory:
         return f"{where} {self._name(base, end)}", away
 
     def _name(self, base: int, end: int) -> str:
-        return f"an allocation of {counted(end - base, 'byte')} at {base:#x}"
+        size = counted(end - base, "byte")
+        return f"an allocation of {size} at {base:#x}{self._about(base, end)}"
 
     def _locate_each(self, group: Threads, address: Lanes, size: int, verb: str) -> list[Piece]:
         if self._arrays is None:
