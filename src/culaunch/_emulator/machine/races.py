@@ -75,7 +75,8 @@ class Races:
         new = values.view(f"u{min(records.unit, size)}").reshape(-1)
         change = new != piece.data.by_size[new.itemsize][access.at * records.unit // new.itemsize]
         report = self.reports.report
-        report(records, access, self._unordered(records.writer, access, how, change), "wrote")
+        for writer in (records.writer, records.storer):
+            report(records, access, self._unordered(writer, access, how, change), "wrote")
         for reader in (records.readers.first, records.readers.last):
             report(records, access, self._unordered(reader, access, how, change), "read")
         if how.strong:
@@ -89,22 +90,22 @@ class Races:
         # they wrote the same. NumPy keeps the last of several elements assigned to one place, as
         # `store` does, so the named lane is the one whose value stays.
         counts = change | (records.writer.thread[access.at] == 0) if records.fresh else change
-        index = np.flatnonzero(counts)
-        records.wrote(access, index)
-        last = records.writer.thread[access.at]
-        lost = np.flatnonzero((last != access.threads + 1) & counts)
+        records.wrote(access, np.flatnonzero(counts))
+        records.storer.put(access, slice(None))
+        last = records.storer.thread[access.at]
+        lost = np.flatnonzero(last != access.threads + 1)
         if lost.shape[0]:
-            final = np.zeros(records.writer.thread.shape, new.dtype)
+            final = np.zeros(records.storer.thread.shape, new.dtype)
             final[access.at] = new
             lost = lost[final[access.at[lost]] != new[lost]]
             others = Found(lost, last[lost] - 1, np.full(lost.shape, access.now, np.int32))
             report(records, access, others, "wrote")
         # Until a thread waits for it, a copy is a write without an owner.
         if how.kind in ("async", "bulk"):
-            records.writer.clear(access.at)
+            records.unwrite(access.at)
             (self.copies if how.kind == "async" else self.bulk).start(records, access)
         elif how.kind == "counted":
-            records.writer.clear(access.at)
+            records.unwrite(access.at)
             records.has_copies = True
             records.counted.put(access, slice(None))
 

@@ -104,6 +104,9 @@ class Records:
 
     Attributes
     ----------
+    storer : Slot
+        The last thread that wrote, even if it was the value that was already there. It matters for
+        writes of other values, not for reads.
     released : numpy.ndarray
         When a strong write last published something here.
     copying : Slot
@@ -130,7 +133,8 @@ class Records:
         self.address = address
         self.fresh = fresh
         count = -(-length // unit)
-        self.writer, self.readers, self.updaters = Slot(count), Ends(count), Ends(count)
+        self.writer, self.storer = Slot(count), Slot(count)
+        self.readers, self.updaters = Ends(count), Ends(count)
         self.copying, self.copied_from, self.counted = Slot(count), Slot(count), Slot(count)
         self.released: Lanes = np.zeros(count, np.int32)
         self.completed: Lanes = np.zeros(count, np.int32)
@@ -142,7 +146,7 @@ class Records:
         times = self.unit // unit
         self.unit = unit
         for slot in (
-            self.writer, *self._ends(), self.copying, self.copied_from, self.counted
+            self.writer, self.storer, *self._ends(), self.copying, self.copied_from, self.counted
         ):  # fmt: skip
             slot.refine(times)
         self.released = np.repeat(self.released, times)
@@ -161,6 +165,11 @@ class Records:
             slot.clear(at)
         if self.has_copies:
             self.counted.clear(at)
+
+    def unwrite(self, at: Lanes) -> None:
+        """Forget who wrote units: they have another record."""
+        self.writer.clear(at)
+        self.storer.clear(at)
 
     def _ends(self) -> tuple[Slot, ...]:
         return self.readers.first, self.readers.last, self.updaters.first, self.updaters.last
