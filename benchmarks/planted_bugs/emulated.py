@@ -14,7 +14,18 @@ if TYPE_CHECKING:
     from planted_bugs.table import Bug
 
 # Corrected kernels run with every check.
-EVERY_CHECK = {"check_races": True, "check_uninitialized": True, "check_views": True}
+EVERY_CHECK = dict.fromkeys(
+    (
+        "check_races",
+        "check_uninitialized",
+        "check_views",
+        "check_variables",
+        "check_division",
+        "check_overflow",
+        "check_leaks",
+    ),
+    True,
+)
 
 
 def emulated(bug: Bug) -> dict[str, Any]:

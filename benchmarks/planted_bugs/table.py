@@ -78,8 +78,6 @@ class Bug:
 
 
 RACES = ("check_races",)
-BETWEEN_BLOCKS = "races on global memory are not checked"
-BULK = "bulk copies are complete at once"
 NEIGHBORS = "variables of one memory are not told apart"
 WAITS = {"time_limit": SPINS}
 
@@ -101,7 +99,8 @@ BUGS = [
     Bug("bounds", "out-of-bounds", "shared_past_the_end", (I64, 1)),
     Bug("bounds", "out-of-bounds", "dynamic_shared_too_small", (I64,),
         launch={"shared_memory": 256}),
-    Bug("bounds", "neighbor", "shared_neighbor", (I32, 32), block=32, missed=NEIGHBORS),
+    Bug("bounds", "beyond-variable", "shared_neighbor", (I32, 32), block=32,
+        checks=("check_variables",)),
     Bug("bounds", "neighbor", "member_overrun", (I32, 32), block=32,
         missed="members of a structure are one variable in PTX"),
     Bug("bounds", "out-of-bounds", "local_past_the_end", (I64, 7), block=32),
@@ -124,32 +123,28 @@ BUGS = [
     Bug("shared_races", "race", "zero_then_count", (I64,), checks=RACES),
     Bug("shared_races", "race", "two_writers", (I64,), checks=RACES),
     Bug("shared_races", "race", "scan_in_place", (I64,), checks=RACES),
-    Bug("shared_races", "race", "named_barriers_apart", (I64,), checks=RACES,
-        missed="every barrier orders all threads of the block"),
+    Bug("shared_races", "race", "named_barriers_apart", (I64,), checks=RACES),
     Bug("shared_races", "race", "copy_without_wait", (I64, I64), checks=RACES),
     Bug("shared_races", "race", "copy_of_the_wrong_stage", (I64, Array(128)), checks=RACES),
 
-    Bug("bulk_copies", "race", "arrive_without_wait", (I64,), checks=RACES,
-        missed="a phase that completes orders all threads of the block"),
+    Bug("bulk_copies", "race", "arrive_without_wait", (I64,), checks=RACES),
     Bug("bulk_copies", "timeout", "wrong_parity", (I64,), launch=WAITS),
-    Bug("bulk_copies", "race", "bulk_without_wait", (I64, I64), checks=RACES, missed=BULK),
-    Bug("bulk_copies", "race", "store_without_proxy_fence", (I64,), checks=RACES, missed=BULK),
-    Bug("bulk_copies", "race", "store_source_reused", (I64,), checks=RACES, missed=BULK),
+    Bug("bulk_copies", "race", "bulk_without_wait", (I64, I64), checks=RACES),
+    Bug("bulk_copies", "race", "store_without_proxy_fence", (I64,), checks=RACES),
+    Bug("bulk_copies", "race", "store_source_reused", (I64,), checks=RACES),
     Bug("bulk_copies", "timeout", "too_few_bytes", (I64, I64), launch=WAITS),
 
-    Bug("global_races", "race", "blocks_add", (Array(1, 0), I64), block=32, grid=2, checks=RACES,
-        missed=BETWEEN_BLOCKS),
-    Bug("global_races", "race", "threads_exchange", (I64,), checks=RACES, missed=BETWEEN_BLOCKS),
+    Bug("global_races", "race", "blocks_add", (Array(1, 0), I64), block=32, grid=2, checks=RACES),
+    Bug("global_races", "race", "threads_exchange", (I64,), checks=RACES),
     Bug("global_races", "race", "halo_of_the_next_block", (I64, I64), block=32, grid=2,
-        checks=RACES, missed=BETWEEN_BLOCKS),
+        checks=RACES),
     Bug("global_races", "race", "last_block_sums", (I32, Array(1, 0), I32), block=32, grid=8,
-        checks=RACES, missed=BETWEEN_BLOCKS),
+        checks=RACES),
     Bug("global_races", "race", "fence_of_the_block", (Array(1), Array(1, 0), Array(1)), block=1,
-        grid=2, checks=RACES, missed=BETWEEN_BLOCKS),
-    Bug("global_races", "race", "scope_of_the_block", (Array(1, 0),), grid=2, checks=RACES,
-        missed=BETWEEN_BLOCKS),
+        grid=2, checks=RACES),
+    Bug("global_races", "race", "scope_of_the_block", (Array(1, 0),), grid=2, checks=RACES),
     Bug("global_races", "race", "grid_without_sync", (I64, I64), block=32, grid=2,
-        launch={"cooperative": True}, checks=RACES, missed=BETWEEN_BLOCKS),
+        launch={"cooperative": True}, checks=RACES),
 
     Bug("barriers", "barrier-divergence", "half_a_barrier", (I64,)),
     Bug("barriers", "barrier-divergence", "barrier_in_both_branches", (I64,)),
@@ -164,12 +159,12 @@ BUGS = [
     Bug("heap", "invalid-free", "double_free", (), block=1),
     Bug("heap", "use-after-free", "use_after_free", (I64,), block=1),
     Bug("heap", "out-of-bounds", "heap_past_the_end", (I64, 16), block=1),
-    Bug("heap", "leak", "leak", (I64,), block=1, missed="blocks of the heap may outlive a launch"),
+    Bug("heap", "leak", "leak", (I64,), block=1, checks=("check_leaks",)),
 
     Bug("arithmetic", "division-by-zero", "division_by_zero", (I64, I64),
-        missed="the quotient is any number, as on a GPU"),
+        checks=("check_division",)),
     Bug("arithmetic", "overflow", "signed_overflow", (I64, 1 << 30),
-        missed="integers wrap, as on a GPU"),
+        checks=("check_overflow",)),
     Bug("arithmetic", "out-of-bounds", "overflowed_index", (I64, (1 << 26) + 1)),
 ]
 # fmt: on

@@ -46,6 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "culaunch_drivers(*names): run a test that uses culaunch_driver only on these drivers",
     )
+    config.addinivalue_line(
+        "markers",
+        "culaunch_seeds(count): repeat a test with this many orders of blocks and warps on the "
+        "emulator",
+    )
     if config.getoption("--culaunch-triton") or config.getoption("--culaunch-triton-only"):
         config.pluginmanager.register(_NativeTriton(config), "culaunch-triton")
     if config.getoption("--culaunch-profile"):
@@ -171,7 +176,17 @@ def _emulator_reports(error: BaseException | None) -> Iterator[Any]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test once for each driver, unless it is parametrised by hand."""
+    """Run a test once for each seed, and for each driver, unless it is parametrised by hand."""
+    seeds = metafunc.definition.get_closest_marker("culaunch_seeds")
+    if seeds is not None:
+        if len(seeds.args) != 1 or type(seeds.args[0]) is not int or seeds.args[0] < 1:
+            raise pytest.UsageError(
+                f"culaunch_seeds must have one int of at least 1 (got {seeds.args!r})"
+            )
+        # The name of a failed test has its seed.
+        metafunc.fixturenames.append("culaunch_seed")
+        count = range(seeds.args[0])
+        metafunc.parametrize("culaunch_seed", count, indirect=True, ids=[f"seed{i}" for i in count])
     if "culaunch_driver" not in metafunc.fixturenames:
         return
     for mark in metafunc.definition.iter_markers("parametrize"):
@@ -200,3 +215,24 @@ def culaunch_driver(request: pytest.FixtureRequest) -> Iterator[str]:
         pytest.importorskip("numpy", reason="needs numpy")
     with testing.use_driver(name):
         yield name
+
+
+@pytest.fixture
+def culaunch_seed(request: pytest.FixtureRequest) -> int:
+    """Give the seed with which a test is repeated."""
+    seed: int = request.param
+    return seed
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Run a test with the order of its seed; by now its fixtures have chosen the driver."""
+    parameters = getattr(item, "callspec", None)
+    seed = None if parameters is None else parameters.params.get("culaunch_seed")
+    if seed is None:
+        yield
+        return
+    from culaunch import testing
+
+    with testing.emulator_options(seed=seed):
+        yield

@@ -36,7 +36,11 @@ def sarif_result(report: Report, caller: tuple[str, int] | None = None) -> dict[
     """
     where = None if caller is None else Position(0, "", *caller)
     own = report.position if report.position and report.position.file else where
-    related = [(one.message, one.position) for one in report.related]
+    related = [
+        (f"the call of {name}", Position(0, "", file, line))
+        for name, file, line in (own.inlined if own is not None else ())
+    ]
+    related += [(one.message, one.position) for one in report.related if one.position is not None]
     if where is not None and own is not where:
         related.append(("the test", where))
     result: dict[str, Any] = {
@@ -47,7 +51,7 @@ def sarif_result(report: Report, caller: tuple[str, int] | None = None) -> dict[
         "message": {"text": str(report)},
         "locations": [_location(own, report.kernel)],
     }
-    places = [(text, place) for text, place in related if place is not None and place.file]
+    places = [(text, place) for text, place in related if place.file]
     if places:
         result["relatedLocations"] = [
             {"id": number, "message": {"text": text}, **_location(place)}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.driver.c_types import LaunchConfig
     from culaunch._emulator.driver.state import Arrays, Kernel
 
+_UNKNOWN = "an argument"
 _NEAR = 1024  # bytes: an index out of bounds, and not an address that is unknown
 
 
@@ -107,9 +108,19 @@ def named_arrays(arrays: list[tuple[int, int]], kernel: Kernel, values: bytes) -
     named = []
     for base, size in arrays:
         found = [i for i, at in enumerate(pointers) if base <= at < base + size]
-        name = f"argument {found[0]}" if found else "an argument"
+        name = f"argument {found[0]}" if found else _UNKNOWN
         named.append(NamedArray(base, size, name))
     return named
+
+
+def argument_names(kernel: Kernel, values: bytes) -> Callable[[int, int], str]:
+    """Return a function that names the argument with a pointer between two addresses."""
+
+    def name(begin: int, end: int) -> str:
+        found = named_arrays([(begin, end - begin)], kernel, values)[0].name
+        return found if found != _UNKNOWN else ""
+
+    return name
 
 
 def beyond_views(

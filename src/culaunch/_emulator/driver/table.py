@@ -163,6 +163,7 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
 
     def cuCtxSynchronize(self) -> None:
         self.require_context()
+        self.device.require_no_leaks()
 
     def cuStreamGetCtx(self, stream: int | None, out: Any) -> None:
         self.require_stream(stream)

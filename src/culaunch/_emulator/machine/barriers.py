@@ -9,6 +9,7 @@ import numpy as np
 
 from culaunch._base.values import counted
 from culaunch._emulator.fault import LAUNCH_FAILED, Fault
+from culaunch._emulator.memory.how import BLOCK
 
 if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Arrival, Code, Group, Runner
@@ -44,6 +45,8 @@ class Barriers:
             return arrival.following
         blocks = np.broadcast_to(group.block_index, (group.n,))
         counts = np.bincount(blocks, minlength=chunk.blocks)
+        if chunk.races is not None:
+            chunk.races.order.arrive(group.lanes, BLOCK)
         here = counts > 0
         # A group may have threads of several blocks, and each block has its own barrier.
         barrier.arrived += counts
@@ -137,6 +140,7 @@ class Barriers:
         barrier.true[done] = 0
         waiters, barrier.waiters = barrier.waiters, []
         self._check_same_place(waiters, done)
+        lanes = []
         # The barrier may be complete in some blocks of a group and not in others.
         for waiter in waiters:
             # Only the chunk brings its blocks together, so some may be complete and others not.
@@ -151,13 +155,22 @@ class Barriers:
                 barrier.waiters.append(_Waiter(group.split(rest, group.block), waiter.arrival))
                 group = group.split(index, group.block)
             _write_result(group, waiter.arrival, arrived, true)
+            lanes.append(group.lanes)
             self.runner.ready(group)
-        self._passed(done)
+        if self.chunk.races is not None:
+            # The threads of a block that have exited count as having arrived at a barrier of it.
+            everyone = np.repeat(done & (barrier.expected < 0), self.chunk.width)
+            lanes.append(np.flatnonzero(everyone & ~self.chunk.alive))
+        self._passed(np.concatenate(lanes))
 
-    def _passed(self, done: Lanes | None) -> None:
-        """Tell shared memory that the blocks `done`, or all of them, start a new interval."""
+    def _passed(self, lanes: Lanes | None) -> None:
+        """Record that `lanes`, or all of them, have waited for each other, and may leave."""
         if self.chunk.shared.shadow is not None:
-            self.chunk.shared.shadow.on_barrier(done)
+            self.chunk.shared.shadow.on_barrier()
+        if self.chunk.races is not None:
+            lanes = np.arange(self.chunk.size) if lanes is None else lanes
+            self.chunk.races.order.arrive(lanes, BLOCK)
+            self.chunk.races.order.leave(lanes, BLOCK)
 
     def _check_exit(self, known: _Exit, group: Group, arrival: Arrival) -> None:
         # Paths are known only within one function. A barrier in a called function says nothing

@@ -127,8 +127,14 @@ class Group:
 
     @property
     def key(self) -> tuple[int, ...]:
-        """The place of the group: the program counters of its frames, outermost first."""
+        """The place of the group: the program counters of its frames, outermost first.
+
+        With a seed, the turn of its warps comes before them.
+        """
         top = self.code.base + self.block
+        if self.chunk.turns is not None:
+            turn = int(self.chunk.turns[self.lanes[0] // 32])
+            return (turn, *(f.code.base + f.block - 1 for f in self.frames), top)
         if not self.frames:
             return (top,)
         # A caller is at its call, which is the block before the one that it returns to. So groups

@@ -10,9 +10,9 @@ import numpy as np
 
 from culaunch._base.values import counted
 from culaunch._emulator.fault import Explanation
+from culaunch._emulator.report import Related
 
 if TYPE_CHECKING:
-    from culaunch._emulator.report import Related
     from culaunch._emulator.types import Lanes
 
 __all__ = ["Heap", "HeapError"]
@@ -20,6 +20,8 @@ __all__ = ["Heap", "HeapError"]
 # The default of cudaLimitMallocHeapSize.
 HEAP_BYTES = 8 << 20
 _ALIGN = 16
+# In a report: more of them rarely say more.
+_MOST_LINES = 8
 
 
 class Heap:
@@ -35,14 +37,17 @@ class Heap:
         self._used = 0
         self._kept = 0
 
-    def alloc(self, size: int) -> int:
-        """Return the address of `size` new bytes, null if the heap has not that much left."""
+    def alloc(self, size: int, place: Related | None) -> int:
+        """Return the address of `size` new bytes, null if the heap has not that much left.
+
+        `place` is the place of the call, for a report; it is None if no check needs it.
+        """
         taken = _aligned_size(size)
         if taken > HEAP_BYTES - self._used:
             return 0
         memory: Lanes = np.zeros(taken + _ALIGN, np.uint8)
         address = -(-memory.ctypes.data // _ALIGN) * _ALIGN
-        self._blocks[address] = _Block(size, memory)
+        self._blocks[address] = _Block(size, memory, made=place)
         self._used += taken
         return address
 
@@ -66,7 +71,7 @@ class Heap:
             earlier = self._freed.get(address)
             raise HeapError(self._why_not(address), earlier.freed if earlier else ())
         self._used -= _aligned_size(block.size)
-        block.freed = (place,)
+        block.freed = (place._replace(message=f"the free: {place.message}"),)
         self._freed[address] = block
         self._kept += _aligned_size(block.size)
         # As much as the heap itself is kept, the latest: a program that frees in a loop must not
@@ -80,6 +85,27 @@ class Heap:
         """Address and size of every block."""
         return [(address, block.size) for address, block in self._blocks.items()]
 
+    def maker(self, address: int) -> str:
+        """Return the place of the call that allocated a block; empty if it is not known."""
+        block = self._blocks.get(address)
+        return "" if block is None else _made_at(block)
+
+    def leaks(self) -> tuple[int, int, list[Related]]:
+        """Return the number, the bytes and descriptions of the blocks that are not freed.
+
+        Blocks in an earlier report are left out.
+        """
+        left = [(at, block) for at, block in self._blocks.items() if not block.reported]
+        lines = []
+        for address, block in left:
+            block.reported = True
+            made = f", allocated by {_made_at(block)}" if block.made else ""
+            position = block.made.position if block.made else None
+            lines.append(Related(f"{counted(block.size, 'byte')} at {address:#x}{made}", position))
+        if len(lines) > _MOST_LINES:
+            lines[_MOST_LINES:] = [Related(f"and {len(lines) - _MOST_LINES} more")]
+        return len(left), sum(block.size for _, block in left), lines
+
     def describe_freed(self, address: int) -> Explanation | None:
         """Describe the freed block that contains `address`; None if there is none."""
         for base, block in self._freed.items():
@@ -87,6 +113,7 @@ class Heap:
                 text = (
                     f"{counted(address - base, 'byte')} into a malloc block of "
                     f"{counted(block.size, 'byte')} that was freed"
+                    + (f", allocated by {_made_at(block)}" if block.made else "")
                 )
                 return Explanation("use-after-free", text, block.freed)
         return None
@@ -117,6 +144,12 @@ class _Block:
     size: int
     memory: Lanes
     freed: tuple[Related, ...] = ()
+    made: Related | None = None
+    reported: bool = False
+
+
+def _made_at(block: _Block) -> str:
+    return "" if block.made is None else block.made.message
 
 
 def _aligned_size(size: int) -> int:

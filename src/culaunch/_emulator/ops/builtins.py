@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.calls import Argument
     from culaunch._emulator.machine.state import Group, Runner
     from culaunch._emulator.ptx.syntax import Instruction
+    from culaunch._emulator.report import Position
     from culaunch._emulator.types import Lanes
 
 __all__ = ["BUILTINS", "BuiltinCall"]
@@ -100,16 +101,28 @@ def _assertfail(group: Group, arguments: list[Lanes]) -> None:
 
 def _malloc(group: Group, arguments: list[Lanes]) -> Lanes:
     sizes = np.broadcast_to(arguments[0], (group.n,)).tolist()
-    return np.array(group.chunk.launch.heap_alloc(sizes), np.uint64)
+    options = group.chunk.options
+    places: list[Related | None] = [None] * group.n
+    if options.check_leaks or options.track_allocations:
+        call = _call(group)
+        places = [_place(group, index, call) for index in range(group.n)]
+    return np.array(group.chunk.launch.heap_alloc(sizes, places), np.uint64)
+
+
+def _call(group: Group) -> Position:
+    return group.chunk.launch.position(group.code.blocks[group.block].instructions[-1])
+
+
+def _place(group: Group, index: int, call: Position) -> Related:
+    """Describe a call, for a later report on the block of memory that it is about."""
+    block, thread = group.chunk.place(group.lane_at(index))
+    return Related(f"block {block}, thread {thread} at {call}", call)
 
 
 def _free(group: Group, arguments: list[Lanes]) -> None:
-    launch = group.chunk.launch
-    # Keep it with the block, so a report on a later use can name the place that freed it.
-    call = launch.position(group.code.blocks[group.block].instructions[-1])
+    launch, call = group.chunk.launch, _call(group)
     for index, address in enumerate(np.broadcast_to(arguments[0], (group.n,)).tolist()):
-        block, thread = group.chunk.place(group.lane_at(index))
-        place = Related(f"the free: block {block}, thread {thread} at {call}", call)
+        place = _place(group, index, call)
         try:
             launch.heap_free(address, place)
         except HeapError as error:

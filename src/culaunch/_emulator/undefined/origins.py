@@ -62,13 +62,15 @@ class Origins:
         # A race is reported for the lane and the place of the racing access. The later use of the
         # value is a note.
         if known.racing is not None:
+            reason, related, notes = known.racing(detail)
             return Fault(
                 LAUNCH_FAILED,
-                known.racing(known.text, detail, reader),
+                reason,
                 kind="race",
                 lane=reader,
                 position=position,
-                notes=[f"{use} depends on the value of this read"],
+                related=related,
+                notes=[*notes, f"{use} depends on the value of this read"],
             )
         what = known.text.format(detail)
         place = f"block {block}, thread {thread} at {position}"
@@ -89,4 +91,4 @@ class _Origin:
     instruction: Instruction
     text: str
     detail: Lanes
-    racing: Callable[[str, int, int], str] | None
+    racing: Callable[[int], tuple[str, list[Related], list[str]]] | None
