@@ -74,11 +74,11 @@ def test_a_report_names_the_argument_and_the_line_that_allocated_it() -> None:
 
 def test_only_files_of_sources_are_read(tmp_path: Path) -> None:
     for name in ("/dev/zero", str(tmp_path), str(tmp_path / "missing"), "file 3", ""):
-        assert Position(1, "", f"{name}:2").source_lines() == [f"  source {name}:2"]
+        assert Position(1, "", str(name), 2).source_lines() == [f"  source {name}:2"]
     path = tmp_path / "bytes.cu"
     path.write_bytes(b"a\nb \xff c\n")
-    assert Position(1, "", f"{path}:2").source_lines() == [f"  source {path}:2: b \ufffd c"]
-    assert Position(1, "", f"{path}:9").source_lines() == [f"  source {path}:9"]
+    assert Position(1, "", str(path), 2).source_lines() == [f"  source {path}:2: b \ufffd c"]
+    assert Position(1, "", str(path), 9).source_lines() == [f"  source {path}:9"]
 
 
 def test_strange_debug_information_is_skipped() -> None:

@@ -10,7 +10,7 @@ from corpus._case import Case
 from corpus._cub import CUB
 from corpus._groups import GROUPS
 from corpus._language import LANGUAGE
-from corpus._libraries import LIBRARIES, ORDERED_BY_ATOMICS
+from corpus._libraries import LIBRARIES
 from corpus._math import MATH
 from corpus._triton import TRITON
 from corpus._warps import WARPS
@@ -19,4 +19,4 @@ CASES: tuple[Case, ...] = (
     *BASICS, *LANGUAGE, *WARPS, *MATH, *CUB, *GROUPS, *LIBRARIES, *ADVANCED, *TRITON,
 )  # fmt: skip
 
-__all__ = ["CASES", "LIBRARIES", "ORDERED_BY_ATOMICS", "Case"]
+__all__ = ["CASES", "LIBRARIES", "Case"]

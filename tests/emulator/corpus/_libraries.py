@@ -268,6 +268,22 @@ STANDARD_LIBRARY = (
         },
     ),
     _CUDA(
+        name="semaphore",
+        kernel="semaphore",
+        grid=(1,),
+        block=(64,),
+        arguments=lambda _: [_zeros(10), I4(10)],
+        expected=lambda _: {0: np.arange(10, dtype=I4) ** 2},
+    ),
+    _CUDA(
+        name="latch",
+        kernel="latch",
+        grid=(1,),
+        block=(64,),
+        arguments=lambda _: [_zeros(64)],
+        expected=lambda _: {0: 5 * (np.arange(64, dtype=I4) ^ 33)},
+    ),
+    _CUDA(
         name="mdspan_transpose",
         kernel="mdspan_transpose",
         grid=(1,),
@@ -447,24 +463,3 @@ CUTLASS = (
 LIBRARIES: tuple[Case, ...] = (
     *BLOCKS, *DEVICE, *STANDARD_LIBRARY, *COOPERATIVE_GROUPS, *THRUST, *CUTLASS,
 )  # fmt: skip
-
-# Correct as well, but ordered only by atomic operations on shared memory: `check_races` reports the
-# plain accesses between them.
-ORDERED_BY_ATOMICS: tuple[Case, ...] = (
-    _CUDA(
-        name="semaphore",
-        kernel="semaphore",
-        grid=(1,),
-        block=(64,),
-        arguments=lambda _: [_zeros(10), I4(10)],
-        expected=lambda _: {0: np.arange(10, dtype=I4) ** 2},
-    ),
-    _CUDA(
-        name="latch",
-        kernel="latch",
-        grid=(1,),
-        block=(64,),
-        arguments=lambda _: [_zeros(64)],
-        expected=lambda _: {0: 5 * (np.arange(64, dtype=I4) ^ 33)},
-    ),
-)
