@@ -98,19 +98,19 @@ KERNEL member_overrun(int* y, int last)
     y[threadIdx.x] = state.ring[threadIdx.x] + state.count;
 }
 
-KERNEL local_past_the_end(int* y, int last)
+KERNEL local_past_the_end(int* y, const int* x, int last)
 {
     int box[8];
-    for (int i = 0; i < 8; ++i) box[i] = y[i];
+    for (int i = 0; i < 8; ++i) box[i] = x[i];
     y[threadIdx.x] = box[PLANT(last + 64, last)];  // here
 }
 
-KERNEL local_neighbor(int* y, int last)
+KERNEL local_neighbor(int* y, const int* x, int last)
 {
     int first[8], second[8];
-    for (int i = 0; i < 8; ++i) first[y[i] & 7] = i, second[y[i] & 7] = 2 * i;
-    for (int i = 0; i PLANT(<=, <) last; ++i) first[i] += y[i];  // here
-    y[threadIdx.x] = first[y[threadIdx.x] & 7] + second[y[threadIdx.x] & 7];
+    for (int i = 0; i < 8; ++i) first[x[i] & 7] = i, second[x[i] & 7] = 2 * i;
+    for (int i = 0; i PLANT(<=, <) last; ++i) first[i] += x[i];  // here
+    y[threadIdx.x] = first[x[threadIdx.x] & 7] + second[x[threadIdx.x] & 7];
 }
 
 KERNEL misaligned_double(int* x)

@@ -22,8 +22,8 @@ KERNEL threads_exchange(int* x)
 KERNEL halo_of_the_next_block(int* y, const int* x)
 {
     int n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
-    int right = PLANT(y, x)[(i + 1) % n];  // here
-    y[i] = x[i] + right;
+    int right = PLANT(y, x)[(i + 1) % n];
+    y[i] = x[i] + right;  // here
 }
 
 KERNEL last_block_sums(int* sums, int* count, int* y)
@@ -61,7 +61,7 @@ KERNEL grid_without_sync(int* y, int* x)
 {
     auto grid = cg::this_grid();
     int n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
-    x[i] = i;
+    x[i] = 2 * i + 1;
     PLANT(__syncthreads(), grid.sync());
     y[i] = x[n - 1 - i];  // here
 }

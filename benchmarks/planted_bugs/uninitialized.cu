@@ -36,11 +36,11 @@ KERNEL shuffle_from_outside(int* y)
         y[threadIdx.x] = __shfl_sync(0xffff, x, PLANT(threadIdx.x + 8, threadIdx.x ^ 8), 32);  // here
 }
 
-KERNEL local_unwritten(int* y, int n)
+KERNEL local_unwritten(int* y, const int* x, int n)
 {
     int box[8];
-    for (int i = PLANT(1, 0); i < n; ++i) box[y[i] & 7] = i;
-    y[threadIdx.x] = box[y[threadIdx.x] & 7];  // here
+    for (int i = PLANT(1, 0); i < n; ++i) box[x[i] & 7] = i;
+    y[threadIdx.x] = box[x[threadIdx.x] & 7];  // here
 }
 
 KERNEL global_unwritten(int* y, int* unwritten)
