@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -53,6 +54,10 @@ def main() -> int:
             found[bug.name]["emulator"] = emulated(bug)
         _note("the emulator", started)
     if "sanitizer" in parts and testing.has_gpu():
+        if shutil.which("compute-sanitizer") is None:
+            parser.error(
+                "compute-sanitizer is not in PATH: add its folder, or use --parts emulator"
+            )
         started = time.perf_counter()
         with testing.use_driver("cuda"):
             for name, reports in sanitized(bugs).items():

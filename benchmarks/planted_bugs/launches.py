@@ -15,12 +15,18 @@ if TYPE_CHECKING:
     from planted_bugs.table import Bug
 
 
-@functools.cache
 def image_of(source: str, *, fixed: bool) -> cl.Image:
-    """Compile a source with its bugs, or with their corrections."""
+    """Compile a source with its bugs, or with their corrections, for the driver in use."""
+    # Machine code for a GPU: line information is lost if the driver compiles PTX.
+    is_emulated = cl.driver.driver_name() == "emulator"
+    return _compiled(source, fixed, ARCH.get(source, "compute_80") if is_emulated else None)
+
+
+@functools.cache
+def _compiled(source: str, fixed: bool, arch: str | None) -> cl.Image:
     return cl.compile(
         (FOLDER / f"{source}.cu").read_text(),
-        arch=ARCH.get(source, "compute_80"),
+        arch=arch,
         std="c++17",
         name=f"{source}.cu",
         include_dirs=[FOLDER],

@@ -62,9 +62,9 @@ def sanitized(bugs: Sequence[Bug]) -> dict[str, dict[str, Any]]:
     # Kernels that wait forever share the GPU with the others: they come last.
     jobs.sort(key=lambda job: not job.fixed and "time_limit" in job.bugs[0].launch)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        texts = dict(zip(jobs, pool.map(_run, jobs), strict=True))
+        texts = list(pool.map(_run, jobs))
     found: dict[str, dict[str, Any]] = {bug.name: {"fixed": {}} for bug in bugs}
-    for job, text in texts.items():
+    for job, text in zip(jobs, texts, strict=True):
         for bug in job.bugs:
             if job.fixed:
                 found[bug.name]["fixed"][job.tool] = read_report(text, "")["words"]
@@ -127,8 +127,12 @@ def _output(command: list[str]) -> str:
         start_new_session=True,
     ) as process:
         try:
-            return process.communicate(timeout=LIMIT)[0]
+            text = process.communicate(timeout=LIMIT)[0]
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             return f"{process.communicate()[0]}\n=========\n========= no end within {LIMIT} s\n"
+    if "Traceback (most recent call last)" in text:
+        # After the reports, if there are any: a process that failed on its own has found nothing.
+        text += f"\n=========\n========= failed: {text.rstrip().splitlines()[-1]}\n"
+    return text

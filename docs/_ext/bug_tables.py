@@ -58,7 +58,8 @@ def _emulated(row: dict[str, Any]) -> str:
 
 def _tool(row: dict[str, Any], tool: str) -> str:
     report = row["sanitizer"][tool]
-    if not report["words"] or report["words"].startswith("no end within"):
+    # A process that was stopped, or failed on its own, reported nothing.
+    if not report["words"] or report["words"].startswith(("no end within", "failed: ")):
         return ""
     return "line" if report["is_right"] else "found"
 
