@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import warnings
 from dataclasses import dataclass
@@ -125,7 +126,8 @@ class Options:
     write: Callable[[str], None] = _to_stdout
     observer: Observer | None = None
 
-    @property
+    # Each launch asks.
+    @functools.cached_property
     def code_checks(self) -> CodeChecks:
         """The checks that are part of a kernel's decoded code."""
         return CodeChecks(self.check_variables, self.check_division, self.check_overflow)

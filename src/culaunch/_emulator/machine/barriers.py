@@ -161,16 +161,16 @@ class Barriers:
             # The threads of a block that have exited count as having arrived at a barrier of it.
             everyone = np.repeat(done & (barrier.expected < 0), self.chunk.width)
             lanes.append(np.flatnonzero(everyone & ~self.chunk.alive))
-        self._passed(np.concatenate(lanes))
+        self._passed(np.concatenate(lanes), whole=bool((barrier.expected[done] < 0).all()))
 
-    def _passed(self, lanes: Lanes | None) -> None:
+    def _passed(self, lanes: Lanes | None, *, whole: bool = True) -> None:
         """Record that `lanes`, or all of them, have waited for each other, and may leave."""
         if self.chunk.shared.shadow is not None:
             self.chunk.shared.shadow.on_barrier()
         if self.chunk.races is not None:
             lanes = np.arange(self.chunk.size) if lanes is None else lanes
             self.chunk.races.order.arrive(lanes, BLOCK)
-            self.chunk.races.order.leave(lanes, BLOCK)
+            self.chunk.races.order.leave(lanes, BLOCK, whole=whole)
 
     def _check_exit(self, known: _Exit, group: Group, arrival: Arrival) -> None:
         # Paths are known only within one function. A barrier in a called function says nothing

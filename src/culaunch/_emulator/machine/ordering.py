@@ -46,6 +46,8 @@ class Ordering:
         # When each lane last fenced, by scope, and when lanes of its warp last waited for it.
         self._fenced: Lanes = np.zeros((3, size), np.int32)
         self._met: Lanes = np.zeros(size, np.int32)
+        # When all threads of each lane's block last waited for each other.
+        self.met_block: Lanes = np.zeros(size, np.int32)
         # Nothing to spread, or to publish, until a thread has acquired, or fenced.
         self._has_acquired = self._has_fenced = False
 
@@ -148,9 +150,14 @@ class Ordering:
         for times in self._published[: scope + 1]:
             times[lanes] = now
 
-    def leave(self, lanes: Lanes, scope: int) -> None:
-        """Let lanes that leave a barrier acquire the accesses that others published there."""
+    def leave(self, lanes: Lanes, scope: int, *, whole: bool = False) -> None:
+        """Let lanes that leave a barrier acquire the accesses that others published there.
+
+        `whole` says that they are whole blocks.
+        """
         now = self.history.tick()
+        if whole:
+            self.met_block[lanes] = now
         if self._has_acquired:
             width = self._cluster if scope else self.chunk.width
             known = self._known

@@ -45,6 +45,7 @@ class Races:
         self.reports = RaceReports(chunk, history)
         self._first = chunk.first_block * chunk.width
         self._width = chunk.width
+        self._clusters = chunk.launch.cluster.size
 
     def read(self, group: Group, piece: Piece, records: Records, size: int, how: How) -> None:
         """Record a read, and the accesses that it races with.
@@ -54,7 +55,7 @@ class Races:
         access = self._access(group, piece, records, size, "reads", how)
         self._acquire(access, records, how)
         note = self.reports.note
-        note(records, access, self._unordered(records.writer, access, how), "wrote", size)
+        note(records, access, self._unordered(records, records.writer, access, how), "wrote", size)
         if how.strong:
             note(records, access, self._too_narrow(records, access, how), "updated", size)
             return
@@ -76,9 +77,9 @@ class Races:
         change = new != piece.data.by_size[new.itemsize][access.at * records.unit // new.itemsize]
         report = self.reports.report
         for writer in (records.writer, records.storer):
-            report(records, access, self._unordered(writer, access, how, change), "wrote")
+            report(records, access, self._unordered(records, writer, access, how, change), "wrote")
         for reader in (records.readers.first, records.readers.last):
-            report(records, access, self._unordered(reader, access, how, change), "read")
+            report(records, access, self._unordered(records, reader, access, how, change), "read")
         if how.strong:
             found = self._too_narrow(records, access, how).among(change)
             report(records, access, found, "updated")
@@ -116,9 +117,9 @@ class Races:
         self._release(access, records, how)
         self._acquire(access, records, how)
         report = self.reports.report
-        report(records, access, self._unordered(records.writer, access, how), "wrote")
+        report(records, access, self._unordered(records, records.writer, access, how), "wrote")
         for reader in (records.readers.first, records.readers.last):
-            report(records, access, self._unordered(reader, access, how), "read")
+            report(records, access, self._unordered(records, reader, access, how), "read")
         report(records, access, self._too_narrow(records, access, how), "updated")
         records.updaters.put(access, self.order.block_time(access.lanes))
         # Of several blocks that update a word together, the last one is recorded now.
@@ -189,14 +190,24 @@ class Races:
         return access
 
     def _unordered(
-        self, slot: Slot, access: Access, how: How, change: Lanes | None = None
+        self,
+        records: Records,
+        slot: Slot,
+        access: Access,
+        how: How,
+        change: Lanes | None = None,
     ) -> Found:
         """Return the units at which an access does not come after that of another thread."""
+        if not slot.used:
+            return _NOTHING
         thread = slot.thread[access.at]
         # Only where another thread was is there anything to ask: mostly nowhere.
         suspect = (thread != 0) & (thread != access.threads + 1)
         if change is not None:
             suspect &= change
+        # The usual order in shared memory, which is quick to see: a barrier of the whole block.
+        if records.space == "shared" and self._clusters == 1:
+            suspect &= slot.time[access.at] > self.order.met_block[access.lanes]
         index = np.flatnonzero(suspect)
         if not index.shape[0]:
             return _NOTHING
@@ -210,16 +221,20 @@ class Races:
     ) -> Found:
         # A thread that was the last to update a word has seen all updates before its own.
         last = records.updaters.last
+        if not last.used:
+            return _NOTHING
         others = last.thread[access.at] != access.threads + 1
         others = others if change is None else others & change
-        found = self._unordered(records.updaters.first, access, how, others)
-        return found if found.units.shape[0] else self._unordered(last, access, how, others)
+        found = self._unordered(records, records.updaters.first, access, how, others)
+        return (
+            found if found.units.shape[0] else self._unordered(records, last, access, how, others)
+        )
 
     def _too_narrow(self, records: Records, access: Access, how: How) -> Found:
         """Return the strong accesses of other blocks that one of the scopes does not include."""
         if records.space != "global":
             return _NOTHING
-        found = self._unordered(records.updaters.last, access, PLAIN)
+        found = self._unordered(records, records.updaters.last, access, PLAIN)
         foreign = found.threads // self._width != access.threads[found.units] // self._width
         narrow = (self.history.scopes(found.times) == BLOCK) | (how.scope == BLOCK)
         return found.at(np.flatnonzero(foreign & narrow))

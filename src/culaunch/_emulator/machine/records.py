@@ -49,16 +49,19 @@ class Slot:
         # a kernel accesses little costs little.
         self.thread: Lanes = np.zeros(length, np.int32)
         self.time: Lanes = np.zeros(length, np.int32)
+        self.used = False
 
     def put(self, access: Access, index: Lanes | slice) -> None:
         """Record some units of an access; of several lanes at one unit, the last stays."""
+        self.used = True
         at = access.at[index]
         self.thread[at] = access.threads[index] + 1
         self.time[at] = access.now
 
     def clear(self, at: Lanes) -> None:
         """Forget units."""
-        self.thread[at] = 0
+        if self.used:
+            self.thread[at] = 0
 
     def refine(self, times: int) -> None:
         """Make several units of each."""
