@@ -10,7 +10,8 @@ from corpus._case import Case
 from corpus._cub import CUB
 from corpus._groups import GROUPS
 from corpus._language import LANGUAGE
-from corpus._libraries import LIBRARIES, ORDERED_BY_ATOMICS
+from corpus._libcudacxx import ORDERED_BY_ATOMICS
+from corpus._libraries import LIBRARIES
 from corpus._math import MATH
 from corpus._triton import TRITON
 from corpus._warps import WARPS
