@@ -485,8 +485,8 @@ def emulator_options(
     Raises
     ------
     TypeError, ValueError
-        If a check is not a bool, the seed is not an int of at least 0, or the limit is not a number
-        of seconds above 0.
+        If a check is not a bool, or the limit is not a number of seconds above 0. Also if the seed
+        is not an int of at least 0.
     DriverError
         At the end of a block with `check_leaks`, if blocks of ``malloc`` are not freed.
 
@@ -607,8 +607,9 @@ def _naming(seed: int) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        what = f"{type(error).__name__}: {error}".removesuffix(": ")
         raise AssertionError(
-            f"the test fails with seed={seed}: {error}\nTo repeat it, use "
+            f"the test fails with seed={seed}: {what}\nTo repeat it, use "
             f"testing.emulator_options(seed={seed}), or set CULAUNCH_EMULATOR_OPTIONS=seed={seed}"
         ) from error
 

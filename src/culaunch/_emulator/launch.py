@@ -78,8 +78,8 @@ class Launch:
         # The counter of grid barriers; null unless the launch is cooperative.
         self.grid_workspace = 0
         self.lacks_workspace = False
-        # The order of clusters, or of blocks without clusters; None: that of the grid. Every launch
-        # with a seed and a grid has the same one.
+        # The order of clusters, or of blocks without clusters; None for the grid's own. It depends
+        # only on the seed and on their number.
         self._cluster_order: Lanes | None = None
         if options.seed is not None:
             count = grid[0] * grid[1] * grid[2] // cluster.size

@@ -134,7 +134,7 @@ class Options:
 
     @property
     def needs_numpy(self) -> bool:
-        """Whether only the NumPy engine has what is asked for."""
+        """Whether only the NumPy engine has these checks."""
         return (
             self.check_races
             or any(self.code_checks)

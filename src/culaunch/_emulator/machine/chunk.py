@@ -25,7 +25,9 @@ __all__ = ["WARP", "Chunk", "LaunchView", "thread_place"]
 WARP = 32
 # With a seed, the warps of a chunk run in this many groups at most, one after the other: each costs
 # as much as all warps together.
-_MOST_TURNS = 8
+_MOST_TURNS = 4
+# Makes the random numbers others than those for the order of blocks, which have the same seed.
+_TURNS = 1
 
 
 class Chunk:
@@ -80,7 +82,7 @@ class Chunk:
         # The turn of each warp, if a seed chooses it. Warps with the same turn run together.
         self.turns: Lanes | None = None
         if self.options.seed is not None:
-            random = np.random.default_rng((self.options.seed, first_block))
+            random = np.random.default_rng((self.options.seed, _TURNS, first_block))
             warps = self.size // WARP
             few = warps <= _MOST_TURNS
             self.turns = (

@@ -64,7 +64,7 @@ class History:
         return found
 
     def watch(self, ops: list[Op], block: Block) -> list[Op]:
-        """Return the operations of a block so that they also record which instruction runs."""
+        """Return the operations of a block, which also record the running instruction."""
         # An observer may have other operations at each run; the block's own are wrapped once.
         found = self._wrapped.get(id(block)) if ops is block.ops else None
         if found is None:

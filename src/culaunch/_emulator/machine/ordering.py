@@ -123,7 +123,8 @@ class Ordering:
         for row in range(scope + 1):
             for kind in (_PENDING, _ACQUIRED) if acquires else (_PENDING,):
                 np.maximum.at(self._known[kind + row], lanes, released)
-        # What its partner had acquired before comes with it. Which one that is, is not recorded.
+        # The partner's own acquisitions come with it. The partner is not recorded: any of the
+        # cluster will do.
         for row in (_ACQUIRED + GRID, _ACQUIRED + CLUSTER, _COPIES) if scope < GRID else (_COPIES,):
             best = self._known[row].reshape(-1, self._cluster).max(axis=1)[lanes // self._cluster]
             self._known[row, lanes] = np.maximum(self._known[row, lanes], best)

@@ -31,8 +31,8 @@ class RaceReports:
         self.history = history
         self._width = chunk.width
         self._first = chunk.first_block * chunk.width
-        # The reads that raced. The detail of an undefined value is a number in this list, and that
-        # of a unit.
+        # The reads that raced. The detail of an undefined value has a number in this list, and the
+        # number of a unit.
         self._reads: list[_Race] = []
 
     def report(self, records: Records, access: Access, found: Found, did: str) -> None:

@@ -197,7 +197,7 @@ class Races:
         how: How,
         change: Lanes | None = None,
     ) -> Found:
-        """Return the units at which an access does not come after that of another thread."""
+        """Return the units at which another thread's access is not ordered before this one."""
         if not slot.used:
             return _NOTHING
         thread = slot.thread[access.at]

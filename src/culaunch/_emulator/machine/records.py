@@ -1,4 +1,4 @@
-"""Who accessed each unit of a memory last, as far as a later access may race with it."""
+"""The last accesses to each unit of a memory, as far as a later access may race with them."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Slot:
     """For each unit a thread and the time of its access; no thread is 0, and thread n is n + 1."""
 
     def __init__(self, length: int) -> None:
-        # The system provides memory for zeros when they are first written: a large array of which
-        # a kernel accesses little costs little.
+        # The system provides memory for zeros when they are first written. So an array costs as
+        # much as a kernel accesses of it.
         self.thread: Lanes = np.zeros(length, np.int32)
         self.time: Lanes = np.zeros(length, np.int32)
         self.used = False
@@ -76,7 +76,7 @@ class Ends:
 
     def put(self, access: Access, known: Lanes) -> None:
         """Record an access; `known` is the time until which each lane knows those of its block."""
-        # A first access that everybody in the block knows can no longer race with it.
+        # A first access that the whole block knows can no longer race with it.
         at, first = access.at, self.first
         free = np.flatnonzero((first.thread[at] == 0) | (first.time[at] <= known))
         # Of several lanes the first one stays here, and the last one below.

@@ -16,9 +16,9 @@ __all__ = ["WarpOrder"]
 class WarpOrder:
     """The knowledge of each lane about each other lane of its warp.
 
-    When lanes of a warp wait for each other, each of them knows from then on all that the others
-    did and knew: these are vector clocks, one for each lane. ``_known[warp, a, b]`` is the time
-    until which lane a knows what lane b did.
+    Lanes that have waited for each other know all that the others did and knew. These are vector
+    clocks, one for each lane. ``_known[warp, a, b]`` is the time until which lane a knows the
+    accesses of lane b.
     """
 
     def __init__(self, chunk: Chunk) -> None:

@@ -13,9 +13,12 @@ BLOCK, CLUSTER, GRID = 0, 1, 2
 class How(NamedTuple):
     """The kind of an access, and for a strong one its scope and its order.
 
-    `kind` is ``"plain"``; ``"strong"`` (atomic, volatile, relaxed, acquire, release); ``"async"``
-    (cp.async); ``"bulk"``, a bulk copy that ends with a wait of its thread for the copy's group;
-    or ``"counted"``, a bulk copy that ends at an mbarrier.
+    Attributes
+    ----------
+    kind : str
+        ``"plain"``, or ``"strong"`` for atomic, volatile, relaxed, acquire and release accesses.
+        ``"async"`` is cp.async. ``"bulk"`` is a bulk copy whose thread waits for a group of copies,
+        and ``"counted"`` one that an mbarrier counts.
     """
 
     kind: str

@@ -37,7 +37,7 @@ class GlobalMemory:
     explain : callable, optional
         Describes the former contents of an address; returns None if unknown.
     about : callable, optional
-        Returns what is known of the range between two addresses, to follow its size in a message.
+        Returns more words on the range between two addresses, to follow its size in a message.
 
     Attributes
     ----------
