@@ -149,6 +149,7 @@ CALLS = {
     "testing.c_driver": lambda: testing.c_driver(FOLDER / "driver"),
     "testing.reset_emulator": lambda: testing.reset_emulator(),
     "testing.to_driver": lambda: testing.to_driver([1]),
+    "testing.write_sarif": lambda: testing.write_sarif(FOLDER / "none.sarif", []),
     "testing.use_driver": lambda: enter(testing.use_driver("emulator")),
     "ew.fuse": lambda: ew.fuse(kernel)(1.0),
     "ew.kernel": lambda: ew.kernel("T x", "T y", "y = x")(1.0),

@@ -136,7 +136,7 @@ def from_cpp(name: str) -> str:
     for what, time in found.items():
         twin = "default stream by hand" if what.startswith("default") else "by hand"
         rows.append([FROM_CPP.get(what, what), f"{time:.0f}", f"{time / found[twin]:.3f}"])
-    return _table(["", "ns", "relative to `cuLaunchKernelEx`"], rows)
+    return table(["", "ns", "relative to `cuLaunchKernelEx`"], rows)
 
 
 def counters(name: str) -> str:
@@ -150,7 +150,7 @@ def counters(name: str) -> str:
             cells.append(f"{count:,}" + ("" if other == count else f" ({other:,})"))
         rows.append([f"`{kernel}`", *cells])
     head = ["kernel", "accesses to global memory", "sectors", "wavefronts of shared memory"]
-    return _table([*head, "flops"], rows)
+    return table([*head, "flops"], rows)
 
 
 def kernels(name: str, *wanted: str) -> str:
@@ -169,7 +169,7 @@ def kernels(name: str, *wanted: str) -> str:
         label = f"all {len(launches)} launches, {text}"
         rows.append([label, "", "", "", f"{times_less[share]:.1f}"])
     heads = ["host time of a launch, ns", "kind", "Triton", "`install()`", "speedup"]
-    return _table(heads, rows)
+    return table(heads, rows)
 
 
 def _times_less(ns: dict[str, float]) -> float:
@@ -188,7 +188,7 @@ def forwards(name: str) -> str:
             cells += [f"{least / 1000:.0f}", f"{(quick - least) / (slow - least):.2f}"]
         rows.append([f"`{operator}`", *cells, *[""] * (5 - len(cells))])
     heads = ["Triton", "`install()`", "ratio", "no-op launches", "launch cost that remains"]
-    return _table(["host time, us", *heads], rows)
+    return table(["host time, us", *heads], rows)
 
 
 def first_calls(name: str) -> str:
@@ -201,7 +201,7 @@ def first_calls(name: str) -> str:
     for part in slowest:
         cells = (f"{1000 * _where(one, part):,.0f}" for one in runs.values())
         rows.append([part, *(cell if cell != "0" else "" for cell in cells)])
-    return _table(["ms", *runs], rows)
+    return table(["ms", *runs], rows)
 
 
 def _where(one: dict[str, Any], part: str) -> float:
@@ -217,7 +217,7 @@ def further(name: str) -> str:
     """Return the table of what one more argument costs, and of the parts of a launch."""
     costs = read(name)["costs_ns"]
     rows = [[text, f"{costs[key]:.1f} ns"] for key, text in _cost_names().items() if key in costs]
-    return _table(["", ""], rows)
+    return table(["", ""], rows)
 
 
 def _cost_names() -> dict[str, str]:
@@ -230,7 +230,7 @@ def breakdown(name: str) -> str:
     """Return the table of where the nanoseconds of a launch go."""
     parts = {text: time for text, time in read(name)["breakdown_ns"].items() if time > 0}
     rows = [[text, f"{time:.0f}"] for text, time in parts.items()]
-    return _table(["three torch tensors and an int", "ns"], rows)
+    return table(["three torch tensors and an int", "ns"], rows)
 
 
 def graphs(name: str) -> str:
@@ -265,7 +265,7 @@ def reductions(name: str) -> str:
         [f"{what}, {dtype}", *(row.get(length, "") for length in lengths)]
         for (what, dtype), row in cells.items()
     ]
-    shown = _table(["elements of a row", *(f"{length:,}" for length in lengths)], rows)
+    shown = table(["elements of a row", *(f"{length:,}" for length in lengths)], rows)
     machine = found["machine"]
     return f"On {machine['gpu']}, with torch {machine['torch']}:\n\n{shown}"
 
@@ -307,7 +307,7 @@ def bars(name: str) -> str:
             {True: "met", False: "**not met**", None: "not measured"}[bar["met"]]
             + (f"; {bar['note']}" if bar.get("note") else ""),
         ])  # fmt: skip
-    return _table(["", "at most", "measured", ""], rows, numbers=2)
+    return table(["", "at most", "measured", ""], rows, numbers=2)
 
 
 def _by_kernel(
@@ -322,10 +322,11 @@ def _by_kernel(
         times = [found.get((contender, kernel)) for kernel in kernels]
         if any(time is not None for time in times):
             rows.append([shown, *("" if time is None else f"{time:.0f}" for time in times)])
-    return _table([head, *kernels[:-1], f"{kernels[-1]} {counted}"], rows)
+    return table([head, *kernels[:-1], f"{kernels[-1]} {counted}"], rows)
 
 
-def _table(head: list[str], rows: list[list[str]], numbers: int | None = None) -> str:
+def table(head: list[str], rows: list[list[str]], numbers: int | None = None) -> str:
+    """Return a Markdown table with `numbers` columns of numbers after the first, or all."""
     right = len(head) - 1 if numbers is None else numbers
     rule = ["---", *["---:"] * right, *["---"] * (len(head) - 1 - right)]
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, rule, *rows])

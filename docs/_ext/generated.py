@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 import benchmark_numbers
+from bug_tables import planted_bugs, planted_totals, planted_words
 from command_reference import command_reference
 from cpp_reference import cpp_reference
 from diagrams import diagram, rooms
@@ -58,6 +59,9 @@ _MAKERS = {
     "launch_options": launch_options,
     "launches": benchmark_numbers.launches,
     "machine": benchmark_numbers.machine,
+    "planted_bugs": planted_bugs,
+    "planted_totals": planted_totals,
+    "planted_words": planted_words,
     "reductions": benchmark_numbers.reductions,
     "shortcuts": benchmark_numbers.shortcuts,
 }

@@ -7,6 +7,11 @@ A defect of culaunch itself is an :class:`InternalError`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = [
     "CacheWarning",
     "CompileError",
@@ -94,12 +99,19 @@ class DriverError(CulaunchError, RuntimeError):
         The driver's ``CUresult``.
     name : str
         Its name, such as ``"CUDA_ERROR_INVALID_VALUE"``.
+
+    Attributes
+    ----------
+    report : object or None
+        The emulator's record of the error, if a kernel on the emulator caused it: its `kind`,
+        `message`, `kernel`, `block`, `thread`, `position`, `related` and `notes`.
     """
 
     def __init__(self, message: str, code: int = 0, name: str = "") -> None:
         super().__init__(message)
         self.code = code
         self.name = name
+        self.report = _latest_report(message)
 
 
 class LaunchError(DriverError, ValueError):
@@ -128,6 +140,16 @@ class InternalError(CulaunchError):
 
 class CacheWarning(UserWarning):
     """A cache entry that was dropped, or a cache or a tuned table that cannot be used."""
+
+
+# Returns the latest record whose text is in a message. The emulator sets it.
+_latest_report: Callable[[str], Any] = lambda _: None  # noqa: E731
+
+
+def set_report_source(latest: Callable[[str], Any]) -> None:
+    """Set the function that finds the emulator's record for the message of an error."""
+    global _latest_report  # noqa: PLW0603
+    _latest_report = latest
 
 
 # Tracebacks show the names by which people catch them.

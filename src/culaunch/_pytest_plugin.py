@@ -1,11 +1,13 @@
-"""The pytest plugin: the fixture ``culaunch_driver`` with its marker, and two options.
+"""The pytest plugin: the fixture ``culaunch_driver`` with its marker, and options.
 
 pytest loads this in every run where culaunch is installed. It therefore imports nothing of culaunch
-until a test uses the fixture, or the command line asks for native Triton kernels or for profiles.
+until a test uses the fixture, or an option asks for it.
 """
 
 from __future__ import annotations
 
+import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +28,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--culaunch-profile", action="store_true", help="profile the launches of every test"
     )
     group.addoption(
+        "--culaunch-sarif",
+        metavar="FILE",
+        help="write the emulator's reports of failed tests as SARIF, for annotations in CI",
+    )
+    group.addoption(
         "--culaunch-triton-only",
         action="append",
         metavar="PATTERN",
@@ -39,10 +46,18 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "culaunch_drivers(*names): run a test that uses culaunch_driver only on these drivers",
     )
+    config.addinivalue_line(
+        "markers",
+        "culaunch_seeds(count): repeat a test with this many orders of blocks and warps on the "
+        "emulator",
+    )
     if config.getoption("--culaunch-triton") or config.getoption("--culaunch-triton-only"):
         config.pluginmanager.register(_NativeTriton(config), "culaunch-triton")
     if config.getoption("--culaunch-profile"):
         config.pluginmanager.register(_Profiles(), "culaunch-profile")
+    if config.getoption("--culaunch-sarif"):
+        file = os.path.join(config.invocation_params.dir, config.getoption("--culaunch-sarif"))
+        config.pluginmanager.register(_Sarif(file), "culaunch-sarif")
 
 
 class _NativeTriton:
@@ -113,8 +128,65 @@ class _Profiles:
             terminalreporter.write_line(f"{name}: {text}")
 
 
+class _Sarif:
+    """Collects the emulator's reports of tests that fail, and writes them at the end."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._results: list[dict[str, Any]] = []
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Iterator[None]:
+        outcome: Any = yield
+        report: pytest.TestReport = outcome.get_result()
+        if not report.failed or call.excinfo is None:
+            return
+        from culaunch._emulator import sarif_result
+
+        file, line, _ = item.location
+        caller = (os.path.join(item.config.rootpath, file), (line or 0) + 1)
+        # pytest-xdist sends the attributes of a report to the process that writes the file.
+        report.culaunch_sarif = [  # type: ignore[attr-defined]
+            sarif_result(found, caller) for found in _emulator_reports(call.excinfo.value)
+        ]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._results += getattr(report, "culaunch_sarif", [])
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(session.config, "workeroutput"):
+            return
+        from culaunch._base.outputs import write_output
+        from culaunch._emulator import sarif_log
+
+        write_output(self._file, json.dumps(sarif_log(self._results), indent=1).encode())
+
+
+def _emulator_reports(error: BaseException | None) -> Iterator[Any]:
+    """Return the records of an exception, and of those that led to it."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        report = getattr(error, "report", None)
+        if report is not None and type(report).__module__.startswith("culaunch."):
+            yield report
+        error = error.__cause__ or error.__context__
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test once for each driver, unless it is parametrised by hand."""
+    """Run a test once for each seed, and for each driver, unless it is parametrised by hand."""
+    seeds = metafunc.definition.get_closest_marker("culaunch_seeds")
+    if seeds is not None:
+        if len(seeds.args) != 1 or type(seeds.args[0]) is not int or seeds.args[0] < 1:
+            raise pytest.UsageError(
+                f"culaunch_seeds must have one int of at least 1 (got {seeds.args!r})"
+            )
+        # The name of a failed test has its seed.
+        metafunc.fixturenames.append("culaunch_seed")
+        count = range(seeds.args[0])
+        metafunc.parametrize("culaunch_seed", count, indirect=True, ids=[f"seed{i}" for i in count])
     if "culaunch_driver" not in metafunc.fixturenames:
         return
     for mark in metafunc.definition.iter_markers("parametrize"):
@@ -143,3 +215,24 @@ def culaunch_driver(request: pytest.FixtureRequest) -> Iterator[str]:
         pytest.importorskip("numpy", reason="needs numpy")
     with testing.use_driver(name):
         yield name
+
+
+@pytest.fixture
+def culaunch_seed(request: pytest.FixtureRequest) -> int:
+    """Give the seed with which a test is repeated."""
+    seed: int = request.param
+    return seed
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Run a test with the order of its seed; by now its fixtures have chosen the driver."""
+    parameters = getattr(item, "callspec", None)
+    seed = None if parameters is None else parameters.params.get("culaunch_seed")
+    if seed is None:
+        yield
+        return
+    from culaunch import testing
+
+    with testing.emulator_options(seed=seed):
+        yield

@@ -22,13 +22,17 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
+import operator
 import os
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_flag, checked_number, checked_path
 from culaunch._base.driver_choice import STRICT, VARIABLE, strict_choice
 from culaunch._base.optional import optional
+from culaunch._base.outputs import write_output
 from culaunch._base.values import spell
 from culaunch._errors import DriverNotFoundError
 from culaunch._launch import DeviceArray, driver_name, set_driver, to_device
@@ -37,18 +41,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from culaunch._emulator import InstructionCount, SourceProfile
+    from culaunch._errors import DriverError
 
 __all__ = [
     "assert_allclose",
     "c_driver",
     "count_instructions",
     "emulator_options",
+    "for_each_seed",
     "from_driver",
     "has_gpu",
     "profile",
     "reset_emulator",
     "to_driver",
     "use_driver",
+    "write_sarif",
 ]
 
 
@@ -320,6 +327,11 @@ def reset_emulator() -> None:
     Memory, modules and kernels stay as they are. On a GPU, a process cannot use the device after a
     fault.
 
+    Raises
+    ------
+    DriverError
+        If the option ``check_leaks`` is on and blocks of ``malloc`` in kernels are not freed.
+
     Examples
     --------
     >>> from culaunch import testing
@@ -424,6 +436,12 @@ def emulator_options(
     check_races: bool | None = None,
     check_uninitialized: bool | None = None,
     check_views: bool | None = None,
+    check_variables: bool | None = None,
+    check_division: bool | None = None,
+    check_overflow: bool | None = None,
+    check_leaks: bool | None = None,
+    track_allocations: bool | None = None,
+    seed: int | None = None,
     time_limit: float | None = None,
 ) -> Iterator[None]:
     """Change the checks of the emulator for the launches in the block; a no-op on a GPU.
@@ -434,13 +452,28 @@ def emulator_options(
     Parameters
     ----------
     check_races : bool, optional
-        Report accesses of two threads to the same shared memory without a barrier between them.
-        Off by default, because kernels then take about twice as long.
+        Report accesses of two threads to the same shared or global memory that nothing orders. Off
+        by default, because kernels then take several times as long.
     check_uninitialized : bool, optional
         Report reads of shared memory that the block has not written. On by default.
     check_views : bool, optional
         Report an access outside a view that is an argument, even if it is inside the array or
         storage behind the view. Off by default, because a GPU allows it.
+    check_variables : bool, optional
+        Report an access that leaves a shared variable and would reach its neighbor. Off by default,
+        because it changes the layout of shared memory.
+    check_division : bool, optional
+        Report integer divisions by zero. Off by default, because a GPU does not detect them.
+    check_overflow : bool, optional
+        Report results of signed instructions that do not fit. Off by default, because compilers use
+        these instructions for unsigned numbers, too.
+    check_leaks : bool, optional
+        Report blocks of ``malloc`` in kernels that are not freed, at the end of the block, in
+        :func:`culaunch.synchronize` and in :func:`culaunch.testing.reset_emulator`. Off by default.
+    track_allocations : bool, optional
+        Name in reports the line of Python that made an allocation. Off by default.
+    seed : int, optional
+        Run blocks and warps in a random order, the same one for the same seed.
     time_limit : float, optional
         Seconds after which a kernel is stopped with ``CUDA_ERROR_LAUNCH_TIMEOUT``.
 
@@ -452,7 +485,10 @@ def emulator_options(
     Raises
     ------
     TypeError, ValueError
-        If a check is not a bool, or the limit is not a number of seconds above 0.
+        If a check is not a bool, or the limit is not a number of seconds above 0. Also if the seed
+        is not an int of at least 0.
+    DriverError
+        At the end of a block with `check_leaks`, if blocks of ``malloc`` are not freed.
 
     Examples
     --------
@@ -460,13 +496,21 @@ def emulator_options(
     >>> with testing.emulator_options(check_races=True, time_limit=60):
     ...     kernel[1, 256](y, x, 2.0, 256)
     """
-    for name, switch in (
-        ("check_races", check_races),
-        ("check_uninitialized", check_uninitialized),
-        ("check_views", check_views),
-    ):
+    switches = {
+        "check_races": check_races,
+        "check_uninitialized": check_uninitialized,
+        "check_views": check_views,
+        "check_variables": check_variables,
+        "check_division": check_division,
+        "check_overflow": check_overflow,
+        "check_leaks": check_leaks,
+        "track_allocations": track_allocations,
+    }
+    for name, switch in switches.items():
         if switch is not None:
             checked_flag(name, switch)
+    if seed is not None:
+        _checked_int("seed", seed, 0)
     if time_limit is not None and not checked_number("time_limit", time_limit) > 0:
         raise ValueError(f"time_limit must be above 0 seconds (got {spell(time_limit)})")
     if driver_name() != "emulator":
@@ -474,14 +518,110 @@ def emulator_options(
         return
     from culaunch._emulator import with_options
 
-    given = {
-        "check_races": check_races,
-        "check_uninitialized": check_uninitialized,
-        "check_views": check_views,
-        "time_limit": time_limit,
-    }
+    given = {**switches, "seed": seed, "time_limit": time_limit}
     with with_options(**{name: value for name, value in given.items() if value is not None}):
         yield
+
+
+def for_each_seed(test: Callable[[], object], seeds: int | Iterable[int] = 10) -> None:
+    """Call a test with several orders of blocks and warps, and name the seed that fails.
+
+    On a GPU, the test is repeated without seeds.
+
+    Parameters
+    ----------
+    test : callable
+        A function without arguments, which launches kernels and checks their results.
+    seeds : int or iterable of int, optional
+        The number of seeds, from 0 on, or the seeds.
+
+    Raises
+    ------
+    AssertionError
+        If the test raises an exception: the message has the seed, and the exception is its cause.
+    TypeError, ValueError
+        If `test` is not callable, or `seeds` are not ints of at least 0.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> def test():
+    ...     kernel[1, 256](y, x, 2.0, 256)
+    ...     testing.assert_allclose(y, np.full(256, 2.0))
+    >>> testing.for_each_seed(test, seeds=3)
+    """
+    if not callable(test):
+        raise TypeError(f"test must be a function without arguments (got {spell(test)})")
+    chosen = seeds if isinstance(seeds, Iterable) else range(_checked_int("seeds", seeds, 1))
+    for seed in chosen:
+        with _naming(_checked_int("seeds", seed, 0)), emulator_options(seed=seed):
+            test()
+
+
+def write_sarif(path: str | os.PathLike[str], errors: Iterable[DriverError]) -> None:
+    """Write the emulator's reports as SARIF 2.1.0, which CI services show beside the source.
+
+    Compile with ``line_info=True``, so a report has a line of the source. A path below the working
+    folder is written relative to it, as GitHub expects. ``pytest --culaunch-sarif FILE`` writes the
+    reports of the tests that fail.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file, such as ``culaunch.sarif``.
+    errors : iterable of DriverError
+        Errors of kernels on the emulator. Without any, the file says that there was no error.
+
+    Raises
+    ------
+    ValueError
+        If an error has no report: it is no error of a kernel on the emulator.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> from culaunch import testing
+    >>> try:
+    ...     kernel[1, 256](y, x, 2.0, 10**6)
+    ... except cl.DriverError as error:
+    ...     testing.write_sarif("culaunch.sarif", [error])
+    """
+    from culaunch._emulator import sarif_log, sarif_result
+
+    results = []
+    for error in errors:
+        if error.report is None:
+            raise ValueError(
+                "errors must be of kernels on the emulator, whose report is not None (got "
+                f"{spell(error)}): select the emulator with CULAUNCH_DRIVER=emulator"
+            )
+        results.append(sarif_result(error.report))
+    text = json.dumps(sarif_log(results), indent=1)
+    write_output(checked_path("path", path), text.encode())
+
+
+@contextlib.contextmanager
+def _naming(seed: int) -> Iterator[None]:
+    """Name the seed in a failure of the block."""
+    try:
+        yield
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise AssertionError(
+            f"the test fails with seed={seed}: {what}\nTo repeat it, use "
+            f"testing.emulator_options(seed={seed}), or set CULAUNCH_EMULATOR_OPTIONS=seed={seed}"
+        ) from error
+
+
+def _checked_int(argument: str, value: object, least: int) -> int:
+    """Return an int that is not below `least`."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{argument} must be an int (got {spell(value)})")
+    number = operator.index(value)
+    if number < least:
+        raise ValueError(f"{argument} must be at least {least} (got {number})")
+    return number
 
 
 def _aligned_array(copy: Any) -> Any:

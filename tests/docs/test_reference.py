@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import re
 import runpy
 import sys
@@ -186,6 +187,7 @@ def test_tables_of_the_benchmarks_are_made_of_their_files(extension):
     assert "<!-- made:" not in made
     pages = page + (DOCS / "triton.md").read_text() + (DOCS / "elementwise.md").read_text()
     pages += (DOCS / "triton_libraries.md").read_text() + (DOCS / "profiling.md").read_text()
+    pages += (DOCS / "checks_compared.md").read_text()
     for path in numbers.FOLDER.glob("*.json"):
         assert re.search(rf"<!-- made: \w+ {path.stem} -->|{path.stem}_\w+\.svg", pages), path
     for path in numbers.FOLDER.glob("launch_overhead*.json"):
@@ -199,6 +201,36 @@ def test_tables_of_the_benchmarks_are_made_of_their_files(extension):
         for bar in report["bars"]:
             assert f"| {bar['name']} |" in made.replace("`", "")
         assert report["machine"]["device"] in made
+
+
+def test_tables_of_planted_bugs_have_the_tools(extension, tmp_path, monkeypatch):
+    numbers, made = extension("benchmark_numbers"), extension("bug_tables")
+    here = {"kind": "race", "place": "a.cu:3", "words": "race: a thread reads"}
+    nothing = {"words": "", "place": "", "is_right": False}
+    silent = dict.fromkeys(made.TOOLS, nothing)
+    found = {
+        "late": {
+            "source": "a", "kind": "race", "place": "a.cu:3", "missed": "",
+            "emulator": {"checked": here, "default": None},
+            "sanitizer": {**silent, "racecheck": {"words": "Race | here", "is_right": True}},
+        },
+        "never": {
+            "source": "a", "kind": "race", "place": "a.cu:9", "missed": "not checked",
+            "emulator": {"checked": None, "default": None},
+            "sanitizer": {**silent, "memcheck": {"words": "Invalid read", "is_right": False},
+                          "GPU": {"words": "no end within 25 s", "is_right": False}},
+        },
+    }  # fmt: skip
+    (tmp_path / "bugs.json").write_text(json.dumps(found))
+    monkeypatch.setattr(numbers, "FOLDER", tmp_path)
+    totals = made.planted_totals("bugs").splitlines()
+    assert totals[-1] == "| all | 2 | 1 | 0 | 0 | 1 | 1 | 0 | 0 |"
+    rows = made.planted_bugs("bugs").splitlines()[2:]
+    assert rows[0] == "| `late` | race | line, with an option |  |  | line |  |  |"
+    assert rows[1] == "| `never` | race | not checked |  | found |  |  |  |"
+    words = made.planted_words("bugs")
+    assert "| `late` | racecheck | `Race \\| here` |" in words
+    assert "| `never` | GPU | `no end within 25 s` |" in words
 
 
 def test_every_target_that_reductions_miss_is_bold(extension):

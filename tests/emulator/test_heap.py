@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from corpus._case import cuda
+from corpus._case import HERE, cuda
 from emulate import image_of, launch
 
+import culaunch as cl
+from culaunch import testing
 from culaunch._base.cuda import Result
-from culaunch._emulator import Device, Fault
+from culaunch._emulator import Device, Fault, Options
 
 ILLEGAL_ADDRESS, LAUNCH_FAILED = Result.ILLEGAL_ADDRESS, Result.LAUNCH_FAILED
 HEAP = 8 << 20
@@ -82,3 +84,51 @@ def test_blocks_outlive_the_launch_that_made_them() -> None:
     fault = fail("take_back", out, read, device=device)
     assert "heap.cu:15" in str(fault)
     assert fault.code == ILLEGAL_ADDRESS
+
+
+def test_blocks_that_are_not_freed_are_reported_once() -> None:
+    device, out = Device(options=Options(check_leaks=True)), np.zeros(4, np.uint64)
+    run("give", out, np.uint64(100), block=(4,), device=device)
+    with pytest.raises(Fault) as caught:
+        device.require_no_leaks()
+    text = str(caught.value)
+    assert "4 blocks of malloc in kernels, 400 bytes in all, are not freed" in text
+    assert text.count("100 bytes at 0x") == 4
+    assert "allocated by block (0, 0, 0), thread (2, 0, 0) at PTX line" in text
+    assert "heap.cu:" in text
+    assert device.fault is None, "the device is good"
+    device.require_no_leaks()
+
+
+def test_freed_blocks_and_devices_without_the_check_do_not_leak() -> None:
+    device, out = Device(options=Options(check_leaks=True)), np.zeros(2, np.uint64)
+    read = np.zeros(2, np.int32)
+    run("give", out, np.uint64(4), block=(2,), device=device)
+    run("take_back", out, read, block=(2,), device=device)
+    device.require_no_leaks()
+    device = Device()
+    run("give", out, np.uint64(4), block=(2,), device=device)
+    device.require_no_leaks()
+
+
+def test_leaks_are_reported_by_a_synchronization_and_at_the_end_of_a_block() -> None:
+    with testing.use_driver("emulator"):
+        image = cl.compile((HERE / "cuda" / "heap.cu").read_text(), std="c++17", line_info=True)
+        give, out = cl.load(image)["give"], np.zeros(2, np.uint64)
+        leaks = pytest.raises(
+            cl.DriverError, match="2 blocks of malloc in kernels, 32 bytes in all"
+        )
+        with leaks, testing.emulator_options(check_leaks=True):
+            give[1, 2](out, 16)
+        with testing.emulator_options(check_leaks=True):
+            give[1, 1](out, 16)
+            with pytest.raises(cl.DriverError, match=r"1 block of malloc in kernels.*is not freed"):
+                cl.synchronize()
+            give[1, 1](out, 16)
+            with pytest.raises(cl.DriverError, match=r"1 block of malloc in kernels.*is not freed"):
+                testing.reset_emulator()
+
+
+def test_a_use_after_free_names_the_allocation_if_asked() -> None:
+    fault = fail("use_after_free", np.zeros(1, np.int32), track_allocations=True)
+    assert "freed, allocated by block (0, 0, 0), thread (0, 0, 0) at PTX line" in str(fault)

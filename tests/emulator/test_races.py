@@ -42,7 +42,7 @@ def fail(kernel: str, *more: Any, block: int = 64) -> Fault:
         ("two_paths", "writes shared address 0x4, which thread (0, 0, 0) read"),
         ("read_then_write", "writes shared address 0x0, which thread (0, 0, 0) read"),
         ("zero_then_count", "updates shared address 0x0, which thread (0, 0, 0) wrote"),
-        ("count_then_read", "reads shared address 0x0, which thread (1, 0, 0) updated"),
+        ("count_then_read", "reads shared address 0x0, which thread (31, 0, 0) updated"),
         ("one_word", "writes shared address 0x0, which thread (31, 0, 0) wrote"),
     ],
 )

@@ -293,3 +293,112 @@ def test_tensors_are_aligned_as_on_a_gpu():
             assert copy.numel() == 0 or copy.data_ptr() % 256 == 0
             assert torch.equal(copy, tensor)
             assert copy.stride() == tensor.clone().stride()
+
+
+# ---- seeds
+
+# Two warps each write their number: the last one wins.
+LAST = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry last(.param .u64 out) {
+.reg .b64 %at; .reg .b32 %t;
+ld.param.u64 %at, [out]; mov.u32 %t, %tid.x; shr.u32 %t, %t, 5; st.global.u32 [%at], %t; ret;
+}
+"""
+
+
+def test_for_each_seed_names_the_seed_that_fails():
+    with testing.use_driver("emulator"):
+        kernel, out, seen = cl.load(cl.Image(LAST.encode()))["last"], np.zeros(1, np.int32), []
+
+        def test():
+            kernel[1, 64](out)
+            seen.append(int(out[0]))
+            assert out[0] == 1
+
+        with pytest.raises(AssertionError, match=r"fails with seed=\d+") as caught:
+            testing.for_each_seed(test, seeds=20)
+        seed = int(re.search(r"seed=(\d+)", str(caught.value))[1])
+        assert isinstance(caught.value.__cause__, AssertionError)
+        assert seen == [1] * seed + [0]
+        with testing.emulator_options(seed=seed):
+            kernel[1, 64](out)
+        assert out[0] == 0
+        testing.for_each_seed(test, seeds=[n for n in range(20) if n < seed])
+        kernel[1, 64](out)
+        assert out[0] == 1, "the seed is that of the test only"
+
+
+@pytest.mark.parametrize(
+    ("seeds", "kind", "said"),
+    [
+        (0, ValueError, "seeds must be at least 1 (got 0)"),
+        (True, TypeError, "seeds must be an int (got True)"),
+        (1.5, TypeError, "seeds must be an int (got 1.5)"),
+        ([-1], ValueError, "seeds must be at least 0 (got -1)"),
+        (["a"], TypeError, "seeds must be an int (got 'a')"),
+    ],
+)
+def test_seeds_must_be_ints(seeds, kind, said):
+    with pytest.raises(kind, match=re.escape(said)):
+        testing.for_each_seed(lambda: None, seeds=seeds)
+    with pytest.raises(TypeError, match="test must be a function"):
+        testing.for_each_seed(3)
+
+
+SEEDED_TESTS = f"""
+import numpy as np
+import pytest
+import culaunch as cl
+from culaunch import testing
+
+PTX = {LAST!r}
+
+@pytest.mark.culaunch_seeds(6)
+@pytest.mark.culaunch_drivers("emulator")
+def test_last(culaunch_driver):
+    out = testing.to_driver(np.zeros(1, np.int32))
+    cl.load(cl.Image(PTX.encode()))["last"][1, 64](out)
+    assert out[0] == 1
+
+@pytest.mark.culaunch_seeds(2)
+def test_number(culaunch_seed):
+    assert culaunch_seed in (0, 1)
+"""
+
+
+@pytest.mark.slow
+def test_the_plugin_repeats_a_test_over_seeds(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "KERNEL_TESTS", SEEDED_TESTS)
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    said = run_pytest(tmp_path)
+    results = dict(
+        re.findall(r"test_last\[(?:emulator-)?(seed\d)(?:-emulator)?\] (PASSED|FAILED)", said)
+    )
+    assert set(results) == {f"seed{i}" for i in range(6)}
+    assert set(results.values()) == {"PASSED", "FAILED"}
+    assert "test_number[seed1] PASSED" in said
+    assert "@pytest.mark.culaunch_seeds(count): repeat a test" in run_pytest(tmp_path, "--markers")
+
+
+def test_options_hold_for_the_first_launch_of_a_process():
+    code = f"""
+import numpy as np
+import culaunch as cl
+from culaunch import testing
+with testing.use_driver("emulator"):
+    out = np.zeros(1, np.int32)
+    with testing.emulator_options(time_limit=9), testing.emulator_options(check_races=True):
+        kernel = cl.load(cl.Image({LAST.encode()!r}))["last"]
+        try:
+            kernel[1, 64](out)
+        except cl.DriverError as error:
+            print("race: a thread writes" in str(error))
+        testing.reset_emulator()
+    kernel[1, 64](out)
+    print(out[0])
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "True\n1\n"

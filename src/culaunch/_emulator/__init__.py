@@ -18,10 +18,12 @@ from culaunch._emulator.counting import (  # noqa: E402
     SourceProfile,
 )
 from culaunch._emulator.device import Device  # noqa: E402
-from culaunch._emulator.fault import Fault, Position  # noqa: E402
+from culaunch._emulator.fault import Fault  # noqa: E402
 from culaunch._emulator.module import LoadedModule  # noqa: E402
 from culaunch._emulator.options import Options  # noqa: E402
 from culaunch._emulator.ptx_image import Parameter, PtxImage, PtxKernel  # noqa: E402
+from culaunch._emulator.report import Position, Related, Report  # noqa: E402
+from culaunch._emulator.sarif import sarif_log, sarif_result  # noqa: E402
 
 __all__ = [
     "Device",
@@ -33,10 +35,14 @@ __all__ = [
     "Position",
     "PtxImage",
     "PtxKernel",
+    "Related",
+    "Report",
     "SourceProfile",
     "count_instructions",
     "count_lines",
     "make_driver",
     "reset",
+    "sarif_log",
+    "sarif_result",
     "with_options",
 ]

@@ -9,19 +9,28 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.cuda import Result
 from culaunch._core import NUMBERS, Driver
 from culaunch._emulator.counting import Collector, InstructionCount
 from culaunch._emulator.device import Device
 from culaunch._emulator.driver.table import EmulatedDriver
-from culaunch._emulator.options import OPTION_TYPES, options_from_text
+from culaunch._emulator.fault import Fault
+from culaunch._emulator.options import OPTION_TYPES, Options, options_from_text
+from culaunch._errors import DriverError, set_report_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from culaunch._emulator.report import Report
 
 __all__ = ["count_instructions", "count_lines", "make_driver", "reset", "with_options"]
 
 # All that were made, with their tables, which C code holds for the life of the process.
 _drivers: list[tuple[EmulatedDriver, dict[str, Any]]] = []
+# The changes of options in the blocks that are entered, and the options without them of devices
+# that were made inside.
+_changes: list[dict[str, Any]] = []
+_own_options: dict[Device, Options] = {}
 
 
 def make_driver() -> Driver:
@@ -40,11 +49,17 @@ def make_driver() -> Driver:
             f"CULAUNCH_EMULATOR_ARCH must be an architecture such as 'sm_80' (got {arch!r})"
         )
     options = options_from_text(os.environ.get("CULAUNCH_EMULATOR_OPTIONS", ""))
-    driver = EmulatedDriver(Device(arch, options))
+    device = Device(arch, options)
+    # The first launch of a process may come in a block that changes options.
+    for changes in _changes:
+        _own_options.setdefault(device, options)
+        device.options = dataclasses.replace(device.options, **changes)
+    driver = EmulatedDriver(device)
     # ctypes frees a callback together with its Python object, but the table in C++ keeps calling
     # it. Therefore the driver, which is never freed, keeps the callbacks.
     functions = driver.table()
     _drivers.append((driver, functions))
+    set_report_source(_report_in)
     addresses = {
         name: ctypes.cast(function, ctypes.c_void_p).value or 0
         for name, function in functions.items()
@@ -52,10 +67,22 @@ def make_driver() -> Driver:
     return Driver.from_functions("emulator", addresses, (NUMBERS["DLDeviceType"]["CPU"],), True)
 
 
+def _report_in(message: str) -> Report | None:
+    found = (driver.report_in(message) for driver, _ in _drivers)
+    return next((report for report in found if report is not None), None)
+
+
 def reset() -> None:
-    """Make faulted devices good again; memory, modules and kernels stay as they are."""
+    """Make faulted devices good again; memory, modules and kernels stay as they are.
+
+    Raises
+    ------
+    DriverError
+        If the option ``check_leaks`` is on and blocks of malloc in kernels are not freed.
+    """
     for driver, _ in _drivers:
         driver.reset()
+    _require_no_leaks()
 
 
 @contextlib.contextmanager
@@ -66,6 +93,8 @@ def with_options(**changes: Any) -> Iterator[None]:
     ------
     TypeError
         If there is no such option.
+    DriverError
+        At the end of a block with ``check_leaks``, if blocks of malloc are not freed.
     """
     if unknown := sorted(set(changes) - set(OPTION_TYPES)):
         raise TypeError(
@@ -74,6 +103,18 @@ def with_options(**changes: Any) -> Iterator[None]:
         )
     with _changed(**changes):
         yield
+        if changes.get("check_leaks"):
+            _require_no_leaks()
+
+
+def _require_no_leaks() -> None:
+    try:
+        for driver, _ in _drivers:
+            driver.device.require_no_leaks()
+    except Fault as fault:
+        error = DriverError(str(fault), fault.code, Result(fault.code).full_name)
+        error.report = fault.report
+        raise error from None
 
 
 @contextlib.contextmanager
@@ -94,12 +135,18 @@ def count_lines() -> Iterator[Collector]:
 
 @contextlib.contextmanager
 def _changed(**changes: Any) -> Iterator[None]:
-    before = [(driver.device, driver.device.options) for driver, _ in _drivers]
+    before = {driver.device: driver.device.options for driver, _ in _drivers}
     # Every driver of the process: which of them a launch will use is chosen elsewhere.
-    for device, options in before:
+    for device, options in before.items():
         device.options = dataclasses.replace(options, **changes)
+    _changes.append(changes)
     try:
         yield
     finally:
-        for device, options in before:
-            device.options = options
+        _changes.remove(changes)
+        for driver, _ in _drivers:
+            options = before.get(driver.device) or _own_options[driver.device]
+            if driver.device not in before:
+                for outer in _changes:
+                    options = dataclasses.replace(options, **outer)
+            driver.device.options = options

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._base.values import counted
+from culaunch._emulator.allocation_site import allocation_site
 from culaunch._emulator.fault import (
     INVALID_CLUSTER_SIZE,
     INVALID_VALUE,
+    LAUNCH_FAILED,
     NOT_SUPPORTED,
     Fault,
 )
@@ -24,6 +26,7 @@ from culaunch._emulator.options import Options
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from culaunch._emulator.fault import Explanation
     from culaunch._emulator.ptx_image import PtxImage
     from culaunch._emulator.types import Lanes
 
@@ -58,6 +61,8 @@ class Device:
         # Address -> the requested size, and the array that holds the memory. Dropping the entry
         # frees the memory.
         self._allocations: dict[int, tuple[int, Lanes]] = {}
+        # Where allocations were made, of those that were tracked.
+        self._sites: dict[int, str] = {}
         self.heap = Heap()
         # The values of the conditions of the graph that runs; None: not set yet.
         self.conditions: dict[int, int | None] = {}
@@ -100,6 +105,8 @@ class Device:
         memory: Lanes = np.zeros(max(size, 1) + align, np.uint8)
         address = -(-memory.ctypes.data // align) * align
         self._allocations[address] = (size, memory)
+        if self.options.track_allocations:
+            self._sites[address] = allocation_site()
         return address
 
     def has(self, address: int) -> bool:
@@ -109,6 +116,7 @@ class Device:
     def free(self, address: int) -> None:
         """Free an allocation; raise KeyError if `address` is not the start of one."""
         del self._allocations[address]
+        self._sites.pop(address, None)
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
@@ -124,6 +132,24 @@ class Device:
         if self.fault is not None:
             raise self.fault.later()
 
+    def require_no_leaks(self) -> None:
+        """Raise a fault for the blocks of malloc that are not freed, if leaks are checked.
+
+        It is not sticky: the device is good, and each block is reported once.
+        """
+        if not self.options.check_leaks:
+            return
+        count, size, places = self.heap.leaks()
+        if count:
+            raise Fault(
+                LAUNCH_FAILED,
+                f"{counted(count, 'block')} of malloc in kernels, {counted(size, 'byte')} in all, "
+                f"{'is' if count == 1 else 'are'} not freed",
+                kind="leak",
+                position=next((place.position for place in places if place.position), None),
+                related=places,
+            )
+
     def launch(
         self,
         module: LoadedModule,
@@ -138,7 +164,8 @@ class Device:
         ranges: Iterable[tuple[int, int]] = (),
         storages: Iterable[tuple[int, int]] = (),
         read_only: Sequence[NamedArray] = (),
-        beyond: Callable[[int], str | None] | None = None,
+        beyond: Callable[[int], Explanation | None] | None = None,
+        name: Callable[[int, int], str] = lambda _begin, _end: "",
     ) -> None:
         """Run a kernel to its end.
 
@@ -167,6 +194,8 @@ class Device:
             Host memory that the kernel may only read.
         beyond : callable, optional
             Says of an address outside all of these what else it may be, or None.
+        name : callable, optional
+            Returns the argument that points to memory between two addresses, or an empty string.
 
         Raises
         ------
@@ -221,19 +250,24 @@ class Device:
         everything = [*writable, *storages, *((base, size) for base, size, _ in read_only)]
         self._launches += 1
 
-        def explain(address: int) -> str | None:
+        def explain(address: int) -> Explanation | None:
             return self.heap.describe_freed(address) or (beyond and beyond(address)) or None
+
+        def about(begin: int, end: int) -> str:
+            site = self._sites.get(begin) or self.heap.maker(begin)
+            words = (name(begin, end), site and f"made at {site}")
+            return "".join(f", {word}" for word in words if word)
 
         variables = [loaded.limits for loaded in self._modules]
         launch = Launch(
             self.options,
             self.heap,
-            module.code(kernel),
+            module.code(kernel, self.options.code_checks),
             params,
             grid3,
             block3,
             shared_bytes,
-            GlobalMemory(everything, variables, explain),
+            GlobalMemory(everything, variables, explain, about),
             self._launches,
             shape,
         )

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from culaunch._base.cuda import Result
+from culaunch._emulator.report import Report
+
+if TYPE_CHECKING:
+    from culaunch._emulator.report import Position, Related
 
 __all__ = [
     "ASSERT",
@@ -22,8 +27,8 @@ __all__ = [
     "MISALIGNED_ADDRESS",
     "NOT_FOUND",
     "NOT_SUPPORTED",
+    "Explanation",
     "Fault",
-    "Position",
 ]
 
 # The errors that an emulated kernel can end with.
@@ -41,6 +46,26 @@ LAUNCH_FAILED = Result.LAUNCH_FAILED
 COOPERATIVE_LAUNCH_TOO_LARGE = Result.COOPERATIVE_LAUNCH_TOO_LARGE
 NOT_SUPPORTED = Result.NOT_SUPPORTED
 INVALID_CLUSTER_SIZE = Result.INVALID_CLUSTER_SIZE
+
+# The kind of a report that names none. The other codes are refusals.
+_KINDS_OF_CODES: dict[int, str] = {
+    ILLEGAL_ADDRESS: "out-of-bounds",
+    LAUNCH_TIMEOUT: "timeout",
+    ASSERT: "assertion",
+    HARDWARE_STACK_ERROR: "stack-overflow",
+    ILLEGAL_INSTRUCTION: "illegal-instruction",
+    LAUNCH_FAILED: "illegal-instruction",
+    MISALIGNED_ADDRESS: "misaligned",
+    NOT_SUPPORTED: "not-emulated",
+}
+
+
+class Explanation(NamedTuple):
+    """The reason why a kernel may not access an address: the kind of report, and its words."""
+
+    kind: str
+    text: str
+    related: tuple[Related, ...] = ()
 
 
 # Exceptions are compared by identity, as Python does; a dataclass that compares by value would have
@@ -63,6 +88,10 @@ class Fault(Exception):  # noqa: N818 - CUDA's word: an error is a result of the
         The lane of the chunk that caused it.
     distance : int, optional
         For an address outside every allocation, its distance in bytes to the nearest one.
+    kind : str, optional
+        The kind of report; by default the one of the code.
+    related : list of Related, optional
+        Other places that matter, in the report before the notes.
     """
 
     code: int
@@ -74,10 +103,12 @@ class Fault(Exception):  # noqa: N818 - CUDA's word: an error is a result of the
     position: Position | None = None
     notes: list[str] = field(default_factory=list)
     distance: int | None = None
+    kind: str = ""
+    related: list[Related] = field(default_factory=list)
 
     def copy(self) -> Fault:
         """Make an equal fault without a traceback."""
-        return dataclasses.replace(self, notes=list(self.notes))
+        return dataclasses.replace(self, notes=list(self.notes), related=list(self.related))
 
     def later(self) -> Fault:
         """Create the exception for a call after the faulty launch."""
@@ -95,30 +126,19 @@ class Fault(Exception):  # noqa: N818 - CUDA's word: an error is a result of the
         """The source line as ``file:line``, when the PTX has line information."""
         return None if self.position is None else self.position.source
 
-    def __str__(self) -> str:
-        # The driver has one text for an error and no more: everything that helps is in it, line by
-        # line.
-        parts = [self.reason]
-        if self.kernel is not None:
-            parts.append(f"  kernel {self.kernel}")
-        if self.block is not None and self.thread is not None:
-            parts.append(f"  block {self.block}, thread {self.thread}")
-        if self.position is not None:
-            parts.append(f"  PTX line {self.position.line}: {self.position.text}".rstrip(": "))
-            if self.position.source:
-                parts.append(f"  source {self.position.source}")
-        parts += [f"  {note}" for note in self.notes]
-        return "\n".join(parts)
-
-
-@dataclass(frozen=True)
-class Position:
-    """A place in PTX, and in the source it was compiled from if line information says."""
-
-    line: int
-    text: str = ""
-    source: str | None = None
+    @property
+    def report(self) -> Report:
+        """The record of the parts that are filled in so far."""
+        return Report(
+            kind=self.kind or _KINDS_OF_CODES.get(self.code, "refused-launch"),
+            message=self.reason,
+            kernel=self.kernel,
+            block=self.block,
+            thread=self.thread,
+            position=self.position,
+            related=tuple(self.related),
+            notes=tuple(self.notes),
+        )
 
     def __str__(self) -> str:
-        where = f"PTX line {self.line}"
-        return f"{where} (source {self.source})" if self.source else where
+        return str(self.report)

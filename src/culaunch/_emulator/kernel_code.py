@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Protocol
 
 from culaunch._emulator.decode.decoder import Unsupported
@@ -30,16 +31,22 @@ from culaunch._emulator.ops import (  # noqa: F401  (each registers its instruct
     wgmma,
     wmma,
 )
+from culaunch._emulator.types import is_type, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from culaunch._emulator.machine.state import Code
+    from culaunch._emulator.options import CodeChecks
     from culaunch._emulator.ptx.syntax import Function
     from culaunch._emulator.ptx_image import PtxImage
     from culaunch._emulator.undefined.plan import Plan
 
 __all__ = ["Addresses", "KernelCode"]
+
+
+_ACCESSES = frozenset(("ld", "ldu", "st", "atom", "red", "wmma"))
+_NOT_GLOBAL = frozenset(("shared", "shared::cta", "shared::cluster", "local", "param", "const"))
 
 
 class KernelCode:
@@ -49,11 +56,12 @@ class KernelCode:
     decoded for each of them.
     """
 
-    def __init__(self, module: Addresses, kernel: str) -> None:
+    def __init__(self, module: Addresses, kernel: str, checks: CodeChecks) -> None:
         self.module = module
+        self.checks: CodeChecks = checks
         self.syntax = module.image.syntax
         self.entry = self.syntax.functions[kernel]
-        self.variables = KernelVariables(self.syntax, self.entry)
+        self.variables = KernelVariables(self.syntax, self.entry, gaps=checks.variables)
         self._codes: dict[str, Code] = {}
         # Program counters are unique among the functions of a kernel, in the order in which they
         # are first called: so groups in different functions can be distinguished and ordered.
@@ -76,6 +84,17 @@ class KernelCode:
             # last block.
             self._next_base += len(found.blocks) + 1
         return found
+
+    @functools.cached_property
+    def smallest_access(self) -> int:
+        """The bytes of the smallest access to global memory, at most four."""
+        functions = [f for f in self.syntax.functions.values() if not f.is_kernel]
+        sizes = [4]
+        for function in (self.entry, *functions):
+            for one in function.instructions:
+                if one.name in _ACCESSES and _NOT_GLOBAL.isdisjoint(one.mods):
+                    sizes += [size_of(word) for word in one.mods if is_type(word)][-1:]
+        return min(sizes)
 
     def function(self, name: str) -> Function:
         """Return the function called `name` as it was parsed."""

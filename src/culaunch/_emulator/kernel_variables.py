@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KernelVariables"]
 
+_MOST_GAP = 4096
+
 
 class KernelVariables:
     """Shared memory of a kernel.
@@ -31,10 +33,19 @@ class KernelVariables:
         The size of the declared variables.
     dynamic_align : int
         The alignment of the dynamic part, which begins after them.
+    shared : list of (int, Variable)
+        The declared shared variables with their addresses, ascending.
+
+    Parameters
+    ----------
+    gaps : bool
+        Whether to leave bytes free around each shared variable, to detect an access to them.
     """
 
-    def __init__(self, syntax: Module, kernel: Function) -> None:
+    def __init__(self, syntax: Module, kernel: Function, *, gaps: bool = False) -> None:
         self._syntax = syntax
+        self._gaps = gaps
+        self.shared: list[tuple[int, Variable]] = []
         self._offsets: dict[tuple[str, str], int] = {}
         self.static_bytes = 0
         self.dynamic_align = 16
@@ -97,9 +108,12 @@ class KernelVariables:
             self._dynamic.add(variable.name)
             self.dynamic_align = max(self.dynamic_align, variable.align)
             return
-        at = -(-self.static_bytes // variable.align) * variable.align
+        # As far as the variable is large: a row too far is found, too.
+        gap = min(max(variable.size, 16), _MOST_GAP) if self._gaps else 0
+        at = -(-(self.static_bytes + gap) // variable.align) * variable.align
         self._offsets[owner, variable.name] = at
-        self.static_bytes = at + variable.size
+        self.shared.append((at, variable))
+        self.static_bytes = at + variable.size + gap
 
 
 def _symbols(instruction: Instruction) -> list[str]:

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._base.values import counted
-from culaunch._emulator.fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault, Position
+from culaunch._emulator.fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault
 from culaunch._emulator.machine.chunk import Chunk
+from culaunch._emulator.machine.history import History
 from culaunch._emulator.machine.races import Races
+from culaunch._emulator.machine.records import Records, shared_records
 from culaunch._emulator.machine.scheduler import Scheduler
 from culaunch._emulator.machine.shadow import Shadow
+from culaunch._emulator.machine.zones import Zones
 from culaunch._emulator.memory.scratch import Scratch
 from culaunch._emulator.memory.undefined_bytes import UndefinedBytes
 from culaunch._emulator.options import chosen_engine
+from culaunch._emulator.report import Inlined, Position
 from culaunch._emulator.undefined.engine import Undefined
+from culaunch._image import demangle
 
 if TYPE_CHECKING:
     from culaunch._emulator.kernel_code import KernelCode
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
     from culaunch._emulator.options import Options
     from culaunch._emulator.ptx.syntax import Instruction
+    from culaunch._emulator.report import Related
+    from culaunch._emulator.types import Lanes
 
 __all__ = ["Launch"]
 
@@ -71,6 +78,15 @@ class Launch:
         # The counter of grid barriers; null unless the launch is cooperative.
         self.grid_workspace = 0
         self.lacks_workspace = False
+        # The order of clusters, or of blocks without clusters; None for the grid's own. It depends
+        # only on the seed and on their number.
+        self._cluster_order: Lanes | None = None
+        if options.seed is not None:
+            count = grid[0] * grid[1] * grid[2] // cluster.size
+            self._cluster_order = np.random.default_rng(options.seed).permutation(count)
+        # Set if races are checked: the accesses to global memory, by the address of each range.
+        self._history: History | None = None
+        self._shadows: dict[int, Shadow] = {}
         # Parameters are one row for all blocks: a kernel may not write to them.
         self.params = Scratch("param", 1, max(len(params), 1))
         self.params.array[: len(params)] = np.frombuffer(params, np.uint8)
@@ -126,44 +142,75 @@ class Launch:
             at = self._workspace.ctypes.data
             self.grid_workspace = -(-at // _WORKSPACE_BYTES) * _WORKSPACE_BYTES
             self.memory.add([(self.grid_workspace, _WORKSPACE_BYTES)])
+        if self.options.check_races:
+            self._history = History(self)
+            self.memory.observe = self._observe
         for first in range(0, total, step):
             self._run_chunk(first, min(step, total - first))
+
+    def block_numbers(self, first: int, count: int) -> Lanes:
+        """Return the numbers in the grid of some consecutive blocks in the order of the run."""
+        numbers = np.arange(first, first + count)
+        if self._cluster_order is None:
+            return numbers
+        size = self.cluster.size
+        chosen: Lanes = self._cluster_order[numbers // size] * size + numbers % size
+        return chosen
 
     def position(self, instruction: Instruction) -> Position:
         """Describe where an instruction is, in the PTX and in the source."""
         image = self.kernel.module.image
-        source = None
+        syntax = image.syntax
+        file, line = None, None
         if instruction.loc is not None:
-            file, line = instruction.loc
-            source = f"{image.syntax.files.get(file, f'file {file}')}:{line}"
-        return Position(instruction.line, image.tokens.line_text(instruction.line), source)
+            number, line = instruction.loc
+            file = syntax.files.get(number, f"file {number}")
+        inlined = []
+        for call in instruction.inlined:
+            name = syntax.strings.get(call.name, "a function")
+            place = syntax.files.get(call.file, f"file {call.file}")
+            inlined.append(Inlined(demangle(name) or name, place, call.line))
+        text = image.tokens.line_text(instruction.line)
+        return Position(instruction.line, text, file, line, tuple(inlined))
 
-    def heap_alloc(self, sizes: list[int]) -> list[int]:
+    def heap_alloc(self, sizes: list[int], places: list[Related | None]) -> list[int]:
         """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
-        addresses = [self.heap.alloc(size) for size in sizes]
+        pairs = zip(sizes, places, strict=True)
+        addresses = [self.heap.alloc(size, place) for size, place in pairs]
         self.memory.add(
             [(at, size) for at, size in zip(addresses, sizes, strict=True) if at and size]
         )
         return addresses
 
-    def heap_free(self, address: int, place: str) -> None:
+    def heap_free(self, address: int, place: Related) -> None:
         """Free a block of `heap_alloc`, which the launch may not touch any more."""
         self.heap.free(address, place)
         self.memory.remove(address)
+        # Another allocation may get the address.
+        self._shadows.pop(address, None)
+
+    def _observe(self, base: int, size: int) -> Shadow:
+        """Return the observer of a range of global memory, which lives as long as the launch."""
+        if base not in self._shadows:
+            unit = self.kernel.smallest_access
+            records = Records(size, unit, "global", lambda at: base + at, fresh=False)
+            self._shadows[base] = Shadow(records=records)
+        return self._shadows[base]
 
     def _run_chunk(self, first: int, blocks: int) -> None:
         chunk = Chunk(self, first, blocks)
         options = self.options
-        # Without shared memory, none of these checks can find a race or uninitialized memory. The
-        # shadow of local memory is created when an undefined value is first stored there.
-        if self.shared_bytes and (options.check_uninitialized or options.check_races):
-            chunk.shared.shadow = Shadow(
-                chunk,
-                chunk.shared,
-                UndefinedBytes(chunk.shared, undefined=True)
-                if options.check_uninitialized
-                else None,
-                Races(chunk) if options.check_races else None,
+        if self._history is not None:
+            chunk.races = Races(chunk, self._history)
+        # Without shared memory, none of these checks can find uninitialized memory or a race there.
+        # The shadow of local memory is created when an undefined value is first stored there.
+        shared, variables = chunk.shared, self.kernel.variables
+        has_gaps = options.check_variables and variables.shared
+        if self.shared_bytes and (options.check_uninitialized or options.check_races or has_gaps):
+            shared.shadow = Shadow(
+                UndefinedBytes(shared, undefined=True) if options.check_uninitialized else None,
+                shared_records(shared) if options.check_races else None,
+                Zones(shared, variables.shared, variables.dynamic_offset) if has_gaps else None,
             )
         scheduler = Scheduler(chunk, Undefined(chunk, self.kernel, self.kernel.plans))
         try:

@@ -8,6 +8,7 @@ import numpy as np
 
 from culaunch._emulator.kernel_code import KernelCode
 from culaunch._emulator.memory.windows import FUNCTION
+from culaunch._emulator.options import CodeChecks
 from culaunch._emulator.ptx.syntax import Symbol, Variable
 from culaunch._emulator.types import BITS, Lanes, size_of
 from culaunch._errors import ImageError
@@ -34,7 +35,7 @@ class LoadedModule:
         self.image = image
         self._functions = list(image.syntax.functions)
         self._function_index = {name: i for i, name in enumerate(self._functions)}
-        self._codes: dict[str, KernelCode] = {}
+        self._codes: dict[tuple[str, CodeChecks], KernelCode] = {}
         self._addresses: dict[str, int] = {}
         self._lay_out()
         self._initialise()
@@ -57,11 +58,11 @@ class LoadedModule:
         index, rest = divmod(address - FUNCTION, _FUNCTION_STEP)
         return None if rest or not 0 <= index < len(self._functions) else self._functions[index]
 
-    def code(self, kernel: str) -> KernelCode:
-        """Return the decoded code of a kernel."""
-        found = self._codes.get(kernel)
+    def code(self, kernel: str, checks: CodeChecks = CodeChecks()) -> KernelCode:  # noqa: B008
+        """Return the decoded code of a kernel, with the checks that are part of it."""
+        found = self._codes.get((kernel, checks))
         if found is None:
-            found = self._codes[kernel] = KernelCode(self, kernel)
+            found = self._codes[kernel, checks] = KernelCode(self, kernel, checks)
         return found
 
     # All variables are in one allocation, in the order of the text.

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["OPTION_TYPES", "Observer", "Options", "chosen_engine", "options_from_text"]
+__all__ = [
+    "OPTION_TYPES",
+    "CodeChecks",
+    "Observer",
+    "Options",
+    "chosen_engine",
+    "options_from_text",
+]
 
 _ENGINES = ("numpy", "compiled", "auto")
 
@@ -19,8 +27,14 @@ OPTION_TYPES = {
     "check_races": bool,
     "check_uninitialized": bool,
     "check_views": bool,
+    "check_variables": bool,
+    "check_division": bool,
+    "check_overflow": bool,
+    "check_leaks": bool,
     "lanes": int,
+    "seed": int,
     "time_limit": float,
+    "track_allocations": bool,
 }
 _ON, _OFF = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
 
@@ -49,6 +63,22 @@ class Observer(Protocol):
         raise NotImplementedError
 
 
+class CodeChecks(NamedTuple):
+    """The checks for which a kernel is decoded again; without them its code is as if none existed.
+
+    Attributes
+    ----------
+    variables : bool
+        Keep bytes free between shared variables.
+    division, overflow : bool
+        Report divisions by zero, and signed results that do not fit.
+    """
+
+    variables: bool = False
+    division: bool = False
+    overflow: bool = False
+
+
 @dataclass(frozen=True)
 class Options:
     """Settings of an emulated device.
@@ -58,10 +88,20 @@ class Options:
     check_uninitialized : bool
         Report uses of shared memory that the block has not written.
     check_races : bool
-        Report accesses of two threads to the same shared memory, one of them a write, that
-        nothing orders.
+        Report accesses of two threads to the same shared or global memory, one of them a write,
+        that nothing orders.
     check_views : bool
         Report accesses beyond what the array of an argument shows, if it is a view of another.
+    check_variables : bool
+        Report accesses that leave a shared variable.
+    check_division, check_overflow : bool
+        Report integer divisions by zero, and signed results that do not fit.
+    check_leaks : bool
+        Report blocks of malloc in kernels that are not freed, at a synchronization or a reset.
+    track_allocations : bool
+        Name in reports where in Python an allocation was made.
+    seed : int, optional
+        Run blocks and warps in a random order, the same one for the same seed.
     lanes : int
         About how many threads to run at once.
     time_limit : float, optional
@@ -75,10 +115,32 @@ class Options:
     check_uninitialized: bool = True
     check_races: bool = False
     check_views: bool = False
+    check_variables: bool = False
+    check_division: bool = False
+    check_overflow: bool = False
+    check_leaks: bool = False
+    track_allocations: bool = False
+    seed: int | None = None
     lanes: int = 1 << 15
     time_limit: float | None = None
     write: Callable[[str], None] = _to_stdout
     observer: Observer | None = None
+
+    # Each launch asks.
+    @functools.cached_property
+    def code_checks(self) -> CodeChecks:
+        """The checks that are part of a kernel's decoded code."""
+        return CodeChecks(self.check_variables, self.check_division, self.check_overflow)
+
+    @property
+    def needs_numpy(self) -> bool:
+        """Whether only the NumPy engine has these checks."""
+        return (
+            self.check_races
+            or any(self.code_checks)
+            or self.seed is not None
+            or self.observer is not None
+        )
 
 
 def options_from_text(text: str) -> Options:
@@ -99,7 +161,7 @@ def options_from_text(text: str) -> Options:
                 f"{', '.join(OPTION_TYPES)}"
             )
         try:
-            found[name] = _value(OPTION_TYPES[name], value)
+            found[name] = _value(OPTION_TYPES[name], value, zero=name == "seed")
         except ValueError:
             kind = OPTION_TYPES[name].__name__
             raise ValueError(
@@ -125,10 +187,10 @@ def chosen_engine() -> str:
     return name
 
 
-def _value(kind: type, text: str) -> Any:
+def _value(kind: type, text: str, *, zero: bool) -> Any:
     if kind is not bool:
         number = kind(text)
-        if not number > 0:
+        if not (number > 0 or (zero and number == 0)):
             raise ValueError(text)
         return number
     if text.lower() in ("", *_ON):

@@ -44,7 +44,9 @@ def kernel_of(image: str, name: str | None, signature: str | None) -> cl.Kernel:
 def _compiled(path: str, name: str | None) -> cl.Image:
     """Compile a file for the driver in use; an instance of a template is named to the compiler."""
     names = [name] if name is not None and "<" in name else []
-    image = cl.compile(Path(path), names=names)
+    # The emulator's reports name the source line. Line information does not change the code.
+    is_emulated = cl.driver.driver_name() == "emulator"
+    image = cl.compile(Path(path), names=names, line_info=is_emulated)
     if image.log:
         click.echo(image.log, err=True)
     return image

@@ -64,6 +64,7 @@ def _launch_options(*kinds: str) -> Callable[[Callable[..., None]], Callable[...
 @click.option("--profile", "is_profiled", is_flag=True, help="Print the profile of the launch.")
 @click.option("--trace", metavar="FILE", help="Write the launch as a timeline, for Perfetto.")
 @click.option("--plot", metavar="FILE", help="Draw the times of --time, or a timeline without it.")
+@click.option("--sarif", metavar="FILE", help="Write the emulator's report as SARIF, for CI.")
 @click.option("--time", "is_timed", is_flag=True, help="Launch often, and print how long it takes.")
 def command(
     image: str,
@@ -76,6 +77,7 @@ def command(
     is_profiled: bool,
     trace: str | None,
     plot: str | None,
+    sarif: str | None,
     is_timed: bool,
     signature: str | None,
     **options: Any,
@@ -88,6 +90,8 @@ def command(
     NAME:DTYPE[SHAPE]=zeros, ones, arange, random or a number. A value that does not fit the
     kernel's parameter is an error. --driver emulator runs PTX without a GPU.
     """
+    if sarif is not None and cl.driver.driver_name() != "emulator":
+        raise click.UsageError("--sarif needs the reports of the emulator: add --driver emulator")
     for name, option in OPTIONS.items():
         if option.kind in ("required_dims", "dims"):
             options[name] = dims(name, options[name])
@@ -107,7 +111,13 @@ def command(
                 launcher(*values)
         except TypeError as error:  # an --arg that the kernel does not take
             raise refused(error) from None
+        except cl.DriverError as error:
+            if sarif is not None and error.report is not None:
+                cl.testing.write_sarif(sarif, [error])
+            raise
         cl.synchronize()
+        if sarif is not None:
+            cl.testing.write_sarif(sarif, [])
         for one in arrays.values():
             one.result = values[given.index(one)].numpy()
             click.echo(one.summary())

@@ -10,10 +10,13 @@ from corpus._case import Case
 from corpus._cub import CUB
 from corpus._groups import GROUPS
 from corpus._language import LANGUAGE
+from corpus._libraries import LIBRARIES
 from corpus._math import MATH
 from corpus._triton import TRITON
 from corpus._warps import WARPS
 
-CASES: tuple[Case, ...] = (*BASICS, *LANGUAGE, *WARPS, *MATH, *CUB, *GROUPS, *ADVANCED, *TRITON)
+CASES: tuple[Case, ...] = (
+    *BASICS, *LANGUAGE, *WARPS, *MATH, *CUB, *GROUPS, *LIBRARIES, *ADVANCED, *TRITON,
+)  # fmt: skip
 
-__all__ = ["CASES", "Case"]
+__all__ = ["CASES", "LIBRARIES", "Case"]

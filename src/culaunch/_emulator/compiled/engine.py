@@ -65,8 +65,7 @@ class CompiledKernel:
         A kernel whose results may depend on the order of threads runs here only if it is to
         `always` run here. So results never depend on when a kernel was compiled.
         """
-        options = launch.options
-        if options.check_races or options.observer is not None or launch.cluster.size > 1:
+        if launch.options.needs_numpy or launch.cluster.size > 1:
             return False
         if self.ordered is None:
             kernel = self._kernel()

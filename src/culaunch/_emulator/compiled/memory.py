@@ -149,6 +149,10 @@ def _cp(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: Lan
         trace.do(f"{_word(pointer, i, 4)} = {word};")
 
 
+def _fence(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: LaneGroup) -> None:
+    """Add no code: accesses happen at once and in order, and races are not checked here."""
+
+
 def _is_argument(place: Operand) -> bool:
     base = place.base if isinstance(place, Address) else None
     return isinstance(base, Register) and base.type == "param"
@@ -166,5 +170,7 @@ ACCESSES: dict[str, Callable[..., None]] = {
     "atom": _atom,
     "red": _atom,
     "cp": _cp,
+    "fence": _fence,
+    "membar": _fence,
 }
 assert SHARED >> WINDOW_SHIFT == 1  # the C code contains these numbers

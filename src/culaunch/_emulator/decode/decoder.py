@@ -25,6 +25,7 @@ from culaunch._emulator.types import Lanes, is_signed, is_type, lane_dtype, size
 
 if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Code
+    from culaunch._emulator.options import CodeChecks
     from culaunch._emulator.ptx.syntax import Function, Instruction
 
 __all__ = ["Decoder", "Reader", "Symbols", "Unsupported", "Writer"]
@@ -167,7 +168,12 @@ class Decoder:
 
 
 class Symbols(Protocol):
-    """The meaning of a function's names in the kernel that runs it."""
+    """The meaning of a function's names in the kernel that runs it.
+
+    `checks` are those that its code includes.
+    """
+
+    checks: CodeChecks
 
     def address_of(self, name: str, function: Function) -> int:
         """Return the address of a symbol used in `function`, in its own state space."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._emulator.decode.arithmetic_checks import check_arithmetic
 from culaunch._emulator.decode.decoder import Decoder, Unsupported
 from culaunch._emulator.decode.instruction import Targets, definition
 from culaunch._emulator.decode.liveness import find_live
@@ -89,7 +90,7 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
         if last.guard is not None:
             end = Conditional(decoder.read(last.guard, "pred"), end, following)
     block.end = end
-    block.ops = [decode(decoder, instruction) for instruction in body]
+    block.ops = [check_arithmetic(decoder, one, decode(decoder, one)) for one in body]
     # The lanes of a warp wait before the first instruction runs, so the mask is read by itself: it
     # is an operand of the instruction, bound once more.
     mask = definition(first).warp_mask(first)

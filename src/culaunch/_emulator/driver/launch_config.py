@@ -15,6 +15,7 @@ from culaunch._emulator.fault import (
     COOPERATIVE_LAUNCH_TOO_LARGE,
     INVALID_CLUSTER_SIZE,
     INVALID_VALUE,
+    Explanation,
     Fault,
 )
 from culaunch._emulator.memory.read_only import NamedArray
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.driver.c_types import LaunchConfig
     from culaunch._emulator.driver.state import Arrays, Kernel
 
+_UNKNOWN = "an argument"
 _NEAR = 1024  # bytes: an index out of bounds, and not an address that is unknown
 
 
@@ -106,15 +108,27 @@ def named_arrays(arrays: list[tuple[int, int]], kernel: Kernel, values: bytes) -
     named = []
     for base, size in arrays:
         found = [i for i, at in enumerate(pointers) if base <= at < base + size]
-        name = f"argument {found[0]}" if found else "an argument"
+        name = f"argument {found[0]}" if found else _UNKNOWN
         named.append(NamedArray(base, size, name))
     return named
 
 
-def beyond_views(arrays: Arrays, kernel: Kernel, values: bytes) -> Callable[[int], str | None]:
+def argument_names(kernel: Kernel, values: bytes) -> Callable[[int, int], str]:
+    """Return a function that names the argument with a pointer between two addresses."""
+
+    def name(begin: int, end: int) -> str:
+        found = named_arrays([(begin, end - begin)], kernel, values)[0].name
+        return found if found != _UNKNOWN else ""
+
+    return name
+
+
+def beyond_views(
+    arrays: Arrays, kernel: Kernel, values: bytes
+) -> Callable[[int], Explanation | None]:
     """Return a function that describes an address beyond a view."""
 
-    def explain(address: int) -> str | None:
+    def explain(address: int) -> Explanation | None:
         for base, size in (*arrays.storages, *arrays.read_only_storages):
             if not base <= address < base + size:
                 continue
@@ -130,10 +144,11 @@ def beyond_views(arrays: Arrays, kernel: Kernel, values: bytes) -> Callable[[int
                 away = f"{counted(view.base - address, 'byte')} before"
             elif address < end:
                 away = "crossing the end of"
-            return (
+            return Explanation(
+                "beyond-view",
                 f"{away} {view.name}, a view of {counted(view.size, 'byte')}, and inside the "
                 f"array of {size} "
-                f"bytes at {base:#x} that it is a view of: the option check_views forbids that"
+                f"bytes at {base:#x} that it is a view of: the option check_views forbids that",
             )
         return None
 

@@ -17,6 +17,7 @@ from culaunch._emulator.driver.attributes import (
 )
 from culaunch._emulator.driver.image_bytes import load_ptx
 from culaunch._emulator.driver.launch_config import (
+    argument_names,
     beyond_views,
     explain,
     launch_request,
@@ -165,6 +166,7 @@ class ModuleFunctions(DriverState):
                 storages=storages,
                 read_only=named_arrays(arrays.read_only, kernel, values),
                 beyond=beyond,
+                name=argument_names(kernel, values),
                 **request,
             )
         except Fault as fault:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.device import Device
     from culaunch._emulator.module import LoadedModule
     from culaunch._emulator.ptx_image import PtxKernel
+    from culaunch._emulator.report import Report
 
 INVALID_CONTEXT = Result.INVALID_CONTEXT
 INVALID_HANDLE = Result.INVALID_HANDLE
@@ -137,6 +138,16 @@ class DriverState:
         """Set the text that cuGetErrorString adds to the usual one in this thread."""
         self._thread.details[code] = detail
 
+    def set_report(self, code: int, report: Report) -> None:
+        """Set the record, and so the text, of an error in this thread."""
+        self._thread.report = report
+        self.set_detail(code, str(report))
+
+    def report_in(self, message: str) -> Report | None:
+        """Return the latest record of this thread if a message contains its text."""
+        report = self._thread.report
+        return report if report is not None and str(report) in message else None
+
     def clear_details(self) -> None:
         """Say nothing more of earlier errors: another call begins."""
         self._thread.details = {}
@@ -233,6 +244,7 @@ class _Thread(threading.local):
     def __init__(self) -> None:
         self.stack: list[int] = []
         self.details: dict[int, str] = {}
+        self.report: Report | None = None
         self.noted = Noted()
 
 

@@ -67,7 +67,7 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
             self.set_detail(error.code, error.reason)
             return error.code
         if isinstance(error, Fault):
-            self.set_detail(error.code, str(error))
+            self.set_report(error.code, error.report)
             return error.code
         # The scheduler wraps an instruction's exception; its origin counts. KeyboardInterrupt, and
         # any exception of a signal's handler, belongs to the user and is passed on.
@@ -163,6 +163,7 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
 
     def cuCtxSynchronize(self) -> None:
         self.require_context()
+        self.device.require_no_leaks()
 
     def cuStreamGetCtx(self, stream: int | None, out: Any) -> None:
         self.require_stream(stream)

@@ -9,6 +9,7 @@ import numpy as np
 
 from culaunch._base.values import counted
 from culaunch._emulator.fault import LAUNCH_FAILED, Fault
+from culaunch._emulator.memory.how import BLOCK
 
 if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Arrival, Code, Group, Runner
@@ -44,6 +45,8 @@ class Barriers:
             return arrival.following
         blocks = np.broadcast_to(group.block_index, (group.n,))
         counts = np.bincount(blocks, minlength=chunk.blocks)
+        if chunk.races is not None:
+            chunk.races.order.arrive(group.lanes, BLOCK)
         here = counts > 0
         # A group may have threads of several blocks, and each block has its own barrier.
         barrier.arrived += counts
@@ -106,8 +109,9 @@ class Barriers:
                     LAUNCH_FAILED,
                     f"barrier {number} is never complete: {int(barrier.arrived[block])} of "
                     f"{counted(need, 'thread')} of the block arrived{missing}",
+                    kind="deadlock",
                     lane=group.lane_at(0),
-                    notes=self.runner.whereabouts(),
+                    related=self.runner.whereabouts(),
                 )
                 self.runner.locate(fault, waiter.arrival.instruction)
                 raise fault
@@ -136,6 +140,7 @@ class Barriers:
         barrier.true[done] = 0
         waiters, barrier.waiters = barrier.waiters, []
         self._check_same_place(waiters, done)
+        lanes = []
         # The barrier may be complete in some blocks of a group and not in others.
         for waiter in waiters:
             # Only the chunk brings its blocks together, so some may be complete and others not.
@@ -150,13 +155,22 @@ class Barriers:
                 barrier.waiters.append(_Waiter(group.split(rest, group.block), waiter.arrival))
                 group = group.split(index, group.block)
             _write_result(group, waiter.arrival, arrived, true)
+            lanes.append(group.lanes)
             self.runner.ready(group)
-        self._passed(done)
+        if self.chunk.races is not None:
+            # The threads of a block that have exited count as having arrived at a barrier of it.
+            everyone = np.repeat(done & (barrier.expected < 0), self.chunk.width)
+            lanes.append(np.flatnonzero(everyone & ~self.chunk.alive))
+        self._passed(np.concatenate(lanes), whole=bool((barrier.expected[done] < 0).all()))
 
-    def _passed(self, done: Lanes | None) -> None:
-        """Tell shared memory that the blocks `done`, or all of them, start a new interval."""
+    def _passed(self, lanes: Lanes | None, *, whole: bool = True) -> None:
+        """Record that `lanes`, or all of them, have waited for each other, and may leave."""
         if self.chunk.shared.shadow is not None:
-            self.chunk.shared.shadow.on_barrier(done)
+            self.chunk.shared.shadow.on_barrier()
+        if self.chunk.races is not None:
+            lanes = np.arange(self.chunk.size) if lanes is None else lanes
+            self.chunk.races.order.arrive(lanes, BLOCK)
+            self.chunk.races.order.leave(lanes, BLOCK, whole=whole)
 
     def _check_exit(self, known: _Exit, group: Group, arrival: Arrival) -> None:
         # Paths are known only within one function. A barrier in a called function says nothing
@@ -174,8 +188,10 @@ class Barriers:
                 LAUNCH_FAILED,
                 f"a thread exits without reaching the {instruction.opcode} of PTX line "
                 f"{instruction.line}, where other threads of its block wait",
+                kind="barrier-divergence",
                 lane=int(lanes[index[0]]),
             )
+            self.runner.relate(fault, "the barrier", instruction)
             self.runner.locate(fault, known.code.blocks[known.block].instructions[-1])
             raise fault
 
@@ -199,8 +215,10 @@ class Barriers:
                     f"barrier {waiter.arrival.number} is divergent: threads of one block wait at "
                     f"PTX lines {known.arrival.instruction.line} and "
                     f"{waiter.arrival.instruction.line}",
+                    kind="barrier-divergence",
                     lane=waiter.group.lane_at(0),
                 )
+                self.runner.relate(fault, "the other barrier", known.arrival.instruction)
                 self.runner.locate(fault, waiter.arrival.instruction)
                 raise fault
 

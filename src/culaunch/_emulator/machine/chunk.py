@@ -10,19 +10,24 @@ from culaunch._emulator.memory.scratch import Scratch
 from culaunch._emulator.memory.shared import SharedMemory
 
 if TYPE_CHECKING:
-    from culaunch._emulator.fault import Position
     from culaunch._emulator.machine.clusters import Cluster
     from culaunch._emulator.memory.ranges import GlobalMemory
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
     from culaunch._emulator.memory.undefined_bytes import Read
     from culaunch._emulator.options import Options
     from culaunch._emulator.ptx.syntax import Instruction
+    from culaunch._emulator.report import Position, Related
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Chunk", "LaunchView"]
+__all__ = ["WARP", "Chunk", "LaunchView", "thread_place"]
 
 # What PTX's lane masks, shuffles and matrix fragments are made for; no GPU has another size.
 WARP = 32
+# With a seed, the warps of a chunk run in this many groups at most, one after the other: each costs
+# as much as all warps together.
+_MOST_TURNS = 4
+# Makes the random numbers others than those for the order of blocks, which have the same seed.
+_TURNS = 1
 
 
 class Chunk:
@@ -71,7 +76,18 @@ class Chunk:
         # constant.
         self.block_of_lane: Lanes = np.repeat(np.arange(blocks), self.width if blocks > 1 else 1)
         self.special: dict[str, Lanes] = {}
+        # The check of races, if it is on (`Races`, which needs this class).
+        self.races: Any = None
         self.undefined_reads: list[Read] = []
+        # The turn of each warp, if a seed chooses it. Warps with the same turn run together.
+        self.turns: Lanes | None = None
+        if self.options.seed is not None:
+            random = np.random.default_rng((self.options.seed, _TURNS, first_block))
+            warps = self.size // WARP
+            few = warps <= _MOST_TURNS
+            self.turns = (
+                random.permutation(warps) if few else random.integers(_MOST_TURNS, size=warps)
+            )
 
     def lanes(self) -> Lanes:
         """Return every lane that is a thread."""
@@ -87,15 +103,7 @@ class Chunk:
 
     def place(self, lane: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         """Return the block and thread indices of a lane."""
-        block, thread = divmod(lane, self.width)
-        return (
-            self._block(block),
-            _index(thread, self.launch.block),
-        )
-
-    def _block(self, number: int) -> tuple[int, int, int]:
-        at = self.launch.cluster.block_of(np.array(number + self.first_block), self.launch.grid)
-        return int(at[0]), int(at[1]), int(at[2])
+        return thread_place(self.launch, lane + self.first_block * self.width, self.width)
 
 
 class LaunchView(Protocol):
@@ -136,16 +144,29 @@ class LaunchView(Protocol):
     lacks_workspace: bool
     conditions: dict[int, int | None]
 
+    def block_numbers(self, first: int, count: int) -> Lanes:
+        """Return the numbers in the grid of some consecutive blocks in the order of the run."""
+        raise NotImplementedError
+
     def position(self, instruction: Instruction) -> Position:
         """Describe where an instruction is, in the PTX and in the source."""
         raise NotImplementedError
 
-    def heap_alloc(self, sizes: list[int]) -> list[int]:
+    def heap_alloc(self, sizes: list[int], places: list[Related | None]) -> list[int]:
         """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
         raise NotImplementedError
 
-    def heap_free(self, address: int, place: str) -> None:
+    def heap_free(self, address: int, place: Related) -> None:
         """Free a block of `heap_alloc`, which the launch may not touch any more."""
+
+
+def thread_place(
+    launch: LaunchView, thread: int, width: int
+) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Return the block and thread indices of a lane of a launch whose blocks have `width` lanes."""
+    number, index = divmod(thread, width)
+    x, y, z = launch.cluster.block_of(launch.block_numbers(number, 1), launch.grid)
+    return (int(x[0]), int(y[0]), int(z[0])), _index(index, launch.block)
 
 
 def _index(flat: int, shape: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from culaunch._base.values import counted
 from culaunch._emulator.fault import LAUNCH_FAILED, Fault
+from culaunch._emulator.memory.how import CLUSTER
 
 if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Runner
@@ -42,6 +43,8 @@ class ClusterBarrier:
         twice = np.flatnonzero(self._phase_of[group.lanes] != _ABSENT)
         if twice.shape[0]:
             self._refuse(group, instruction, int(twice[0]), "arrives twice with no wait in between")
+        if self.chunk.races is not None:
+            self.chunk.races.order.arrive(group.lanes, CLUSTER)
         clusters = self._clusters(group)
         self._phase_of[group.lanes] = self._phase[clusters]
         self._arrived += np.bincount(clusters, minlength=self._arrived.shape[0])
@@ -54,7 +57,7 @@ class ClusterBarrier:
             self._refuse(group, instruction, int(never[0]), "waits without having arrived")
         group.block = following
         if self._passed(group).all():
-            self._phase_of[group.lanes] = _ABSENT
+            self._leave(group)
             return following
         self.waiters.append(ClusterWaiter(group, instruction))
         return None
@@ -68,7 +71,11 @@ class ClusterBarrier:
         self._phase[done] += 1
         self._arrived[done] = 0
         if self.chunk.shared.shadow is not None:
-            self.chunk.shared.shadow.on_barrier(np.repeat(done, self.size))
+            self.chunk.shared.shadow.on_barrier()
+        if self.chunk.races is not None:
+            # Threads that have exited count as having arrived.
+            ended = np.repeat(done, self.size * self.chunk.width) & ~self.chunk.alive
+            self.chunk.races.order.arrive(np.flatnonzero(ended), CLUSTER)
         waiters, self.waiters = self.waiters, []
         for waiter in waiters:
             group = waiter.group
@@ -79,7 +86,7 @@ class ClusterBarrier:
                 if not passed.any():
                     continue
                 group = group.split(np.flatnonzero(passed), group.block)
-            self._phase_of[group.lanes] = _ABSENT
+            self._leave(group)
             self.runner.ready(group)
 
     def report_stuck(self) -> None:
@@ -91,14 +98,20 @@ class ClusterBarrier:
                 LAUNCH_FAILED,
                 f"the cluster's barrier is never complete: {int(self._arrived[cluster])} of "
                 f"{counted(int(self.chunk.alive_in_block[blocks].sum()), 'thread')} arrived",
+                kind="deadlock",
                 lane=group.lane_at(0),
-                notes=self.runner.whereabouts(),
+                related=self.runner.whereabouts(),
             )
             self.runner.locate(fault, instruction)
             raise fault
 
     def _clusters(self, group: Group) -> Lanes:
         return np.broadcast_to(group.block_index // self.size, (group.n,))
+
+    def _leave(self, group: Group) -> None:
+        self._phase_of[group.lanes] = _ABSENT
+        if self.chunk.races is not None:
+            self.chunk.races.order.leave(group.lanes, CLUSTER)
 
     def _passed(self, group: Group) -> Lanes:
         return self._phase[self._clusters(group)] > self._phase_of[group.lanes]
@@ -107,6 +120,7 @@ class ClusterBarrier:
         fault = Fault(
             LAUNCH_FAILED,
             f"a thread {what} at the cluster's barrier",
+            kind="barrier-divergence",
             lane=group.lane_at(index),
         )
         self.runner.locate(fault, instruction)

@@ -1,4 +1,4 @@
-"""Accesses of two threads to the same shared memory that nothing orders."""
+"""Accesses of two threads to the same memory that nothing orders."""
 
 from __future__ import annotations
 
@@ -6,221 +6,252 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator.fault import LAUNCH_FAILED, Fault
-from culaunch._emulator.machine.accesses import MANY, NOBODY, Access, Accesses
 from culaunch._emulator.machine.async_copies import AsyncCopies
-from culaunch._emulator.machine.warp_order import WarpOrder
-from culaunch._emulator.memory.undefined_bytes import Read
+from culaunch._emulator.machine.ordering import Ordering
+from culaunch._emulator.machine.race_reports import RaceReports
+from culaunch._emulator.machine.records import Access, Found
+from culaunch._emulator.memory.how import BLOCK, PLAIN
 
 if TYPE_CHECKING:
     from culaunch._emulator.machine.chunk import Chunk
+    from culaunch._emulator.machine.history import History
+    from culaunch._emulator.machine.records import Records, Slot
     from culaunch._emulator.machine.state import Group
     from culaunch._emulator.memory.bytes import Piece
+    from culaunch._emulator.memory.how import How
     from culaunch._emulator.types import Lanes
 
 __all__ = ["Races"]
 
-# Added to a lane, or to one of these words, to make it positive.
-_SHIFTED = 2
-_RACE = "race: a thread {} shared address {}, which {} {} with no {} in between"
-
 
 class Races:
-    """The accesses to each unit of shared memory since the last barrier of its block.
+    """Checks the accesses of a chunk to shared and global memory.
 
     Two accesses race if different threads make them, at least one is a write, and nothing orders
-    them. Barriers order all threads of a block, and `WarpOrder` has the order of the lanes in a
-    warp. An access is plain or strong. Strong accesses are atomic operations, and volatile,
-    relaxed, acquire and release ones. Two strong accesses do not race.
-
-    Each unit records its last writer, its readers since then, and its updaters by strong accesses
-    since then. A write clears the readers and updaters: a thread that accesses after the write also
-    comes after them, or has raced with the write.
+    them (`Ordering`). An access is plain or strong. Two strong accesses do not race, if the scope
+    of each includes the other thread.
 
     Attributes
     ----------
-    unit : int
-        The size of a unit in bytes: the smallest access so far, at most four.
+    copies, bulk : AsyncCopies
+        The copies of cp.async and cp.async.bulk for which no thread has waited.
     """
 
-    def __init__(self, chunk: Chunk) -> None:
-        self.chunk = chunk
-        self.unit = 4
-        length = chunk.shared.array.shape[0] // self.unit
-        self.order = WarpOrder(chunk)
-        self.copies = AsyncCopies(chunk)
-        self._writer: Lanes = np.full(length, NOBODY, np.int32)
-        self._written: Lanes = np.zeros(length, np.int32)
-        self._readers = Accesses(length, self.order)
-        self._updaters = Accesses(length, self.order)
+    def __init__(self, chunk: Chunk, history: History) -> None:
+        self.history = history
+        self.order = Ordering(chunk, history)
+        self.copies = AsyncCopies(chunk.size)
+        self.bulk = AsyncCopies(chunk.size)
+        self.reports = RaceReports(chunk, history)
+        self._first = chunk.first_block * chunk.width
+        self._width = chunk.width
+        self._clusters = chunk.launch.cluster.size
 
-    def read(self, group: Group, piece: Piece, size: int, *, strong: bool) -> None:
+    def read(self, group: Group, piece: Piece, records: Records, size: int, how: How) -> None:
         """Record a read, and the accesses that it races with.
 
         Compilers move loads before their conditions: it is a race where the value is used.
         """
-        access = self._access(group, piece, size, "reads")
-        self._note(access, self._unordered_writer(access), "wrote", size)
-        # A strong read races with no update, and no update races with it.
-        if not strong:
-            self._note(access, self._updaters.against(access), "updated", size)
-            self._readers.add(access)
+        access = self._access(group, piece, records, size, "reads", how)
+        self._acquire(access, records, how)
+        note = self.reports.note
+        note(records, access, self._unordered(records, records.writer, access, how), "wrote", size)
+        if how.strong:
+            note(records, access, self._too_narrow(records, access, how), "updated", size)
+            return
+        note(records, access, self._unordered_updater(records, access, how), "updated", size)
+        # A bulk copy reads later, too.
+        if how.kind == "bulk":
+            self.bulk.start(records, access, reads=True)
+        else:
+            records.readers.put(access, self.order.block_time(access.lanes))
 
-    def write(self, group: Group, piece: Piece, size: int, values: Lanes, *, how: str) -> None:
+    def write(
+        self, group: Group, piece: Piece, records: Records, size: int, values: Lanes, how: How
+    ) -> None:
         """Check a write; `values` has its bytes in each lane, and memory has the old ones yet."""
-        access = self._access(group, piece, size, "writes")
+        access = self._access(group, piece, records, size, "writes", how)
         # A thread that writes the value that is already there, or the same value as others, harms
         # nobody. Count in the current unit size: `_access` above may have refined it.
-        new = values.view(f"u{self.unit}").reshape(-1)
-        change = new != piece.data.by_size[self.unit][access.at]
-        writer = self._unordered_writer(access)
-        self._report(access, np.where(change, writer, NOBODY), "wrote")
-        # A value that changes during a read is a race, even if the reader never uses it. Unlike a
-        # read, a write cannot be postponed to its use.
-        self._report(access, self._readers.against(access), "read")
-        if how == "strong":
-            self._updaters.add(access)
+        new = values.view(f"u{min(records.unit, size)}").reshape(-1)
+        change = new != piece.data.by_size[new.itemsize][access.at * records.unit // new.itemsize]
+        report = self.reports.report
+        for writer in (records.writer, records.storer):
+            report(records, access, self._unordered(records, writer, access, how, change), "wrote")
+        for reader in (records.readers.first, records.readers.last):
+            report(records, access, self._unordered(records, reader, access, how, change), "read")
+        if how.strong:
+            found = self._too_narrow(records, access, how).among(change)
+            report(records, access, found, "updated")
+            records.updaters.put(access, self.order.block_time(access.lanes))
+            self._release(access, records, how)
             return
-        self._report(access, self._updaters.against(access), "updated")
+        report(records, access, self._unordered_updater(records, access, how, change), "updated")
         # If several lanes write one unit at once, one is the last. The others raced with it, unless
         # they wrote the same. NumPy keeps the last of several elements assigned to one place, as
         # `store` does, so the named lane is the one whose value stays.
-        self._wrote(access)
-        lost = np.flatnonzero(self._writer[access.at] != access.lanes)
+        counts = change | (records.writer.thread[access.at] == 0) if records.fresh else change
+        records.wrote(access, np.flatnonzero(counts))
+        records.storer.put(access, slice(None))
+        last = records.storer.thread[access.at]
+        lost = np.flatnonzero(last != access.threads + 1)
         if lost.shape[0]:
-            final = np.zeros(self._writer.shape, new.dtype)
+            final = np.zeros(records.storer.thread.shape, new.dtype)
             final[access.at] = new
-            others = np.where(final[access.at] != new, self._writer[access.at], NOBODY)
-            self._report(access, others, "wrote")
+            lost = lost[final[access.at[lost]] != new[lost]]
+            others = Found(lost, last[lost] - 1, np.full(lost.shape, access.now, np.int32))
+            report(records, access, others, "wrote")
         # Until a thread waits for it, a copy is a write without an owner.
-        if how == "async":
-            self._writer[access.at] = NOBODY
-            self.copies.start(access.lanes, access.at)
+        if how.kind in ("async", "bulk"):
+            records.unwrite(access.at)
+            (self.copies if how.kind == "async" else self.bulk).start(records, access)
+        elif how.kind == "counted":
+            records.unwrite(access.at)
+            records.has_copies = True
+            records.counted.put(access, slice(None))
 
-    def update(self, group: Group, piece: Piece, size: int) -> None:
+    def update(self, group: Group, piece: Piece, records: Records, size: int, how: How) -> None:
         """Check an atomic operation."""
-        access = self._access(group, piece, size, "updates")
-        self._report(access, self._unordered_writer(access), "wrote")
-        self._report(access, self._readers.against(access), "read")
-        self._updaters.add(access)
-
-    def barrier(self, done: Lanes | None) -> None:
-        """Forget the accesses of the blocks `done`, or of all blocks, before their barrier."""
-        # The rows are the blocks of the chunk, which have separate barriers.
-        stride = self.chunk.shared.stride // self.unit
-        which = slice(None) if done is None else done
-        # Times and masks stay, and are ignored if no thread is recorded.
-        self._writer.reshape(-1, stride)[which] = NOBODY
-        self._readers.warp.reshape(-1, stride)[which] = NOBODY
-        self._updaters.warp.reshape(-1, stride)[which] = NOBODY
+        access = self._access(group, piece, records, size, "updates", how)
+        # Of lanes that update one word together, a later one sees what an earlier one released.
+        self._release(access, records, how)
+        self._acquire(access, records, how)
+        report = self.reports.report
+        report(records, access, self._unordered(records, records.writer, access, how), "wrote")
+        for reader in (records.readers.first, records.readers.last):
+            report(records, access, self._unordered(records, reader, access, how), "read")
+        report(records, access, self._too_narrow(records, access, how), "updated")
+        records.updaters.put(access, self.order.block_time(access.lanes))
+        # Of several blocks that update a word together, the last one is recorded now.
+        if how.scope == BLOCK:
+            report(records, access, self._too_narrow(records, access, how), "updated")
 
     def wait(self, lanes: Lanes, newest: int | None) -> None:
-        """End the copies of `lanes` but the `newest` groups: they are writes of now."""
-        for owners, at in self.copies.finish(lanes, newest):
-            self._wrote(Access(owners, at, "writes"))
+        """End copies of cp.async: they are writes of now."""
+        self._finish(self.copies, lanes, newest)
 
-    def _access(self, group: Group, piece: Piece, size: int, verb: str) -> Access:
+    def wait_bulk(self, lanes: Lanes, newest: int, *, only_reads: bool) -> None:
+        """End bulk copies: they are reads and writes of now."""
+        self._finish(self.bulk, lanes, newest, only_reads=only_reads)
+
+    def wait_mbarrier(self, group: Group, pieces: list[Piece], passed: Lanes, scope: int) -> None:
+        """Record that lanes whose flag is set in `passed` have seen the end of a phase."""
+        for piece in pieces:
+            which = passed if piece.lanes is None else passed[piece.lanes]
+            index = np.flatnonzero(np.broadcast_to(which, (self._count(group, piece),)))
+            if piece.shadow is None or piece.shadow.records is None or not index.shape[0]:
+                continue
+            records = piece.shadow.records
+            at = np.broadcast_to(piece.at, which.shape if which.shape[0] > 1 else (group.n,))
+            units = records.units(at[index], 8)
+            lanes = group.lanes if piece.lanes is None else group.lanes[piece.lanes]
+            lanes = lanes[index]
+            completed = records.completed[units].max(axis=1)
+            if completed.any():
+                self.order.wait_for_copies(lanes, completed)
+            released = records.released[units].max(axis=1)
+            self.order.acquire(lanes, released, scope, acquires=True)
+
+    def complete(self, pieces: list[Piece]) -> None:
+        """Record that the bytes of copies have arrived at mbarriers."""
+        now = self.history.tick()
+        for piece in pieces:
+            if piece.shadow is not None and piece.shadow.records is not None:
+                records = piece.shadow.records
+                records.completed[records.units(piece.at, 8)] = now
+
+    def _finish(
+        self, copies: AsyncCopies, lanes: Lanes, newest: int | None, *, only_reads: bool = False
+    ) -> None:
+        now = self.history.tick()
+        for records, access, reads in copies.finish(lanes, newest, only_reads=only_reads):
+            ended = access._replace(now=now)
+            if reads:
+                records.readers.put(ended, self.order.block_time(ended.lanes))
+            else:
+                records.wrote(ended, slice(None))
+
+    def _access(
+        self, group: Group, piece: Piece, records: Records, size: int, verb: str, how: How
+    ) -> Access:
         lanes = group.lanes if piece.lanes is None else group.lanes[piece.lanes]
         # Most kernels never access less than four bytes, and a unit for each byte would cost four
         # times the memory and the work. The first narrower access makes all units smaller,
         # permanently.
-        if size < self.unit:
-            self._refine(size)
-        count = size // self.unit
-        at = np.broadcast_to(piece.at // self.unit, lanes.shape)
+        if size < records.unit:
+            records.refine(size)
+        at = np.broadcast_to(records.units(piece.at, size), (lanes.shape[0], size // records.unit))
         # An access of several units is that many accesses.
-        if count > 1:
-            at = (at[:, None] + np.arange(count)).reshape(-1)
-            lanes = np.repeat(lanes, count)
-        access = Access(lanes, at, verb)
-        # Even the thread that started the copy may not look before it has waited (PTX ISA,
-        # "cp.async").
-        owner = self.copies.owner[at]
-        if owner.any():
-            index = int(np.flatnonzero(owner)[0])
-            raise Fault(
-                LAUNCH_FAILED,
-                f"race: a thread {verb} shared address {self._offset(access, index):#x} without "
-                f"waiting for a cp.async of thread {self._thread(int(owner[index]) - 1)}, which "
-                "copies to it",
-                lane=int(access.lanes[index]),
-            )
+        lanes = np.repeat(lanes, at.shape[1]) if at.shape[1] > 1 else lanes
+        now = self.history.tick(how.scope)
+        access = Access(lanes, lanes + self._first, at.reshape(-1), verb, now)
+        if records.has_copies:
+            self.reports.check_copies(records, access, self.order.knows_copies(lanes))
         return access
 
-    def _refine(self, unit: int) -> None:
-        """Split or merge the existing units into units of `unit` bytes."""
-        times = self.unit // unit
-        self.unit = unit
-        self._writer = np.repeat(self._writer, times)
-        self._written = np.repeat(self._written, times)
-        self._readers.refine(times)
-        self._updaters.refine(times)
-        self.copies.refine(times)
-
-    def _wrote(self, access: Access) -> None:
-        self._writer[access.at] = access.lanes
-        self._written[access.at] = self.order.now(access.lanes)
-        self._readers.warp[access.at] = NOBODY
-        self._updaters.warp[access.at] = NOBODY
-
-    def _unordered_writer(self, access: Access) -> Lanes:
-        """Return for each unit the lane that wrote it, if the access does not come after that."""
-        writer = self._writer[access.at]
-        # Only where another lane wrote is there anything to ask: mostly nowhere.
-        index = np.flatnonzero((writer >= 0) & (writer != access.lanes))
-        if index.shape[0]:
-            lanes, others = access.lanes[index], writer[index]
-            known = self.order.ordered(lanes, others, self._written[access.at[index]])
-            writer[index[known]] = NOBODY
-        return writer
-
-    def _note(self, access: Access, others: Lanes, did: str, size: int) -> None:
-        """Make the values undefined that were read in a race with a lane of `others`."""
-        index = np.flatnonzero((others != NOBODY) & (others != access.lanes))
+    def _unordered(
+        self,
+        records: Records,
+        slot: Slot,
+        access: Access,
+        how: How,
+        change: Lanes | None = None,
+    ) -> Found:
+        """Return the units at which another thread's access is not ordered before this one."""
+        if not slot.used:
+            return _NOTHING
+        thread = slot.thread[access.at]
+        # Only where another thread was is there anything to ask: mostly nowhere.
+        suspect = (thread != 0) & (thread != access.threads + 1)
+        if change is not None:
+            suspect &= change
+        # The usual order in shared memory, which is quick to see: a barrier of the whole block.
+        if records.space == "shared" and self._clusters == 1:
+            suspect &= slot.time[access.at] > self.order.met_block[access.lanes]
+        index = np.flatnonzero(suspect)
         if not index.shape[0]:
-            return
-        # Report one unit for each lane: the value that it read is undefined as a whole. `index`
-        # follows the lanes, so the first unit of each lane has the lowest address.
-        lanes, first = np.unique(access.lanes[index], return_index=True)
-        index = index[first]
-        address = access.at[index] * self.unit % self.chunk.shared.stride
-        self.chunk.undefined_reads.append(
-            Read(
-                lanes,
-                np.full((lanes.shape[0], size), 255, np.uint8),
-                np.full(lanes.shape, -1, np.int64),
-                _RACE.format(access.verb, "{:#x}", "{}", did, "{}"),
-                # Address and thread in one number, because an origin holds only one.
-                address | others[index].astype(np.int64) + _SHIFTED << 32,
-                racing=self._tell,
-            )
+            return _NOTHING
+        others, times = thread[index] - 1, slot.time[access.at[index]]
+        known = self.order.ordered(access.lanes[index], others, times, strong=how.strong)
+        left = np.flatnonzero(~known)
+        return Found(index[left], others[left], times[left]) if left.shape[0] else _NOTHING
+
+    def _unordered_updater(
+        self, records: Records, access: Access, how: How, change: Lanes | None = None
+    ) -> Found:
+        # A thread that was the last to update a word has seen all updates before its own.
+        last = records.updaters.last
+        if not last.used:
+            return _NOTHING
+        others = last.thread[access.at] != access.threads + 1
+        others = others if change is None else others & change
+        found = self._unordered(records, records.updaters.first, access, how, others)
+        return (
+            found if found.units.shape[0] else self._unordered(records, last, access, how, others)
         )
 
-    def _tell(self, text: str, detail: int, lane: int) -> str:
-        other = (detail >> 32) - _SHIFTED
-        return text.format(detail & 0xFFFFFFFF, self._who(other), _missing(lane, other))
+    def _too_narrow(self, records: Records, access: Access, how: How) -> Found:
+        """Return the strong accesses of other blocks that one of the scopes does not include."""
+        if records.space != "global":
+            return _NOTHING
+        found = self._unordered(records, records.updaters.last, access, PLAIN)
+        foreign = found.threads // self._width != access.threads[found.units] // self._width
+        narrow = (self.history.scopes(found.times) == BLOCK) | (how.scope == BLOCK)
+        return found.at(np.flatnonzero(foreign & narrow))
 
-    def _who(self, other: int) -> str:
-        return "several threads" if other == MANY else f"thread {self._thread(other)}"
+    def _acquire(self, access: Access, records: Records, how: How) -> None:
+        if how.strong:
+            released = records.released[access.at]
+            self.order.acquire(access.lanes, released, how.scope, acquires=how.acquires)
 
-    def _report(self, access: Access, others: Lanes, did: str) -> None:
-        """Raise the fault of the first access that races with a lane of `others`."""
-        conflict = (others != NOBODY) & (others != access.lanes)
-        if not conflict.any():
-            return
-        index = int(np.flatnonzero(conflict)[0])
-        other, lane = int(others[index]), int(access.lanes[index])
-        offset, missing = self._offset(access, index), _missing(lane, other)
-        reason = _RACE.format(access.verb, f"{offset:#x}", self._who(other), did, missing)
-        raise Fault(LAUNCH_FAILED, reason, lane=lane)
+    def _release(self, access: Access, records: Records, how: How) -> None:
+        if self.order.release(access.lanes, how.scope, releases=how.releases):
+            records.released[access.at] = access.now
 
-    def _offset(self, access: Access, index: int) -> int:
-        return int(access.at[index]) * self.unit % self.chunk.shared.stride
-
-    def _thread(self, lane: int) -> tuple[int, int, int]:
-        return self.chunk.place(lane)[1]
+    @staticmethod
+    def _count(group: Group, piece: Piece) -> int:
+        return group.n if piece.lanes is None else int(piece.lanes.shape[0])
 
 
-def _missing(lane: int, other: int) -> str:
-    same_warp = other >= 0 and other // 32 == lane // 32
-    return "barrier or __syncwarp" if same_warp else "barrier"
+_NONE = np.zeros(0, np.int64)
+_NOTHING = Found(_NONE, _NONE, _NONE)

@@ -6,6 +6,8 @@ import heapq
 import time
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from culaunch._emulator.fault import LAUNCH_FAILED, Fault
 from culaunch._emulator.machine.barriers import Barriers
 from culaunch._emulator.machine.cluster_barrier import ClusterBarrier
@@ -13,6 +15,7 @@ from culaunch._emulator.machine.merge import merge
 from culaunch._emulator.machine.state import Group
 from culaunch._emulator.machine.warp_sync import WarpSync
 from culaunch._emulator.machine.whereabouts import next_instruction, timeout, whereabouts
+from culaunch._emulator.report import Related
 from culaunch._errors import InternalError
 
 if TYPE_CHECKING:
@@ -59,24 +62,28 @@ class Scheduler:
         self.queue: list[tuple[int, tuple[int, ...]]] = []
         self.barriers = Barriers(self)
         self.cluster_barrier: ClusterBarrier | None = None  # until a thread comes to it
-        shadow = chunk.shared.shadow
-        self.races: Races | None = None if shadow is None else shadow.races
+        self.races: Races | None = chunk.races
         self.warp_sync = WarpSync(self, self.races)
         limit = chunk.options.time_limit
         self.deadline = None if limit is None else time.monotonic() + limit
 
     def run(self, code: Code, regs: list[Lanes]) -> None:
         """Run `code` from its start with every thread of the chunk."""
-        group = Group(self.chunk, self.chunk.lanes(), code, regs)
-        if group.n:
-            self.ready(group)
+        lanes, turns = self.chunk.lanes(), self.chunk.turns
+        if turns is None:
+            parts = [lanes]
+        else:
+            parts = [lanes[turns[lanes // 32] == turn] for turn in np.unique(turns)]
+        for part in parts:
+            if part.shape[0]:
+                self.ready(Group(self.chunk, part, code, list(regs)))
         # A group is in only one place at any time: pending here, parked by `warp_sync`, waiting in
         # `barriers`, or running. The code that releases a group puts it back with `ready`.
         while self.queue:
             _, key = heapq.heappop(self.queue)
-            parts = self.pending.pop(key, None)
-            if parts is not None:
-                self._run_group(merge(parts))
+            groups = self.pending.pop(key, None)
+            if groups is not None:
+                self._run_group(merge(groups))
             if not self.queue:
                 # Nobody can run. The lanes of a warp that others wait for may have exited, and
                 # who has exited is not waited for.
@@ -131,8 +138,13 @@ class Scheduler:
         if fault.lane is not None and fault.block is None:
             fault.block, fault.thread = self.chunk.place(fault.lane)
 
-    def whereabouts(self, running: Group | None = None) -> list[str]:
-        """Return a line for each place at which threads are, `running` first."""
+    def relate(self, fault: Fault, what: str, instruction: Instruction) -> None:
+        """Add the place of another instruction to a fault."""
+        position = self.chunk.launch.position(instruction)
+        fault.related.append(Related(f"{what}: {position}: {position.text.strip()}", position))
+
+    def whereabouts(self, running: Group | None = None) -> list[Related]:
+        """Describe each place at which threads are, `running` first."""
         return whereabouts(self.chunk, self._groups(running))
 
     def _barrier_of_clusters(self) -> ClusterBarrier:
@@ -180,6 +192,8 @@ class Scheduler:
                 if self.races is not None:
                     self.races.order.meet(group.lanes, block.sync(group))
             ops = block.ops if observer is None else observer.begin(block, group)
+            if self.races is not None:
+                ops = self.races.history.watch(ops, block)
             # A call or a return changes the group's registers: these are the block's own.
             regs, zeros = group.regs, group.code.zeros
             # The instruction that a fault is about; the block's last one when its end runs.
@@ -268,7 +282,12 @@ class Scheduler:
         if self.cluster_barrier is not None:
             self.cluster_barrier.report_stuck()
         self.warp_sync.report_stuck()
-        raise Fault(LAUNCH_FAILED, "threads are left that cannot run", notes=self.whereabouts())
+        raise Fault(
+            LAUNCH_FAILED,
+            "threads are left that cannot run",
+            kind="deadlock",
+            related=self.whereabouts(),
+        )
 
 
 def _end_wait(group: Group) -> None:

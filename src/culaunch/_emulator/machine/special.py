@@ -116,7 +116,7 @@ def _nclusterid(axis: int) -> Callable[[Chunk], Lanes]:
 
 
 def _blocks(chunk: Chunk) -> Lanes:
-    return np.arange(chunk.blocks) + chunk.first_block
+    return chunk.launch.block_numbers(chunk.first_block, chunk.blocks)
 
 
 def _extent(shape: str, axis: int) -> Callable[[Chunk], Lanes]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.chunk import Chunk
     from culaunch._emulator.machine.taint import Taints
     from culaunch._emulator.ptx.syntax import Function, Instruction
+    from culaunch._emulator.report import Related
 
 __all__ = ["Arrival", "Block", "Code", "End", "Frame", "Group", "Op", "Runner"]
 
@@ -126,8 +127,14 @@ class Group:
 
     @property
     def key(self) -> tuple[int, ...]:
-        """The place of the group: the program counters of its frames, outermost first."""
+        """The place of the group: the program counters of its frames, outermost first.
+
+        With a seed, the turn of its warps comes before them.
+        """
         top = self.code.base + self.block
+        if self.chunk.turns is not None:
+            turn = int(self.chunk.turns[self.lanes[0] // 32])
+            return (turn, *(f.code.base + f.block - 1 for f in self.frames), top)
         if not self.frames:
             return (top,)
         # A caller is at its call, which is the block before the one that it returns to. So groups
@@ -317,8 +324,11 @@ class Runner(Protocol):
     def locate(self, fault: Fault, instruction: Instruction) -> None:
         """Fill in where a fault is, unless that is known."""
 
-    def whereabouts(self) -> list[str]:
-        """Return a line for each place at which threads are."""
+    def relate(self, fault: Fault, what: str, instruction: Instruction) -> None:
+        """Add the place of another instruction to a fault."""
+
+    def whereabouts(self) -> list[Related]:
+        """Describe each place at which threads are."""
         raise NotImplementedError
 
 

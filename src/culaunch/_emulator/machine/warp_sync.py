@@ -123,7 +123,12 @@ class WarpSync:
 
     def _blame(self, group: Group, instruction: Instruction, lane: int, what: str) -> NoReturn:
         """Raise the fault for one lane of a group."""
-        fault = Fault(LAUNCH_FAILED, f"{instruction.opcode} {what}", lane=group.lane_at(lane))
+        fault = Fault(
+            LAUNCH_FAILED,
+            f"{instruction.opcode} {what}",
+            kind="warp-mask",
+            lane=group.lane_at(lane),
+        )
         self.runner.locate(fault, instruction)
         raise fault
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from culaunch._base.values import counted
 from culaunch._emulator.fault import LAUNCH_TIMEOUT, Fault
+from culaunch._emulator.report import Related
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,14 +24,14 @@ Standing: TypeAlias = "tuple[str, Group, Instruction | None]"
 _MOST = 8
 
 
-def timeout(chunk: Chunk, running: Group, notes: list[str]) -> Fault:
+def timeout(chunk: Chunk, running: Group, places: list[Related]) -> Fault:
     """Return the fault of a launch that took too long while `running` was about to go on."""
     limit = chunk.options.time_limit
     fault = Fault(
         LAUNCH_TIMEOUT,
         f"the launch took longer than {limit:g} seconds",
         lane=running.lane_at(0),
-        notes=notes,
+        related=places,
     )
     instruction = next_instruction(running)
     if instruction is not None:
@@ -38,20 +39,21 @@ def timeout(chunk: Chunk, running: Group, notes: list[str]) -> Fault:
     return fault
 
 
-def whereabouts(chunk: Chunk, groups: Iterable[Standing]) -> list[str]:
-    """Return a line for each place of threads, with their state."""
-    lines = []
+def whereabouts(chunk: Chunk, groups: Iterable[Standing]) -> list[Related]:
+    """Describe each place of threads, with their state."""
+    places = []
     for state, group, instruction in groups:
         block, thread = chunk.place(group.lane_at(0))
-        where = "at the end of the function"
+        where, position = "at the end of the function", None
         if instruction is not None:
             position = chunk.launch.position(instruction)
             where = f"at {position}: {position.text.strip()}"
         many = counted(group.n, "thread")
-        lines.append(f"{many} {state}, the first block {block}, thread {thread}, {where}")
-    if len(lines) > _MOST:
-        lines[_MOST:] = [f"and threads at {len(lines) - _MOST} other places"]
-    return lines
+        message = f"{many} {state}, the first block {block}, thread {thread}, {where}"
+        places.append(Related(message, position))
+    if len(places) > _MOST:
+        places[_MOST:] = [Related(f"and threads at {len(places) - _MOST} other places")]
+    return places
 
 
 def next_instruction(group: Group) -> Instruction | None:

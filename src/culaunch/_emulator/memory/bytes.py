@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from culaunch._emulator.memory.how import PLAIN, How
 from culaunch._emulator.types import BITS, Lanes
 
 __all__ = ["Bytes", "Piece", "load", "store", "take"]
@@ -21,10 +22,16 @@ class Bytes:
     ----------
     array : numpy.ndarray
         Bytes, a multiple of 8 of them. The object keeps it alive.
+
+    Attributes
+    ----------
+    shadow : object or None
+        The observer of the accesses to global memory.
     """
 
     def __init__(self, array: Lanes, *, is_global: bool = False) -> None:
         self.is_global = is_global
+        self.shadow: Any = None
         # Views of every width once, since making one costs as much as a small access.
         self.by_size = {size: array.view(dtype) for size, dtype in BITS.items()}
 
@@ -54,7 +61,7 @@ def take(values: Lanes, lanes: Lanes | None) -> Lanes:
     return values if lanes is None or values.shape[0] == 1 else values[lanes]
 
 
-def load(group: Any, pieces: list[Piece], size: int, count: int, how: str = "plain") -> list[Lanes]:
+def load(group: Any, pieces: list[Piece], size: int, count: int, how: How = PLAIN) -> list[Lanes]:
     """Read `count` consecutive words of `size` bytes in each lane."""
     for piece in pieces:
         if piece.shadow is not None:
@@ -74,7 +81,7 @@ def load(group: Any, pieces: list[Piece], size: int, count: int, how: str = "pla
 
 
 def store(
-    group: Any, pieces: list[Piece], size: int, values: list[Lanes], how: str = "plain"
+    group: Any, pieces: list[Piece], size: int, values: list[Lanes], how: How = PLAIN
 ) -> None:
     """Write consecutive words of `size` bytes in each lane; at one address the last lane wins."""
     for piece in pieces:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._base.values import counted
+from culaunch._emulator.fault import Explanation
+from culaunch._emulator.report import Related
 
 if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
@@ -18,6 +20,8 @@ __all__ = ["Heap", "HeapError"]
 # The default of cudaLimitMallocHeapSize.
 HEAP_BYTES = 8 << 20
 _ALIGN = 16
+# In a report: more of them rarely say more.
+_MOST_LINES = 8
 
 
 class Heap:
@@ -33,23 +37,26 @@ class Heap:
         self._used = 0
         self._kept = 0
 
-    def alloc(self, size: int) -> int:
-        """Return the address of `size` new bytes, null if the heap has not that much left."""
+    def alloc(self, size: int, place: Related | None) -> int:
+        """Return the address of `size` new bytes, null if the heap has not that much left.
+
+        `place` is the place of the call, for a report; it is None if no check needs it.
+        """
         taken = _aligned_size(size)
         if taken > HEAP_BYTES - self._used:
             return 0
         memory: Lanes = np.zeros(taken + _ALIGN, np.uint8)
         address = -(-memory.ctypes.data // _ALIGN) * _ALIGN
-        self._blocks[address] = _Block(size, memory)
+        self._blocks[address] = _Block(size, memory, made=place)
         self._used += taken
         return address
 
-    def free(self, address: int, place: str) -> None:
+    def free(self, address: int, place: Related) -> None:
         """Free a block; null is allowed.
 
         Parameters
         ----------
-        place : str
+        place : Related
             The place of the call, for a later report.
 
         Raises
@@ -61,9 +68,10 @@ class Heap:
             return
         block = self._blocks.pop(address, None)
         if block is None:
-            raise HeapError(self._why_not(address))
+            earlier = self._freed.get(address)
+            raise HeapError(self._why_not(address), earlier.freed if earlier else ())
         self._used -= _aligned_size(block.size)
-        block.freed = place
+        block.freed = (place._replace(message=f"the free: {place.message}"),)
         self._freed[address] = block
         self._kept += _aligned_size(block.size)
         # As much as the heap itself is kept, the latest: a program that frees in a loop must not
@@ -77,21 +85,42 @@ class Heap:
         """Address and size of every block."""
         return [(address, block.size) for address, block in self._blocks.items()]
 
-    def describe_freed(self, address: int) -> str | None:
+    def maker(self, address: int) -> str:
+        """Return the place of the call that allocated a block; empty if it is not known."""
+        block = self._blocks.get(address)
+        return "" if block is None else _made_at(block)
+
+    def leaks(self) -> tuple[int, int, list[Related]]:
+        """Return the number, the bytes and descriptions of the blocks that are not freed.
+
+        Blocks in an earlier report are left out.
+        """
+        left = [(at, block) for at, block in self._blocks.items() if not block.reported]
+        lines = []
+        for address, block in left:
+            block.reported = True
+            made = f", allocated by {_made_at(block)}" if block.made else ""
+            position = block.made.position if block.made else None
+            lines.append(Related(f"{counted(block.size, 'byte')} at {address:#x}{made}", position))
+        if len(lines) > _MOST_LINES:
+            lines[_MOST_LINES:] = [Related(f"and {len(lines) - _MOST_LINES} more")]
+        return len(left), sum(block.size for _, block in left), lines
+
+    def describe_freed(self, address: int) -> Explanation | None:
         """Describe the freed block that contains `address`; None if there is none."""
         for base, block in self._freed.items():
             if base <= address < base + max(block.size, 1):
-                return (
+                text = (
                     f"{counted(address - base, 'byte')} into a malloc block of "
-                    f"{counted(block.size, 'byte')} that "
-                    f"{block.freed} freed"
+                    f"{counted(block.size, 'byte')} that was freed"
+                    + (f", allocated by {_made_at(block)}" if block.made else "")
                 )
+                return Explanation("use-after-free", text, block.freed)
         return None
 
     def _why_not(self, address: int) -> str:
-        freed = self._freed.get(address)
-        if freed is not None:
-            return f"free of {address:#x}, a block that {freed.freed} freed before: a double free"
+        if address in self._freed:
+            return f"free of {address:#x}, a block that was freed before: a double free"
         for base, block in self._blocks.items():
             if base < address < base + block.size:
                 return (
@@ -103,14 +132,24 @@ class Heap:
 
 
 class HeapError(Exception):
-    """A pointer that cannot be freed; the message says why."""
+    """A pointer that cannot be freed; the message says why, `earlier` where it was freed."""
+
+    def __init__(self, message: str, earlier: tuple[Related, ...]) -> None:
+        super().__init__(message)
+        self.earlier = earlier
 
 
 @dataclass
 class _Block:
     size: int
     memory: Lanes
-    freed: str = ""
+    freed: tuple[Related, ...] = ()
+    made: Related | None = None
+    reported: bool = False
+
+
+def _made_at(block: _Block) -> str:
+    return "" if block.made is None else block.made.message
 
 
 def _aligned_size(size: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from culaunch._emulator.memory.bytes import Bytes, Piece
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from culaunch._emulator.fault import Explanation
     from culaunch._emulator.memory.threads import Threads
     from culaunch._emulator.types import Lanes
 
@@ -35,16 +36,26 @@ class GlobalMemory:
         They are used as a whole, so many variables do not make a launch slower.
     explain : callable, optional
         Describes the former contents of an address; returns None if unknown.
+    about : callable, optional
+        Returns more words on the range between two addresses, to follow its size in a message.
+
+    Attributes
+    ----------
+    observe : callable or None
+        Returns the observer of the accesses to a range, for its address and size.
     """
 
     def __init__(
         self,
         ranges: Iterable[tuple[int, int]],
         variables: Sequence[tuple[list[int], list[int]]] = (),
-        explain: Callable[[int], str | None] = lambda _: None,
+        explain: Callable[[int], Explanation | None] = lambda _: None,
+        about: Callable[[int, int], str] = lambda _begin, _end: "",
     ) -> None:
         self._variables = variables
         self._explain = explain
+        self._about = about
+        self.observe: Callable[[int, int], Any] | None = None
         self._ranges = [(int(base), int(size)) for base, size in ranges]
         self._lay_out()
 
@@ -86,19 +97,34 @@ class GlobalMemory:
         index = bisect_right(self.bases, low) - 1
         if index >= 0 and high + size <= self.ends[index]:
             base, view = self._view(index)
-            return [Piece(None, view, (address - np.uint64(base)).view(np.int64))]
+            return [Piece(None, view, (address - np.uint64(base)).view(np.int64), view.shadow)]
         return self._locate_each(group, address, size, verb)
+
+    def allocation_of(self, address: int) -> str:
+        """Describe the allocation that contains an address; empty if there is none."""
+        index = bisect_right(self.bases, address) - 1
+        if index < 0 or address >= self.ends[index]:
+            return ""
+        base, end = self.bases[index], self.ends[index]
+        return f"{counted(address - base, 'byte')} into {self._name(base, end)}"
 
     def _outside(self, group: Threads, index: int, address: int, what: str) -> Fault:
         """Return the fault of an access outside every range; `what` begins its message."""
         lane = group.lane_at(index)
         # Best explanation first: a freed block, then null with an offset, then the nearest range.
-        freed = self._explain(address)
-        if freed is not None:
-            return Fault(ILLEGAL_ADDRESS, f"{what}: {freed}", lane=lane)
+        known = self._explain(address)
+        if known is not None:
+            return Fault(
+                ILLEGAL_ADDRESS,
+                f"{what}: {known.text}",
+                kind=known.kind,
+                lane=lane,
+                related=list(known.related),
+            )
         if address < _NULL_PAGE:
             far = f", {counted(address, 'byte')} from it" if address else ""
-            return Fault(ILLEGAL_ADDRESS, f"{what}: a null pointer{far}", lane=lane)
+            reason = f"{what}: a null pointer{far}"
+            return Fault(ILLEGAL_ADDRESS, reason, kind="null-pointer", lane=lane)
         where, distance = self._describe(address)
         reason = f"{what}: outside every allocation, {where}"
         return Fault(ILLEGAL_ADDRESS, reason, lane=lane, distance=distance)
@@ -124,7 +150,11 @@ class GlobalMemory:
             where = f"{counted(away, 'byte')} before"
         else:
             where = "crossing the end of"
-        return f"{where} an allocation of {counted(end - base, 'byte')} at {base:#x}", away
+        return f"{where} {self._name(base, end)}", away
+
+    def _name(self, base: int, end: int) -> str:
+        size = counted(end - base, "byte")
+        return f"an allocation of {size} at {base:#x}{self._about(base, end)}"
 
     def _locate_each(self, group: Threads, address: Lanes, size: int, verb: str) -> list[Piece]:
         if self._arrays is None:
@@ -146,7 +176,8 @@ class GlobalMemory:
         for i in np.unique(index):
             lanes = np.flatnonzero(index == i)
             base, view = self._view(int(i))
-            pieces.append(Piece(lanes, view, (address[lanes] - np.uint64(base)).view(np.int64)))
+            at = (address[lanes] - np.uint64(base)).view(np.int64)
+            pieces.append(Piece(lanes, view, at, view.shadow))
         return pieces
 
     def _view(self, index: int) -> tuple[int, Bytes]:
@@ -155,6 +186,8 @@ class GlobalMemory:
             # Whole 16-byte units around the range; the bytes outside it are never touched.
             base, end = self.bases[index] & ~15, (self.ends[index] + 15) & ~15
             found = self._views[index] = (base, Bytes.at_address(base, end - base))
+            if self.observe is not None:
+                found[1].shadow = self.observe(base, end - base)
         return found
 
 

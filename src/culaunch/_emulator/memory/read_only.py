@@ -78,6 +78,7 @@ class ReadOnlyMemory:
             ILLEGAL_ADDRESS,
             f"{size}-byte {verb} of global address {int(address[lane]):#x}, in {array.name}, which "
             f"is a read-only array of {counted(array.size, 'byte')} at {array.base:#x}",
+            kind="read-only-write",
             lane=group.lane_at(lane),
         )
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.bytes import Piece
     from culaunch._emulator.memory.scratch import Scratch
     from culaunch._emulator.memory.threads import Threads
+    from culaunch._emulator.report import Related
     from culaunch._emulator.types import Lanes
 
 __all__ = ["Read", "UndefinedBytes"]
@@ -109,7 +110,7 @@ class Read(NamedTuple):
 
     `lanes` are the lanes of the chunk that made the read. `bytes` has 255 for each undefined byte
     of each lane. `origin` is the origin of a lane's first undefined byte, or -1 if it was never
-    written. `racing` describes a race from the text, the detail and the lane.
+    written. `racing` returns the report of a race and its notes, from the detail of a lane.
     """
 
     lanes: Lanes
@@ -117,4 +118,4 @@ class Read(NamedTuple):
     origin: Lanes
     text: str
     detail: Lanes
-    racing: Callable[[str, int, int], str] | None = None
+    racing: Callable[[int], tuple[str, list[Related], list[str]]] | None = None

@@ -14,6 +14,7 @@ from culaunch._emulator.decode.instruction import decodes
 from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import load, store
+from culaunch._emulator.memory.how import ASYNC
 from culaunch._emulator.ops.bulk_copies import bulk_copy
 from culaunch._emulator.ops.mbarrier import arrive_at
 from culaunch._emulator.ops.memory import space_of
@@ -21,7 +22,6 @@ from culaunch._emulator.ptx.syntax import Immediate, Instruction, Register
 
 if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
-    from culaunch._emulator.machine.races import Races
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.types import Lanes
 
@@ -72,7 +72,7 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
             words = load(group, fetch(group, origin, size, "read"), 4, size // 4)
         else:
             words = _read_some(group, origin, np.broadcast_to(wanted, (group.n,)), size)
-        store(group, put(group, to, size, "write"), 4, words, "async")
+        store(group, put(group, to, size, "write"), 4, words, ASYNC)
 
     return run
 
@@ -86,7 +86,7 @@ def _commit_or_wait(instruction: Instruction) -> Op:
         newest = number.bits
 
     def run(group: Group) -> None:
-        races = _races(group)
+        races = group.chunk.races
         if races is None:
             return
         if commit:
@@ -104,18 +104,12 @@ def _arrive_after_copies(arrive: Op | None) -> Op:
     """
 
     def run(group: Group) -> None:
-        races = _races(group)
-        if races is not None:
-            races.wait(group.lanes, None)
+        if group.chunk.races is not None:
+            group.chunk.races.wait(group.lanes, None)
         if arrive is not None:
             arrive(group)
 
     return run
-
-
-def _races(group: Group) -> Races | None:
-    shadow = group.chunk.shared.shadow
-    return None if shadow is None else shadow.races
 
 
 def _read_some(group: Group, origin: Lanes, wanted: Lanes, size: int) -> list[Lanes]:

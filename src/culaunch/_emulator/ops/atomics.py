@@ -13,7 +13,8 @@ from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.atomic import Update, update
 from culaunch._emulator.memory.bytes import Piece, take
-from culaunch._emulator.ops.memory import check_hints, space_of
+from culaunch._emulator.memory.how import RELAXED, How
+from culaunch._emulator.ops.memory import check_hints, how_of, space_of
 from culaunch._emulator.types import Lanes, is_float, lane_dtype, size_of, unsigned
 
 if TYPE_CHECKING:
@@ -52,10 +53,12 @@ def _atom(decoder: Decoder, instruction: Instruction) -> Op:
     single = [value[0] for value in values]
     put = puts[0] if puts else None
     locate, size = LOCATORS[space_of(instruction)], size_of(kind)
+    how = how_of(instruction, RELAXED)
 
     def run(group: Group) -> None:
         pieces = locate(group, address(group), size, "atomic access")
-        old = run_atomic(group, pieces, [v(group) for v in single], size, operation, flushing)
+        chosen = [value(group) for value in single]
+        old = run_atomic(group, pieces, chosen, size, operation, flushing, how)
         if put is not None:
             put(group, old)
 
@@ -69,6 +72,7 @@ def run_atomic(
     size: int,
     operation: Update,
     flushing: Update,
+    how: How = RELAXED,
 ) -> Lanes:
     """Update the words that `pieces` locate, lane after lane; return the old values."""
     old = np.zeros(group.n, f"u{size}")
@@ -77,11 +81,11 @@ def run_atomic(
         # All lanes may have one address: then it is one value, which is given to each of them.
         at = np.broadcast_to(piece.at // size, lanes.shape)
         if piece.shadow is not None:
-            piece.shadow.on_atomic(group, piece, size, replaces=operation.replaces)
+            piece.shadow.on_atomic(group, piece, size, how, replaces=operation.replaces)
         chosen = [take(value, piece.lanes) for value in operands]
         # The hardware flushes subnormals in f32 additions to global memory only.
-        how = flushing if piece.data.is_global else operation
-        old[lanes] = update(piece.data.by_size[size], at, chosen, how)
+        effect = flushing if piece.data.is_global else operation
+        old[lanes] = update(piece.data.by_size[size], at, chosen, effect)
     return old
 
 
@@ -166,7 +170,7 @@ def _vector_op(
     kind: str,
 ) -> Op:
     """Decode the vector forms: each element is updated on its own."""
-    size = size_of(kind)
+    size, how = size_of(kind), how_of(instruction, RELAXED)
     locate = LOCATORS[space_of(instruction)]
 
     def run(group: Group) -> None:
@@ -174,7 +178,7 @@ def _vector_op(
         for i, value in enumerate(values):
             # The elements are adjacent. Each is atomic by itself, but the vector as a whole is not.
             shifted = [p._replace(at=p.at + i * size) for p in pieces]
-            old = run_atomic(group, shifted, [value(group)], size, operation, operation)
+            old = run_atomic(group, shifted, [value(group)], size, operation, operation, how)
             if puts:
                 puts[i](group, old)
 

@@ -16,12 +16,14 @@ from culaunch._emulator.fault import ASSERT, LAUNCH_FAILED, Fault
 from culaunch._emulator.machine.state import End, Op
 from culaunch._emulator.memory.heap import HeapError
 from culaunch._emulator.ops.printf import LaneReader, format_message
+from culaunch._emulator.report import Related
 
 if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.machine.calls import Argument
     from culaunch._emulator.machine.state import Group, Runner
     from culaunch._emulator.ptx.syntax import Instruction
+    from culaunch._emulator.report import Position
     from culaunch._emulator.types import Lanes
 
 __all__ = ["BUILTINS", "BuiltinCall"]
@@ -99,20 +101,38 @@ def _assertfail(group: Group, arguments: list[Lanes]) -> None:
 
 def _malloc(group: Group, arguments: list[Lanes]) -> Lanes:
     sizes = np.broadcast_to(arguments[0], (group.n,)).tolist()
-    return np.array(group.chunk.launch.heap_alloc(sizes), np.uint64)
+    options = group.chunk.options
+    places: list[Related | None] = [None] * group.n
+    if options.check_leaks or options.track_allocations:
+        call = _call(group)
+        places = [_place(group, index, call) for index in range(group.n)]
+    return np.array(group.chunk.launch.heap_alloc(sizes, places), np.uint64)
+
+
+def _call(group: Group) -> Position:
+    return group.chunk.launch.position(group.code.blocks[group.block].instructions[-1])
+
+
+def _place(group: Group, index: int, call: Position) -> Related:
+    """Describe a call, for a later report on the block of memory that it is about."""
+    block, thread = group.chunk.place(group.lane_at(index))
+    return Related(f"block {block}, thread {thread} at {call}", call)
 
 
 def _free(group: Group, arguments: list[Lanes]) -> None:
-    launch = group.chunk.launch
-    # Keep it with the block, so a report on a later use can name the place that freed it.
-    call = launch.position(group.code.blocks[group.block].instructions[-1])
+    launch, call = group.chunk.launch, _call(group)
     for index, address in enumerate(np.broadcast_to(arguments[0], (group.n,)).tolist()):
-        block, thread = group.chunk.place(group.lane_at(index))
-        place = f"block {block}, thread {thread} at {call}"
+        place = _place(group, index, call)
         try:
             launch.heap_free(address, place)
         except HeapError as error:
-            raise Fault(LAUNCH_FAILED, str(error), lane=group.lane_at(index)) from None
+            raise Fault(
+                LAUNCH_FAILED,
+                str(error),
+                kind="invalid-free",
+                lane=group.lane_at(index),
+                related=list(error.earlier),
+            ) from None
 
 
 def _set_conditional(group: Group, arguments: list[Lanes]) -> None:
@@ -148,6 +168,7 @@ def _trap(decoder: Decoder, instruction: Instruction) -> Op:
         why = ""
         if group.chunk.launch.lacks_workspace:
             why = ", as a barrier of the whole grid does without cooperative=True in the launch"
-        raise Fault(LAUNCH_FAILED, f"the kernel executed trap{why}", lane=group.lane_at(0))
+        reason = f"the kernel executed trap{why}"
+        raise Fault(LAUNCH_FAILED, reason, kind="trap", lane=group.lane_at(0))
 
     return run

@@ -8,6 +8,7 @@ import numpy as np
 
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.fault import MISALIGNED_ADDRESS, Fault
+from culaunch._emulator.memory.how import BULK, COUNTED
 from culaunch._emulator.ops.atomics import atomic_update
 from culaunch._emulator.ops.bulk_units import (
     REDUCTIONS,
@@ -20,7 +21,7 @@ from culaunch._emulator.ops.bulk_units import (
 )
 from culaunch._emulator.ops.mbarrier import complete_bytes
 from culaunch._emulator.ops.tensor_copies import tensor_copy
-from culaunch._emulator.ptx.syntax import Address, Instruction
+from culaunch._emulator.ptx.syntax import Address, Immediate, Instruction
 from culaunch._emulator.types import size_of
 
 if TYPE_CHECKING:
@@ -36,12 +37,14 @@ _SPACES = {"global": "global", "shared::cta": "shared", "shared::cluster": "shar
 def bulk_copy(decoder: Decoder, instruction: Instruction) -> Op:
     """Decode a form of cp.async.bulk or cp.reduce.async.bulk.
 
-    Copies happen at once, which is one of the orders that the hardware may choose: there is nothing
-    to commit and nothing to wait for.
+    Copies happen at once, which is one of the orders that the hardware may choose: only the check
+    of races commits them and waits for them.
     """
     mods = instruction.mods
-    if "commit_group" in mods or "wait_group" in mods or "prefetch" in mods:
+    if "prefetch" in mods:
         return lambda _: None
+    if "commit_group" in mods or "wait_group" in mods:
+        return _commit_or_wait(instruction)
     if "tensor" in mods:
         return tensor_copy(decoder, instruction)
     if "cp_mask" in mods:
@@ -57,6 +60,7 @@ def bulk_copy(decoder: Decoder, instruction: Instruction) -> Op:
     if (barrier is None) != ("bulk_group" in mods):
         raise Unsupported
     ranks = target_ranks(decoder, instruction, rest)
+    how = BULK if barrier is None else COUNTED
     reduction, word = None, 8
     if instruction.name == "cp" and mods[0] == "reduce":
         kind = decoder.type(instruction)
@@ -72,18 +76,39 @@ def bulk_copy(decoder: Decoder, instruction: Instruction) -> Op:
         origin, place = source(group), target(group)
         _check(group, origin, place, amount)
         whole = each_unit(group, lane)
-        words = read_units(whole, spaces[1], _at(origin, lane, offset), word)
+        words = read_units(whole, spaces[1], _at(origin, lane, offset), word, how)
         there = _at(place, lane, offset)
         for rank, chosen in ranks(group):
             units = np.flatnonzero(chosen[lane])
             part = whole if units.shape[0] == whole.n else each_unit(group, lane[units])
             at, values = to_rank(there[units], rank), [value[units] for value in words]
-            write_units(part, spaces[0], at, values, reduction)
+            write_units(part, spaces[0], at, values, reduction, how)
             if barrier is not None:
                 index = np.flatnonzero(chosen)
                 arrived = to_rank(np.broadcast_to(barrier(group), (group.n,))[index], rank)
                 size_now = amount[index].astype(np.uint64)
                 complete_bytes(group.narrow(index), arrived, "shared", size_now)
+
+    return run
+
+
+def _commit_or_wait(instruction: Instruction) -> Op:
+    commits, only_reads = "commit_group" in instruction.mods, "read" in instruction.mods
+    newest = 0
+    if not commits:
+        number = instruction.operands[0]
+        if not isinstance(number, Immediate):
+            raise Unsupported
+        newest = number.bits
+
+    def run(group: Group) -> None:
+        races = group.chunk.races
+        if races is None:
+            return
+        if commits:
+            races.bulk.commit(group.lanes)
+        else:
+            races.wait_bulk(group.lanes, newest, only_reads=only_reads)
 
     return run
 

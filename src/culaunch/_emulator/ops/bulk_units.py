@@ -8,6 +8,7 @@ import numpy as np
 
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import load, store
+from culaunch._emulator.memory.how import PLAIN, How
 from culaunch._emulator.memory.shared import RANK_SHIFT
 from culaunch._emulator.ops.atomics import run_atomic
 
@@ -70,24 +71,33 @@ def each_unit(group: Group, lane: Lanes) -> Group:
     return part
 
 
-def read_units(part: Group, space: str, address: Lanes, word: int, size: int = UNIT) -> list[Lanes]:
+def read_units(
+    part: Group, space: str, address: Lanes, word: int, how: How, size: int = UNIT
+) -> list[Lanes]:
     """Read a unit for each lane, as words of `word` bytes."""
     pieces = LOCATORS[space](part, address, size, "read")
-    # A tile may have unwritten bytes; its receiver does not use them.
+    # A tile may have unwritten bytes; its receiver does not use them. A copy that an mbarrier
+    # counts has read its source when the bytes arrive.
+    reads = how if how.kind == "bulk" else PLAIN
     for piece in pieces:
-        if piece.shadow is not None and piece.shadow.races is not None:
-            piece.shadow.races.read(part, piece, size, strong=False)
+        if piece.shadow is not None and piece.shadow.records is not None:
+            part.chunk.races.read(part, piece, piece.shadow.records, size, reads)
     return load(part, [piece._replace(shadow=None) for piece in pieces], word, size // word)
 
 
 def write_units(
-    part: Group, space: str, address: Lanes, words: list[Lanes], reduction: Update | None
+    part: Group,
+    space: str,
+    address: Lanes,
+    words: list[Lanes],
+    reduction: Update | None,
+    how: How,
 ) -> None:
     """Write a unit for each lane, or combine its words with those in memory."""
     word = words[0].dtype.itemsize
     size = word * len(words)
     if reduction is None:
-        store(part, LOCATORS[space](part, address, size, "write"), word, words)
+        store(part, LOCATORS[space](part, address, size, "write"), word, words, how)
         return
     pieces = LOCATORS[space](part, address, size, "atomic access")
     for i, value in enumerate(words):

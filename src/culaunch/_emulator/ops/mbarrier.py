@@ -15,6 +15,7 @@ from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.atomic import Update
 from culaunch._emulator.memory.bytes import load, store
+from culaunch._emulator.memory.how import CLUSTER, RELAXED, How
 from culaunch._emulator.ops.atomics import run_atomic
 from culaunch._emulator.ops.memory import space_of
 from culaunch._emulator.ptx.syntax import Address, Immediate, Instruction, Operand
@@ -35,6 +36,7 @@ _BYTES = np.uint64((1 << 22) - 1)
 _PHASE_SHIFT = np.uint64(62)
 _ONE = np.uint64(1)
 _NONE = np.zeros(1, np.uint64)
+_RELEASE = RELAXED._replace(scope=CLUSTER, releases=True)
 
 
 def _results(instruction: Instruction) -> int:
@@ -110,7 +112,7 @@ def arrive_at(
     def run(group: Group) -> None:
         arrivals = number(group).astype(np.uint64)
         size = _NONE if more is None else more(group).astype(np.uint64)
-        old = _update(group, address(group), space, arrivals, size, operation)
+        old = _update(group, address(group), space, arrivals, size, operation, _RELEASE)
         if put is not None:
             put(group, old)
 
@@ -120,6 +122,8 @@ def arrive_at(
 def complete_bytes(group: Group, address: Lanes, space: str, size: Lanes) -> None:
     """Record at each lane's mbarrier that `size` bytes have arrived."""
     _update(group, address, space, _NONE, _BYTES + _ONE - size, _ARRIVE)
+    if group.chunk.races is not None:
+        group.chunk.races.complete(LOCATORS[space](group, address, 8, "atomic access"))
 
 
 def _count_bytes(decoder: Decoder, operands: list[Operand], space: str, *, completes: bool) -> Op:
@@ -162,20 +166,21 @@ _ARRIVE, _DROP = Update(_arrived), Update(_dropped)
 
 
 def _update(
-    group: Group, address: Lanes, space: str, arrivals: Lanes, size: Lanes, operation: Update
+    group: Group,
+    address: Lanes,
+    space: str,
+    arrivals: Lanes,
+    size: Lanes,
+    operation: Update,
+    how: How = RELAXED,
 ) -> Lanes:
     pieces = LOCATORS[space](group, address, 8, "atomic access")
-    old = run_atomic(group, pieces, [arrivals, size], 8, operation, operation)
+    old = run_atomic(group, pieces, [arrivals, size], 8, operation, operation, how)
     shadow = group.chunk.shared.shadow
     if shadow is not None:
-        # A completed phase orders the accesses of its threads, like a barrier of the block.
-        turned = (operation.function(old, arrivals, size) ^ old) >> _PHASE_SHIFT & _ONE != 0
-        done = np.zeros(group.chunk.blocks, bool)
-        for piece in pieces:
-            rows = np.broadcast_to(piece.at // group.chunk.shared.stride, (group.n,))
-            lanes = turned if piece.lanes is None else turned[piece.lanes]
-            done[rows[: lanes.shape[0]][lanes]] = True
-        shadow.on_barrier(done)
+        turned = (operation.function(old, arrivals, size) ^ old) >> _PHASE_SHIFT & _ONE
+        if turned.any():
+            shadow.on_barrier()
     return old
 
 
@@ -185,13 +190,18 @@ def _test_wait(decoder: Decoder, operands: list[Operand], space: str, *, parity:
 
     def run(group: Group) -> None:
         pieces = LOCATORS[space](group, address(group), 8, "read")
-        word = load(group, pieces, 8, 1, "strong")[0]
+        word = load(group, pieces, 8, 1, RELAXED)[0]
         phase = word >> _PHASE_SHIFT & _ONE
         token = given(group).astype(np.uint64)
         # A thread waits for the end of the phase that it names, either with the token of its
         # arrival or only with the phase's parity. The test is true once the barrier is in another
         # phase.
         waited = token & _ONE if parity else token >> _PHASE_SHIFT & _ONE
-        put(group, phase != waited)
+        passed = phase != waited
+        put(group, passed)
+        # The end of a phase orders the accesses of the threads that arrived before those of the
+        # threads that wait.
+        if group.chunk.races is not None:
+            group.chunk.races.wait_mbarrier(group, pieces, passed, CLUSTER)
 
     return run

@@ -12,8 +12,10 @@ import numpy as np
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes, decodes
 from culaunch._emulator.decode.undefined_bits import MOVES, Flow
+from culaunch._emulator.decode.updates import precedes_update
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import load, store
+from culaunch._emulator.memory.how import BLOCK, CLUSTER, GRID, PLAIN, RELAXED, How
 from culaunch._emulator.ptx.syntax import Address, Instruction, Operand, Register
 from culaunch._emulator.types import Lanes, is_type, lane_dtype, size_of
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.decode.undefined_bits import BitFlow
     from culaunch._emulator.machine.state import Group, Op
 
-__all__ = ["check_hints", "space_of"]
+__all__ = ["check_hints", "how_of", "space_of"]
 
 
 def space_of(instruction: Instruction) -> str:
@@ -39,14 +41,16 @@ def space_of(instruction: Instruction) -> str:
 _ORDERS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio")
 _STRONG = frozenset(_ORDERS[1:])
 _WAITING = frozenset(("volatile", "acquire", "relaxed", "mmio"))
-_SCOPES = ("cta", "cluster", "gpu", "sys")
+_SCOPE_OF = {"cta": BLOCK, "cluster": CLUSTER, "gpu": GRID, "sys": GRID}
+# membar calls .gpu .gl.
+_FENCES = {**_SCOPE_OF, "gl": GRID}
 _CACHES = ("nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified", "noftz")
 _L1 = ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
 _L2 = ("evict_first", "evict_last", "evict_normal", "cache_hint", "64B", "128B", "256B")
 _HINTS = frozenset(
     (
         *_ORDERS,
-        *_SCOPES,
+        *_SCOPE_OF,
         *_CACHES,
         *("v2", "v4", "v8"),
         *(f"L1::{word}" for word in _L1),
@@ -91,7 +95,7 @@ def _ld(decoder: Decoder, instruction: Instruction) -> Op:
     size = size_of(kind)
     if kind == "b128":
         return _ld_b128(decoder, instruction, targets)
-    count, how = len(targets), _strength(instruction)
+    count, how = len(targets), _how_read(decoder, instruction)
     puts = [decoder.write(target, kind) for target in targets]
     # The most frequent instruction of all: no loop for its one register.
     if count == 1:
@@ -124,7 +128,7 @@ def _st(decoder: Decoder, instruction: Instruction) -> Op:
     size = size_of(kind)
     if kind == "b128":
         return _st_b128(decoder, instruction, sources)
-    count, how = len(sources), _strength(instruction)
+    count, how = len(sources), how_of(instruction)
     readers = [decoder.read(source, kind) for source in sources]
 
     def run(group: Group) -> None:
@@ -134,9 +138,29 @@ def _st(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-def _strength(instruction: Instruction) -> str:
-    """Tell whether an access is one that does not race with its like."""
-    return "plain" if _STRONG.isdisjoint(instruction.mods) else "strong"
+def _how_read(decoder: Decoder, instruction: Instruction) -> How:
+    """Return how a load takes part in the memory model."""
+    how = how_of(instruction)
+    return RELAXED if not how.strong and precedes_update(decoder.code, instruction) else how
+
+
+def how_of(instruction: Instruction, default: How = PLAIN) -> How:
+    """Return how an access takes part in the memory model; `default` is for one without a word."""
+    mods = instruction.mods
+    words = _STRONG.intersection(mods)
+    if not words:
+        order = default
+    elif words & {"volatile", "mmio"}:
+        return RELAXED
+    else:
+        order = RELAXED
+    if not order.strong:
+        return order
+    return order._replace(
+        scope=next((_SCOPE_OF[word] for word in mods if word in _SCOPE_OF), GRID),
+        acquires=not words.isdisjoint(("acquire", "acq_rel", "sc")),
+        releases=not words.isdisjoint(("release", "acq_rel", "sc")),
+    )
 
 
 def _param_slot(place: Operand) -> int | None:
@@ -189,11 +213,11 @@ def _ld_b128(decoder: Decoder, instruction: Instruction, targets: tuple[Operand,
     target = targets[0]
     if len(targets) > 1 or not isinstance(target, Register):
         raise Unsupported
-    slot = target.slot
+    slot, how = target.slot, how_of(instruction)
 
     def run(group: Group) -> None:
         pieces = locate(group, address(group), 16, "read")
-        group.regs[slot] = np.stack(load(group, pieces, 8, 2), axis=1)
+        group.regs[slot] = np.stack(load(group, pieces, 8, 2, how), axis=1)
 
     return run
 
@@ -203,12 +227,12 @@ def _st_b128(decoder: Decoder, instruction: Instruction, sources: tuple[Operand,
     source = sources[0]
     if len(sources) > 1 or not isinstance(source, Register):
         raise Unsupported
-    slot = source.slot
+    slot, how = source.slot, how_of(instruction)
 
     def run(group: Group) -> None:
         words = group.regs[slot]
         pieces = locate(group, address(group), 16, "write")
-        store(group, pieces, 8, [words[:, 0], words[:, 1]])
+        store(group, pieces, 8, [words[:, 0], words[:, 1]], how)
 
     return run
 
@@ -216,9 +240,7 @@ def _st_b128(decoder: Decoder, instruction: Instruction, sources: tuple[Operand,
 @decodes(
     "applypriority",
     "discard",
-    "fence",
     "griddepcontrol",
-    "membar",
     "pmevent",
     "prefetch",
     "prefetchu",
@@ -232,6 +254,21 @@ def _st_b128(decoder: Decoder, instruction: Instruction, sources: tuple[Operand,
 def _nothing(decoder: Decoder, instruction: Instruction) -> Op:
     # Accesses happen at once and in order, so there is nothing to wait for.
     return lambda _: None
+
+
+@decodes("fence", "membar", results=0, effects=False, waits=False, undefined=Flow.IGNORES)
+def _fence(decoder: Decoder, instruction: Instruction) -> Op:
+    # A fence between proxies orders accesses of one thread, and its own kind of access with others.
+    if "proxy" in instruction.mods:
+        return lambda _: None
+    scope = next((_FENCES[word] for word in reversed(instruction.mods) if word in _FENCES), GRID)
+
+    def run(group: Group) -> None:
+        # Accesses happen at once and in order: only the check of races needs to know.
+        if group.chunk.races is not None:
+            group.chunk.races.order.fence(group.lanes, scope)
+
+    return run
 
 
 @computes("createpolicy", undefined=Flow.IGNORES)

@@ -11,6 +11,7 @@ from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.fault import ILLEGAL_INSTRUCTION, Fault
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import load
+from culaunch._emulator.memory.how import BULK, COUNTED
 from culaunch._emulator.memory.tensor_map import MAP_BYTES, TensorMap
 from culaunch._emulator.ops.atomics import atomic_update
 from culaunch._emulator.ops.bulk_units import (
@@ -149,17 +150,19 @@ class _Box:
         """Write the box to shared memory."""
         words = values.view(np.uint64).reshape(-1, 2)
         part = self._part(words.shape[0])
-        write_units(part, "shared", to_rank(self.shared, rank), [words[:, 0], words[:, 1]], None)
+        where = to_rank(self.shared, rank)
+        write_units(part, "shared", where, [words[:, 0], words[:, 1]], None, COUNTED)
 
     def store(self, reduction: str | None) -> None:
         """Copy from shared memory to the part of the box that is inside the tensor."""
         item = self.tensor.item_size
         part = self._part(self.shared.shape[0])
-        words = np.stack(read_units(part, "shared", self.shared, 8), axis=1)
+        words = np.stack(read_units(part, "shared", self.shared, 8, BULK), axis=1)
         values = words.reshape(-1).view(f"u{item}")[self.valid]
         if values.shape[0]:
             how = None if reduction is None else atomic_update(reduction, _TYPES[self.tensor.kind])
-            write_units(self._part(values.shape[0]), "global", self.address, [values], how)
+            part = self._part(values.shape[0])
+            write_units(part, "global", self.address, [values], how, BULK)
 
     def _part(self, count: int) -> Group:
         return each_unit(self.group, np.full(count, self.lane))

@@ -7,13 +7,22 @@ from dataclasses import replace
 from culaunch._emulator.ptx.declarations import parse_variables
 from culaunch._emulator.ptx.operands import parse_operand
 from culaunch._emulator.ptx.scope import Scope
-from culaunch._emulator.ptx.syntax import Function, Instruction, Label, Operand, Symbol
+from culaunch._emulator.ptx.syntax import (
+    Function,
+    InlinedCall,
+    Instruction,
+    Label,
+    Operand,
+    Symbol,
+)
 from culaunch._emulator.ptx.tokens import Cursor, Tokens
 from culaunch._emulator.types import is_type
 
 __all__ = ["parse_body"]
 
 _BRANCHES = {"bra", "brx"}
+# Functions that are inlined into each other more deeply do not make a report clearer.
+_MOST_CALLS = 16
 
 
 class _Body:
@@ -24,6 +33,9 @@ class _Body:
         self.cursor = Cursor(tokens, start, stop)
         self.scope = Scope(None, function)
         self.loc: tuple[int, int] | None = None
+        self.inlined: tuple[InlinedCall, ...] = ()
+        # By file, line and column: the inlined calls around a place.
+        self.calls: dict[tuple[int, int, int], tuple[InlinedCall, ...]] = {}
         self.branches: list[tuple[int, Scope]] = []
 
     def parse(self) -> None:
@@ -66,19 +78,24 @@ class _Body:
     def directive(self, word: str) -> None:
         cursor = self.cursor
         if word == ".loc":
-            file, line = cursor.integer(), cursor.integer()
-            # The column, which no report shows.
-            cursor.integer()
-            # Line 0 means "no source line": the line before is the better answer.
-            self.loc = (file, line) if line else self.loc
-            # For inlined code: the function's name and where it was inlined. The line itself is
-            # enough.
+            # The column only tells calls in one line apart.
+            place = (cursor.integer(), cursor.integer(), cursor.integer())
+            calls: tuple[InlinedCall, ...] = ()
+            # For inlined code: the function's name, and the call. That is itself a place, which the
+            # text has before.
             if cursor.accept(","):
+                name = ""
                 while not cursor.peek().startswith(".") and cursor.peek() != "inlined_at":
-                    cursor.take()
+                    word = cursor.take()
+                    name = name or ("" if word == "function_name" else word)
                 cursor.accept("inlined_at")
-                for _ in range(3):
-                    cursor.integer()
+                call = (cursor.integer(), cursor.integer(), cursor.integer())
+                outer = self.calls.get(call, ())[: _MOST_CALLS - 1]
+                calls = (InlinedCall(name, call[0], call[1]), *outer)
+            self.calls[place] = calls
+            # Line 0 means "no source line": the line before is the better answer.
+            if place[1]:
+                self.loc, self.inlined = place[:2], calls
         elif word == ".reg":
             self.registers()
         elif word in (".local", ".shared", ".global", ".const"):
@@ -149,7 +166,7 @@ class _Body:
         if name in _BRANCHES:
             self.branches.append((len(self.function.instructions), self.scope))
         self.function.instructions.append(
-            Instruction(name, tuple(mods), tuple(operands), line, guard, self.loc)
+            Instruction(name, tuple(mods), tuple(operands), line, guard, self.loc, self.inlined)
         )
 
     def resolve(self, index: int, scope: Scope) -> None:

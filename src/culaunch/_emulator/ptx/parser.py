@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from culaunch._emulator.ptx.body import parse_body
 from culaunch._emulator.ptx.check import check_bodies
 from culaunch._emulator.ptx.declarations import parse_parameters, parse_variables
 from culaunch._emulator.ptx.syntax import Function, Module, Variable
 from culaunch._emulator.ptx.tokens import Cursor, Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["parse_module"]
 
@@ -66,10 +71,12 @@ def _parse_top(cursor: Cursor, module: Module) -> None:
         module.files[number] = cursor.take().strip('"')
         while cursor.accept(","):
             cursor.integer()
-    # Debug information (DWARF), which .loc lines are enough without.
+    # Debug information (DWARF): only the names of inlined functions are of use.
     elif word == ".section":
-        cursor.take()
-        cursor.skip_braces()
+        is_names = cursor.take() == ".debug_str"
+        start, stop = cursor.skip_braces()
+        if is_names:
+            module.strings.update(_read_strings(cursor.texts[start:stop]))
     elif word == ".alias":
         name = cursor.take()
         cursor.expect(",")
@@ -80,6 +87,19 @@ def _parse_top(cursor: Cursor, module: Module) -> None:
     elif word != ";":
         cursor.at -= 1
         cursor.fail(f"unknown directive {word!r}")
+
+
+def _read_strings(texts: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the labels and strings of ``name: .b8 107,0``; anything else is skipped."""
+    label, data = "", bytearray()
+    for i, text in enumerate(texts):
+        if texts[i + 1 : i + 2] == [":"]:
+            label, data = text, bytearray()
+        elif text == "0" and label:
+            yield label, data.decode("utf-8", "replace")
+            label = ""
+        elif text.isdecimal() and len(text) <= 3 and int(text) < 256:
+            data.append(int(text))
 
 
 def _declare(variables: dict[str, Variable], variable: Variable) -> None:

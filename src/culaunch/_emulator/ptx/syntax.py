@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 __all__ = [
     "Address",
     "Function",
     "Immediate",
+    "InlinedCall",
     "Instruction",
     "Label",
     "Module",
@@ -103,9 +104,20 @@ Operand: TypeAlias = (
 )
 
 
+class InlinedCall(NamedTuple):
+    """A function that was inlined, by the label of its name, and the file and line of the call."""
+
+    name: str
+    file: int
+    line: int
+
+
 @dataclass
 class Instruction:
-    """One instruction; `mods` are the words after the dots of its name."""
+    """One instruction; `mods` are the words after the dots of its name.
+
+    `loc` is its file and line, and `inlined` has the calls around it, the innermost first.
+    """
 
     name: str
     mods: tuple[str, ...]
@@ -113,6 +125,7 @@ class Instruction:
     line: int
     guard: Operand | None = None
     loc: tuple[int, int] | None = None
+    inlined: tuple[InlinedCall, ...] = ()
 
     @property
     def opcode(self) -> str:
@@ -169,3 +182,5 @@ class Module:
     variables: dict[str, Variable]
     files: dict[int, str]
     aliases: dict[str, str]
+    # The names of functions in the debug information, by their labels.
+    strings: dict[str, str] = field(default_factory=dict)

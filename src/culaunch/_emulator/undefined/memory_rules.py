@@ -197,7 +197,7 @@ def _undefined_bytes(group: Group, piece: Piece) -> UndefinedBytes | None:
         # Local memory gets a map when an undefined value is first stored there. Until then it
         # counts as defined, because compilers spill registers that are never set.
         if scratch.shadow is None:
-            scratch.shadow = Shadow(chunk, scratch)
+            scratch.shadow = Shadow()
         if scratch.shadow.undefined is None:
             scratch.shadow.undefined = UndefinedBytes(scratch, undefined=False)
         found: UndefinedBytes = scratch.shadow.undefined

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator.fault import LAUNCH_FAILED, Fault
+from culaunch._emulator.report import Related
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,22 +62,25 @@ class Origins:
         # A race is reported for the lane and the place of the racing access. The later use of the
         # value is a note.
         if known.racing is not None:
+            reason, related, notes = known.racing(detail)
             return Fault(
                 LAUNCH_FAILED,
-                known.racing(known.text, detail, reader),
+                reason,
+                kind="race",
                 lane=reader,
                 position=position,
-                notes=[f"{use} depends on the value of this read"],
+                related=related,
+                notes=[*notes, f"{use} depends on the value of this read"],
             )
         what = known.text.format(detail)
+        place = f"block {block}, thread {thread} at {position}"
         return Fault(
             LAUNCH_FAILED,
             f"{use} depends on an undefined value, {what}",
+            kind="uninitialized",
             lane=lane,
-            notes=[
-                f"the value: block {block}, thread {thread} at {position}: {position.text.strip()}",
-                "(check_uninitialized turns this check off)",
-            ],
+            related=[Related(f"the value: {place}: {position.text.strip()}", position)],
+            notes=["(check_uninitialized turns this check off)"],
         )
 
 
@@ -87,4 +91,4 @@ class _Origin:
     instruction: Instruction
     text: str
     detail: Lanes
-    racing: Callable[[str, int, int], str] | None
+    racing: Callable[[int], tuple[str, list[Related], list[str]]] | None

@@ -1,0 +1,116 @@
+"""Races on global memory: between blocks, by scopes, fences, releases and acquires."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from corpus._case import cuda
+from emulate import launch
+
+from culaunch._emulator import Fault
+
+GRID, BLOCK = 4, 64
+I = np.arange(GRID * BLOCK)  # noqa: E741
+
+
+def run(kernel: str, **how: Any) -> tuple[np.ndarray, np.ndarray]:
+    out, x = np.zeros(512, np.int32), np.zeros(512, np.int32)
+    how = {"check_races": True, "time_limit": 60, **how}
+    launch(cuda("global_races.cu"), kernel, out, x, grid=(GRID,), block=(BLOCK,), **how)
+    return out, x
+
+
+@pytest.mark.parametrize("lanes", [64, 1 << 15])
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        ("neighbour_block", r"thread \(\d+, 0, 0\) of block \(\d, 0, 0\) (wrote|read) with no rel"),
+        ("neighbour_thread", r"reads .* thread \(32, 0, 0\) wrote with no barrier in between"),
+        ("one_result", r"writes .* thread \(0, 0, 0\) of block \(\d, 0, 0\) wrote with no release"),
+        ("read_then_overwritten", r"of block \(\d, 0, 0\) (read|wrote) with no release"),
+        ("count_then_read", r"of block \(\d, 0, 0\) (updated|read) with no release"),
+        ("last_block_without_fence", r"reads .* of block \(\d, 0, 0\) wrote with no release"),
+        ("last_block_of_one_thread", r"reads .* of block \(\d, 0, 0\) wrote with no release"),
+        ("last_block_fence_of_block", r"reads .* of block \(\d, 0, 0\) wrote with no release"),
+        ("count_in_block", r"updates .* updated with no scope that includes both threads"),
+    ],
+)
+def test_accesses_without_an_order_race(kernel: str, said: str, lanes: int) -> None:
+    with pytest.raises(Fault, match=said) as caught:
+        run(kernel, lanes=lanes)
+    fault = caught.value
+    assert fault.reason.startswith("race: a thread ")
+    assert fault.source is not None
+    assert re.search(
+        r"the other access: block .*, thread .* at PTX line \d+ \(source .*", str(fault)
+    )
+    assert "into an allocation of 2048 bytes" in str(fault)
+    run(kernel, check_races=False)
+
+
+@pytest.mark.parametrize("kernel", ["plain_flag", "relaxed_flag", "relaxed_wait", "flag_of_block"])
+def test_a_flag_orders_only_with_release_and_acquire_of_a_wide_scope(kernel: str) -> None:
+    with pytest.raises(Fault, match=r"race: a thread reads .* of block .* with no"):
+        run(kernel)
+    assert run(kernel, check_races=False)[0][0] == 5
+
+
+def test_a_missing_grid_barrier_is_found() -> None:
+    with pytest.raises(Fault, match=r"race: a thread writes .* read with no release"):
+        run("grid_sync_once_too_few", cooperative=True)
+    out, _ = run("grid_sync", cooperative=True)
+    np.testing.assert_array_equal(out[:256], (I + 65) % 256 + 3)
+
+
+SUM = GRID * np.arange(1, BLOCK + 1)
+
+
+@pytest.mark.parametrize("lanes", [64, 1 << 15])
+@pytest.mark.parametrize(
+    ("kernel", "wanted"),
+    [
+        ("last_block_reduces", SUM),
+        ("last_block_all_fence", SUM),
+        ("last_block_of_the_guide", [SUM.sum()]),
+        ("look_back", range(GRID)),
+        ("in_warps", I ^ 3),
+    ],
+)
+def test_what_is_ordered_does_not_race(kernel: str, wanted: Any, lanes: int) -> None:
+    out, _ = run(kernel, lanes=lanes)
+    np.testing.assert_array_equal(out[: len(wanted)], wanted)
+
+
+@pytest.mark.parametrize("kernel", ["flag_of_device", "flag_of_system", "elected"])
+def test_release_and_acquire_order_two_blocks(kernel: str) -> None:
+    out, _ = run(kernel)
+    assert out[0] == (5 if kernel != "elected" else 7)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "wanted"),
+    [
+        ("histogram", [37, 37, 37, 37, 36, 36, 36, 0, 63, 63]),
+        ("lock", [0, 4]),
+        ("wait_of_one_thread", [4, 6, 10]),
+        ("same_value", [1, 0]),
+    ],
+)
+def test_atomics_locks_and_turns_do_not_race(kernel: str, wanted: list[int]) -> None:
+    _, x = run(kernel)
+    if kernel == "histogram":
+        wanted[:7] = np.bincount(np.arange(64) % 7) * GRID
+    np.testing.assert_array_equal(x[: len(wanted)], wanted)
+
+
+def test_a_sum_by_compare_and_swap_does_not_race() -> None:
+    _, x = run("add_by_swaps")
+    assert x.view(np.float64)[0] == 256.0
+
+
+def test_bytes_of_one_word_are_each_threads_own() -> None:
+    _, x = run("pairs_of_bytes")
+    np.testing.assert_array_equal(x.view(np.uint8)[:256], (I + 1) % 256)

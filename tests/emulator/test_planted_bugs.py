@@ -1,0 +1,42 @@
+"""The emulator finds the bugs of benchmarks/planted_bugs as its table declares."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted(path.stem for path in (ROOT / "benchmarks" / "planted_bugs").glob("*.cu"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", SOURCES)
+def test_bugs_are_found_as_declared(source: str, tmp_path: Path) -> None:
+    out = tmp_path / "found.json"
+    script = ROOT / "benchmarks" / "planted_bugs.py"
+    arguments = ["--parts", "emulator", "--only", source, "--json", out]
+    done = subprocess.run(
+        [sys.executable, script, *arguments], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(out.read_text())
+    assert rows
+    for name, row in rows.items():
+        found = row["emulator"]
+        assert found["fixed"] is None, f"{name}: a report on the corrected kernel"
+        if row["missed"]:
+            assert found["checked"] is None, f"{name} is found now: remove `missed` in table.py"
+            continue
+        assert found["checked"] is not None, f"{name} is not found"
+        assert found["checked"]["kind"] == row["kind"], name
+        assert found["checked"]["place"].startswith(row["place"]), name
+    # The page shows the recorded results.
+    recorded = json.loads((ROOT / "docs" / "benchmarks" / "planted_bugs.json").read_text())
+    for name, row in rows.items():
+        assert {key: recorded[name][key] for key in row} == row, (
+            f"{name} differs from docs/benchmarks/planted_bugs.json: run benchmarks/planted_bugs.py"
+        )
