@@ -10,7 +10,7 @@ import pytest
 from corpus._case import cuda
 from emulate import launch
 
-from culaunch._emulator import Fault
+from culaunch._emulator import Device, Fault, Options
 
 GRID, BLOCK = 4, 64
 I = np.arange(GRID * BLOCK)  # noqa: E741
@@ -114,3 +114,19 @@ def test_a_sum_by_compare_and_swap_does_not_race() -> None:
 def test_bytes_of_one_word_are_each_threads_own() -> None:
     _, x = run("pairs_of_bytes")
     np.testing.assert_array_equal(x.view(np.uint8)[:256], (I + 1) % 256)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lanes", [128, 1 << 15])
+@pytest.mark.parametrize("kind", ["int", "wide"])
+def test_the_scan_of_cub_does_not_race(kind: str, lanes: int) -> None:
+    """A value and its flag are in one word, or a larger value is beside its flag."""
+    device = Device(options=Options(check_races=True, time_limit=60, lanes=lanes))
+    state = np.zeros(1 << 16, np.uint8)
+    size = np.int32(state.nbytes)
+    how: dict[str, Any] = {"grid": (20,), "device": device}
+    text = cuda("look_back.cu")
+    module = launch(text, f"init_{kind}", state, size, block=(128,), **how)
+    x = np.ones(20 * 64, np.int32) if kind == "int" else np.ones((20 * 64, 3), np.int64)
+    launch(text, f"scan_{kind}", x, state, size, block=(64,), module=module, **how)
+    np.testing.assert_array_equal(x, np.cumsum(np.ones_like(x), axis=0))

@@ -16,13 +16,18 @@ __all__ = ["Access", "Found", "Records", "shared_records"]
 
 
 class Access(NamedTuple):
-    """A lane, its thread and an offset for every unit of an access."""
+    """A lane, its thread and an offset for every unit of an access.
+
+    `words` are the units of the memory, and `new` has the values that a write brings.
+    """
 
     lanes: Lanes
     threads: Lanes
     at: Lanes
     verb: str
     now: int
+    words: Lanes
+    new: Lanes | None = None
 
 
 class Found(NamedTuple):
