@@ -40,18 +40,21 @@ class Places:
                 lines += [f"const long long k{d} = rest % {extent};", f"rest /= {extent};"]
             else:
                 lines.append("const long long k0 = rest;")
+        # A thread without a row repeats another one, but none of its elements. If the output is an
+        # input, it could overwrite elements that the row's own threads have yet to read.
         if regime.step >= 0:
             self._parameter("int splits", ("splits",))
             self._parameter(f"{regime.index} chunk", ("chunk",))
             lines += [
                 f"const {regime.index} begin = blockIdx.y * chunk;",
                 f"const {regime.index} end =",
-                "    begin >= size || size - begin < chunk ? size : begin + chunk;",
+                "    !is_row ? begin",
+                "    : begin >= size || size - begin < chunk ? size : begin + chunk;",
             ]
         else:
             lines += [
                 f"constexpr {regime.index} begin = 0;",
-                f"const {regime.index} end = size;",
+                f"const {regime.index} end = is_row ? size : 0;",
             ]
         for source in sorted(self._names.used, key=lambda one: (not one.is_output, one.name)):
             terms = [f"k{d} * {self._stride(source, 'kept', d)}" for d in range(regime.kept)]
