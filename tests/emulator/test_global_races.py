@@ -130,3 +130,29 @@ def test_the_scan_of_cub_does_not_race(kind: str, lanes: int) -> None:
     x = np.ones(20 * 64, np.int32) if kind == "int" else np.ones((20 * 64, 3), np.int64)
     launch(text, f"scan_{kind}", x, state, size, block=(64,), module=module, **how)
     np.testing.assert_array_equal(x, np.cumsum(np.ones_like(x), axis=0))
+
+
+# Each of the first 32 words is loaded by two threads, as Triton does with small tensors.
+REPLICAS = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry in_place(.param .u64 out, .param .u64 x) {{
+  .reg .b64 %x, %o; .reg .b32 %t, %v, %i; .reg .pred %p;
+  ld.param.u64 %x, [x]; ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; and.b32 %i, %t, 31;
+  mad.wide.u32 %x, %i, 4, %x; mad.wide.u32 %o, %t, 4, %o;
+  ld.global.u32 %v, [%x]; add.u32 %v, %v, 5; setp.lt.u32 %p, %t, 32;
+  @%p st.global.u32 [%x], %v; {more} ret;
+}}
+"""
+
+
+def test_a_value_that_another_thread_stores_may_change_after_a_read() -> None:
+    out, x = np.zeros(64, np.int32), np.arange(64, dtype=np.int32)
+    launch(REPLICAS.format(more=""), "in_place", out, x, block=(64,), check_races=True)
+    np.testing.assert_array_equal(x[:32], np.arange(32) + 5)
+    with pytest.raises(Fault, match=r"writes global address .* thread \(32, 0, 0\) read with no"):
+        text = REPLICAS.format(more="st.global.u32 [%o], %v;")
+        launch(text, "in_place", out, x, block=(64,), check_races=True)
+    with pytest.raises(Fault, match=r"writes global address .* thread \(32, 0, 0\) read with no"):
+        text = REPLICAS.format(more="setp.eq.u32 %p, %v, 9; @%p st.global.u32 [%o], %t;")
+        launch(text, "in_place", out, x, block=(64,), check_races=True)

@@ -54,6 +54,19 @@ class Conflicts:
         left = np.flatnonzero(~known)
         return Found(index[left], others[left], times[left]) if left.shape[0] else _NOTHING
 
+    def readers(
+        self, records: Records, slot: Slot, access: Access, how: How, change: Lanes | None = None
+    ) -> Found:
+        """Return the reads that are not ordered before a write."""
+        found = self.unordered(records, slot, access, how, change)
+        if records.space != "global" or not found.units.shape[0]:
+            return found
+        # A value that changes after a read matters only if the thread uses it. Whether it will is
+        # not known yet, but some loads are known to be for nothing in part of the threads.
+        times, index = np.unique(found.times, return_inverse=True)
+        used = np.array([not self.order.history.may_be_idle(time) for time in times.tolist()])
+        return found.at(np.flatnonzero(used[index]))
+
     def updaters(
         self, records: Records, access: Access, how: How, change: Lanes | None = None
     ) -> Found:

@@ -94,7 +94,7 @@ class Races:
             report(
                 records,
                 access,
-                self.conflicts.unordered(records, reader, access, how, change),
+                self.conflicts.readers(records, reader, access, how, change),
                 "read",
             )
         if how.strong:
@@ -138,7 +138,7 @@ class Races:
             records, access, self.conflicts.unordered(records, records.writer, access, how), "wrote"
         )
         for reader in (records.readers.first, records.readers.last):
-            report(records, access, self.conflicts.unordered(records, reader, access, how), "read")
+            report(records, access, self.conflicts.readers(records, reader, access, how), "read")
         report(records, access, self.conflicts.narrow(records, access, how), "updated")
         records.updaters.put(access, self.order.block_time(access.lanes))
         # Of several blocks that update a word together, the last one is recorded now.
