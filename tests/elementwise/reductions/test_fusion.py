@@ -157,7 +157,7 @@ def test_out_and_in_place():
 @pytest.mark.parametrize("shape", [(6, 40), (5, 300), (3, 5000), (37, 8)])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_function_in_place_does_not_race(shape, axis):
-    """Threads without a row of their own leave the rows of others alone."""
+    """Threads without a row of their own do not write to the rows of others."""
 
     @ew.fuse
     def center(x):
