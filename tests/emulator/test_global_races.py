@@ -154,3 +154,15 @@ def test_a_value_that_another_thread_stores_may_change_after_a_read() -> None:
         text = REPLICAS.format(more=more)
         with pytest.raises(Fault, match=r"writes global .* thread \(32, 0, 0\) read with no"):
             launch(text, "in_place", out, x, block=(64,), check_races=True)
+
+
+def test_arrays_in_one_unit_of_sixteen_bytes_are_apart() -> None:
+    memory = np.zeros(512 + 8, np.int32)
+    start = -(memory.ctypes.data // 4) % 4
+    small, out = memory[start : start + 1], memory[start + 1 :]
+    small[0] = 3
+    # All threads load the word of the first array, and write to the second one.
+    text = REPLICAS.format(more="st.global.u32 [%o], %v;").replace("%t, 31", "%t, 0")
+    text = text.replace("@%p st.global.u32 [%x], %v;", "")
+    launch(text, "in_place", out, small, block=(64,), check_races=True)
+    np.testing.assert_array_equal(out[:65], [8] * 64 + [0])

@@ -70,7 +70,11 @@ class Slot:
 
     def refine(self, times: int) -> None:
         """Make several units of each."""
-        self.thread, self.time = np.repeat(self.thread, times), np.repeat(self.time, times)
+        if self.used:
+            self.thread, self.time = np.repeat(self.thread, times), np.repeat(self.time, times)
+        else:
+            length = self.thread.shape[0] * times
+            self.thread, self.time = np.zeros(length, np.int32), np.zeros(length, np.int32)
 
 
 class Ends:
