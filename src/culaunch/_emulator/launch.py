@@ -185,8 +185,8 @@ class Launch:
         self.heap.free(address, place)
         self.memory.remove(address)
         # Another allocation may get the address.
-        for place in [place for place in self._shadows if place[0] == address]:
-            del self._shadows[place]
+        for key in [key for key in self._shadows if key[0] == address]:
+            del self._shadows[key]
 
     def _observe(self, base: int, size: int) -> Shadow:
         """Return the observer of a range of global memory, which lives as long as the launch."""
