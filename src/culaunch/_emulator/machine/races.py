@@ -11,7 +11,7 @@ from culaunch._emulator.machine.conflicts import Conflicts
 from culaunch._emulator.machine.ordering import Ordering
 from culaunch._emulator.machine.race_reports import RaceReports
 from culaunch._emulator.machine.records import Access, Found
-from culaunch._emulator.memory.how import BLOCK
+from culaunch._emulator.memory.how import BLOCK, PLAIN
 
 if TYPE_CHECKING:
     from culaunch._emulator.machine.chunk import Chunk
@@ -144,6 +144,11 @@ class Races:
         # Of several blocks that update a word together, the last one is recorded now.
         if how.scope == BLOCK:
             report(records, access, self.conflicts.narrow(records, access, how), "updated")
+
+    def require_copied(self, group: Group, piece: Piece, records: Records, size: int) -> None:
+        """Report a read of bytes that an asynchronous copy writes; record nothing else."""
+        if records.has_copies:
+            self._access(group, piece, records, size, "reads", PLAIN)
 
     def wait(self, lanes: Lanes, newest: int | None) -> None:
         """End copies of cp.async: they are writes of now."""
