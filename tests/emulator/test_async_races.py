@@ -134,13 +134,36 @@ __device__ void arrivals(int* out, const int* x) {
 }
 extern "C" __global__ void not_at_the_mbarrier(int* out, const int* x) { arrivals<false>(out, x); }
 extern "C" __global__ void at_the_mbarrier(int* out, const int* x) { arrivals<true>(out, x); }
+
+// A warpgroup multiplies what one thread has copied; all elements are ones.
+template <bool waits>
+__device__ void product(int* out, const int* x) {
+  __shared__ __align__(128) int box[576];
+  __shared__ u64 bar;
+  if (threadIdx.x == 0) init(&bar, 1);
+  __syncthreads();
+  if (threadIdx.x == 0) copy_in(box, x, 2304, &bar);
+  __syncthreads();
+  if (waits) wait(&bar, 0);
+  u64 layout = (128ull >> 4) << 16 | (256ull >> 4) << 32;
+  u64 a = layout | at(box) >> 4, b = layout | at(box + 512) >> 4;
+  float d[4] = {0, 0, 0, 0};
+  asm volatile(
+      "wgmma.fence.sync.aligned;\n"
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;\n"
+      "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b) : "memory");
+  out[threadIdx.x] = d[0] + d[3];
+}
+extern "C" __global__ void product_too_early(int* out, const int* x) { product<false>(out, x); }
+extern "C" __global__ void product_in_time(int* out, const int* x) { product<true>(out, x); }
 """
 X = np.arange(1, 385, dtype=np.int32)
 
 
 @functools.cache
 def ptx() -> str:
-    return cl.compile(SOURCE, arch="compute_90", line_info=True, name="async.cu").data.decode()
+    return cl.compile(SOURCE, arch="compute_90a", line_info=True, name="async.cu").data.decode()
 
 
 def run(kernel: str, **options: Any) -> np.ndarray:
@@ -190,3 +213,13 @@ def test_who_did_not_wait_races(kernel: str, said: str) -> None:
 )
 def test_who_waited_does_not_race(kernel: str, wanted: np.ndarray) -> None:
     np.testing.assert_array_equal(run(kernel)[: len(wanted)], wanted)
+
+
+def test_a_product_waits_for_its_factors() -> None:
+    ones = np.full(1152, 1, np.float16).view(np.int32)
+    out = np.zeros(128, np.int32)
+    device = Device("sm_90", Options(check_races=True, check_uninitialized=False))
+    launch(ptx(), "product_in_time", out, ones, block=(128,), device=device)
+    np.testing.assert_array_equal(out, 32)
+    with pytest.raises(Fault, match=r"reads shared .* without waiting for a cp\.async\.bulk"):
+        launch(ptx(), "product_too_early", out, ones, block=(128,), device=device)

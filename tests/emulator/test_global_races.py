@@ -10,7 +10,7 @@ import pytest
 from corpus._case import cuda
 from emulate import launch
 
-from culaunch._emulator import Fault
+from culaunch._emulator import Device, Fault, Options
 
 GRID, BLOCK = 4, 64
 I = np.arange(GRID * BLOCK)  # noqa: E741
@@ -114,3 +114,55 @@ def test_a_sum_by_compare_and_swap_does_not_race() -> None:
 def test_bytes_of_one_word_are_each_threads_own() -> None:
     _, x = run("pairs_of_bytes")
     np.testing.assert_array_equal(x.view(np.uint8)[:256], (I + 1) % 256)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lanes", [128, 1 << 15])
+@pytest.mark.parametrize("kind", ["int", "wide"])
+def test_the_scan_of_cub_does_not_race(kind: str, lanes: int) -> None:
+    """A value and its flag are in one word, or a larger value is beside its flag."""
+    device = Device(options=Options(check_races=True, time_limit=60, lanes=lanes))
+    state = np.zeros(1 << 16, np.uint8)
+    size = np.int32(state.nbytes)
+    how: dict[str, Any] = {"grid": (20,), "device": device}
+    text = cuda("look_back.cu")
+    module = launch(text, f"init_{kind}", state, size, block=(128,), **how)
+    x = np.ones(20 * 64, np.int32) if kind == "int" else np.ones((20 * 64, 3), np.int64)
+    launch(text, f"scan_{kind}", x, state, size, block=(64,), module=module, **how)
+    np.testing.assert_array_equal(x, np.cumsum(np.ones_like(x), axis=0))
+
+
+# Each of the first 32 words is loaded by two threads, as Triton does with small tensors.
+REPLICAS = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry in_place(.param .u64 out, .param .u64 x) {{
+  .reg .b64 %x, %o; .reg .b32 %t, %v, %i; .reg .pred %p;
+  ld.param.u64 %x, [x]; ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; and.b32 %i, %t, 31;
+  mad.wide.u32 %x, %i, 4, %x; mad.wide.u32 %o, %t, 4, %o;
+  ld.global.u32 %v, [%x]; add.u32 %v, %v, 5; setp.lt.u32 %p, %t, 32;
+  @%p st.global.u32 [%x], %v; {more} ret;
+}}
+"""
+
+
+def test_a_value_that_another_thread_stores_may_change_after_a_read() -> None:
+    out, x = np.zeros(64, np.int32), np.arange(64, dtype=np.int32)
+    launch(REPLICAS.format(more=""), "in_place", out, x, block=(64,), check_races=True)
+    np.testing.assert_array_equal(x[:32], np.arange(32) + 5)
+    for more in ("st.global.u32 [%o], %v;", "setp.eq.u32 %p, %v, 9; @%p st.global.u32 [%o], %t;"):
+        text = REPLICAS.format(more=more)
+        with pytest.raises(Fault, match=r"writes global .* thread \(32, 0, 0\) read with no"):
+            launch(text, "in_place", out, x, block=(64,), check_races=True)
+
+
+def test_arrays_in_one_unit_of_sixteen_bytes_are_apart() -> None:
+    memory = np.zeros(512 + 8, np.int32)
+    start = -(memory.ctypes.data // 4) % 4
+    small, out = memory[start : start + 1], memory[start + 1 :]
+    small[0] = 3
+    # All threads load the word of the first array, and write to the second one.
+    text = REPLICAS.format(more="st.global.u32 [%o], %v;").replace("%t, 31", "%t, 0")
+    text = text.replace("@%p st.global.u32 [%x], %v;", "")
+    launch(text, "in_place", out, small, block=(64,), check_races=True)
+    np.testing.assert_array_equal(out[:65], [8] * 64 + [0])

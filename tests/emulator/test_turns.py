@@ -19,6 +19,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> tuple[Scheduler, list[str]]:
         options=SimpleNamespace(time_limit=None),
         alive_total=0,
         lanes=list,
+        races=None,
+        turns=None,
     )
     ran: list[str] = []
     monkeypatch.setattr(scheduler, "merge", lambda parts: parts)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.flow import build_code
+from culaunch._emulator.decode.idle_loads import only_feeds_guarded_stores
 from culaunch._emulator.kernel_variables import KernelVariables
 from culaunch._emulator.ops import (  # noqa: F401  (each registers its instructions)
     asynchronous,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.machine.state import Code
     from culaunch._emulator.options import CodeChecks
-    from culaunch._emulator.ptx.syntax import Function
+    from culaunch._emulator.ptx.syntax import Function, Instruction
     from culaunch._emulator.ptx_image import PtxImage
     from culaunch._emulator.undefined.plan import Plan
 
@@ -68,6 +69,8 @@ class KernelCode:
         self._next_base = 0
         # How undefined bits go through its instructions, by their identity.
         self.plans: dict[int, Plan] = {}
+        # By the identity of loads.
+        self._idle: dict[int, bool] = {}
         # How long the NumPy engine has run it.
         self.seconds = 0.0
 
@@ -95,6 +98,15 @@ class KernelCode:
                 if one.name in _ACCESSES and _NOT_GLOBAL.isdisjoint(one.mods):
                     sizes += [size_of(word) for word in one.mods if is_type(word)][-1:]
         return min(sizes)
+
+    def may_be_idle(self, load: Instruction) -> bool:
+        """Tell whether a thread may never use the value that it loads."""
+        found = self._idle.get(id(load))
+        if found is None:
+            functions = self.syntax.functions.values()
+            owner = next(f for f in functions if any(one is load for one in f.instructions))
+            found = self._idle[id(load)] = only_feeds_guarded_stores(owner, load)
+        return found
 
     def function(self, name: str) -> Function:
         """Return the function called `name` as it was parsed."""

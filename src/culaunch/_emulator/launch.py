@@ -84,9 +84,9 @@ class Launch:
         if options.seed is not None:
             count = grid[0] * grid[1] * grid[2] // cluster.size
             self._cluster_order = np.random.default_rng(options.seed).permutation(count)
-        # Set if races are checked: the accesses to global memory, by the address of each range.
+        # Set if races are checked: the accesses to global memory, by the place of each range.
         self._history: History | None = None
-        self._shadows: dict[int, Shadow] = {}
+        self._shadows: dict[tuple[int, int], Shadow] = {}
         # Parameters are one row for all blocks: a kernel may not write to them.
         self.params = Scratch("param", 1, max(len(params), 1))
         self.params.array[: len(params)] = np.frombuffer(params, np.uint8)
@@ -187,15 +187,16 @@ class Launch:
         self.heap.free(address, place)
         self.memory.remove(address)
         # Another allocation may get the address.
-        self._shadows.pop(address, None)
+        for key in [key for key in self._shadows if key[0] == address]:
+            del self._shadows[key]
 
     def _observe(self, base: int, size: int) -> Shadow:
         """Return the observer of a range of global memory, which lives as long as the launch."""
-        if base not in self._shadows:
+        if (base, size) not in self._shadows:
             unit = self.kernel.smallest_access
             records = Records(size, unit, "global", lambda at: base + at, fresh=False)
-            self._shadows[base] = Shadow(records=records)
-        return self._shadows[base]
+            self._shadows[base, size] = Shadow(records=records)
+        return self._shadows[base, size]
 
     def _run_chunk(self, first: int, blocks: int) -> None:
         chunk = Chunk(self, first, blocks)

@@ -7,6 +7,7 @@ import pytest
 
 import culaunch as cl
 from culaunch import elementwise as ew
+from culaunch import testing
 
 
 @ew.fuse
@@ -151,6 +152,22 @@ def test_out_and_in_place():
     np.testing.assert_allclose(target, wanted, rtol=1e-5)
     softmax(x, out=x)
     np.testing.assert_allclose(x, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(6, 40), (5, 300), (3, 5000), (37, 8)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_function_in_place_does_not_race(shape, axis):
+    """Threads without a row of their own do not write to the rows of others."""
+
+    @ew.fuse
+    def center(x):
+        return x - ew.mean(x, axis=axis, keepdims=True)
+
+    x = values(*shape)
+    wanted = x - x.mean(axis, keepdims=True)
+    with testing.emulator_options(check_races=True):
+        center(x, out=x)
+    np.testing.assert_allclose(x, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_welford_and_other_operations_of_ones_own():

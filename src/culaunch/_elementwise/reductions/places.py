@@ -41,18 +41,21 @@ class Places:
         self._parameter(f"{regime.index} size", ("size",))
         lines = self._column() if regime.kind == "column" else self._row()
         lines += self.indices()
+        # A thread without a row repeats another one, but none of its elements. If the output is an
+        # input, it could overwrite elements that the row's own threads have yet to read.
         if regime.step >= 0:
             self._parameter("int splits", ("splits",))
             self._parameter(f"{regime.index} chunk", ("chunk",))
             lines += [
                 f"const {regime.index} begin = blockIdx.y * chunk;",
                 f"const {regime.index} end =",
-                "    begin >= size || size - begin < chunk ? size : begin + chunk;",
+                "    !is_row ? begin",
+                "    : begin >= size || size - begin < chunk ? size : begin + chunk;",
             ]
         else:
             lines += [
                 f"constexpr {regime.index} begin = 0;",
-                f"const {regime.index} end = size;",
+                f"const {regime.index} end = is_row ? size : 0;",
             ]
         used = [one for one in self._names.used if one not in self.once and one not in self.ahead]
         used.sort(key=lambda one: (not one.is_output, one.name))

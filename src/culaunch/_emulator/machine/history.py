@@ -63,6 +63,11 @@ class History:
         found: Lanes = self._scopes[times]
         return found
 
+    def may_be_idle(self, time: int) -> bool:
+        """Tell whether the thread that read at a time may never use the value."""
+        instruction = self._instructions[time]
+        return instruction is not None and bool(self.launch.kernel.may_be_idle(instruction))
+
     def watch(self, ops: list[Op], block: Block) -> list[Op]:
         """Return the operations of a block, which also record the running instruction."""
         # An observer may have other operations at each run; the block's own are wrapped once.

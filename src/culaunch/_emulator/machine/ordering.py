@@ -161,11 +161,11 @@ class Ordering:
             self.met_block[lanes] = now
         if self._has_acquired:
             width = self._cluster if scope else self.chunk.width
-            known = self._known
             # A barrier stands in for the fence after a flag that one thread polls.
+            known = self._known.copy()
             known[:_PENDING] = np.maximum(known[:_PENDING], known[_PENDING:_COPIES])
             best = known.reshape(_ROWS, -1, width).max(axis=2)
-            known[:, lanes] = best[:, lanes // width]
+            self._known[:, lanes] = best[:, lanes // width]
         for row in range(scope + 1):
             self._known[_ACQUIRED + row, lanes] = now
 

@@ -38,7 +38,7 @@ class RaceReports:
     def report(self, records: Records, access: Access, found: Found, did: str) -> None:
         """Raise the fault of the first access that races."""
         if found.units.shape[0]:
-            race = _Race(records, records.unit, access, found, did)
+            race = _Race(records, records.unit, access, found, did, _values(access, found))
             reason, related, notes = self._describe(race, 0)
             raise Fault(
                 LAUNCH_FAILED,
@@ -57,7 +57,9 @@ class RaceReports:
         # follows the lanes, so the first unit of each lane has the lowest address.
         lanes, first = np.unique(access.lanes[found.units], return_index=True)
         number = len(self._reads)
-        self._reads.append(_Race(records, records.unit, access, found.at(first), did))
+        found = found.at(first)
+        race = _Race(records, records.unit, access, found, did, _values(access, found))
+        self._reads.append(race)
         self.chunk.undefined_reads.append(
             Read(
                 lanes,
@@ -119,7 +121,10 @@ class RaceReports:
             if BLOCK in scopes and own // self._width != thread // self._width:
                 missing = "scope that includes both threads (one of them has .cta)"
         related = [self.history.describe("the other access", thread, time)]
-        notes = []
+        value = f"{int(race.values[which]):#x}"
+        if race.access.new is not None:
+            value = f"{int(race.access.new[index]):#x}, written over {value}"
+        notes = [f"the value: {value}"]
         allocation = self.chunk.globals.allocation_of(address)
         if records.space == "global" and allocation:
             notes.append(f"the address: {allocation}")
@@ -143,6 +148,13 @@ class _Race(NamedTuple):
     access: Access
     found: Found
     did: str
+    values: Lanes
+
+
+def _values(access: Access, found: Found) -> Lanes:
+    """Return the present values of the units that race, which may change before a report."""
+    values: Lanes = access.words[access.at[found.units]]
+    return values
 
 
 def _missing(own: int, other: int, width: int) -> str:

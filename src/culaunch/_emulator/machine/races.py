@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator.machine.async_copies import AsyncCopies
+from culaunch._emulator.machine.conflicts import Conflicts
 from culaunch._emulator.machine.ordering import Ordering
 from culaunch._emulator.machine.race_reports import RaceReports
 from culaunch._emulator.machine.records import Access, Found
@@ -15,7 +16,7 @@ from culaunch._emulator.memory.how import BLOCK, PLAIN
 if TYPE_CHECKING:
     from culaunch._emulator.machine.chunk import Chunk
     from culaunch._emulator.machine.history import History
-    from culaunch._emulator.machine.records import Records, Slot
+    from culaunch._emulator.machine.records import Records
     from culaunch._emulator.machine.state import Group
     from culaunch._emulator.memory.bytes import Piece
     from culaunch._emulator.memory.how import How
@@ -43,9 +44,8 @@ class Races:
         self.copies = AsyncCopies(chunk.size)
         self.bulk = AsyncCopies(chunk.size)
         self.reports = RaceReports(chunk, history)
+        self.conflicts = Conflicts(chunk, self.order)
         self._first = chunk.first_block * chunk.width
-        self._width = chunk.width
-        self._clusters = chunk.launch.cluster.size
 
     def read(self, group: Group, piece: Piece, records: Records, size: int, how: How) -> None:
         """Record a read, and the accesses that it races with.
@@ -55,11 +55,17 @@ class Races:
         access = self._access(group, piece, records, size, "reads", how)
         self._acquire(access, records, how)
         note = self.reports.note
-        note(records, access, self._unordered(records, records.writer, access, how), "wrote", size)
+        note(
+            records,
+            access,
+            self.conflicts.unordered(records, records.writer, access, how),
+            "wrote",
+            size,
+        )
         if how.strong:
-            note(records, access, self._too_narrow(records, access, how), "updated", size)
+            note(records, access, self.conflicts.narrow(records, access, how), "updated", size)
             return
-        note(records, access, self._unordered_updater(records, access, how), "updated", size)
+        note(records, access, self.conflicts.updaters(records, access, how), "updated", size)
         # A bulk copy reads later, too.
         if how.kind == "bulk":
             self.bulk.start(records, access, reads=True)
@@ -73,20 +79,31 @@ class Races:
         access = self._access(group, piece, records, size, "writes", how)
         # A thread that writes the value that is already there, or the same value as others, harms
         # nobody. Count in the current unit size: `_access` above may have refined it.
-        new = values.view(f"u{min(records.unit, size)}").reshape(-1)
-        change = new != piece.data.by_size[new.itemsize][access.at * records.unit // new.itemsize]
+        new = values.view(f"u{records.unit}").reshape(-1)
+        access = access._replace(new=new)
+        change = new != access.words[access.at]
         report = self.reports.report
         for writer in (records.writer, records.storer):
-            report(records, access, self._unordered(records, writer, access, how, change), "wrote")
+            report(
+                records,
+                access,
+                self.conflicts.unordered(records, writer, access, how, change),
+                "wrote",
+            )
         for reader in (records.readers.first, records.readers.last):
-            report(records, access, self._unordered(records, reader, access, how, change), "read")
+            report(
+                records,
+                access,
+                self.conflicts.readers(records, reader, access, how, change),
+                "read",
+            )
         if how.strong:
-            found = self._too_narrow(records, access, how).among(change)
+            found = self.conflicts.narrow(records, access, how).among(change)
             report(records, access, found, "updated")
             records.updaters.put(access, self.order.block_time(access.lanes))
             self._release(access, records, how)
             return
-        report(records, access, self._unordered_updater(records, access, how, change), "updated")
+        report(records, access, self.conflicts.updaters(records, access, how, change), "updated")
         # If several lanes write one unit at once, one is the last. The others raced with it, unless
         # they wrote the same. NumPy keeps the last of several elements assigned to one place, as
         # `store` does, so the named lane is the one whose value stays.
@@ -117,14 +134,21 @@ class Races:
         self._release(access, records, how)
         self._acquire(access, records, how)
         report = self.reports.report
-        report(records, access, self._unordered(records, records.writer, access, how), "wrote")
+        report(
+            records, access, self.conflicts.unordered(records, records.writer, access, how), "wrote"
+        )
         for reader in (records.readers.first, records.readers.last):
-            report(records, access, self._unordered(records, reader, access, how), "read")
-        report(records, access, self._too_narrow(records, access, how), "updated")
+            report(records, access, self.conflicts.readers(records, reader, access, how), "read")
+        report(records, access, self.conflicts.narrow(records, access, how), "updated")
         records.updaters.put(access, self.order.block_time(access.lanes))
         # Of several blocks that update a word together, the last one is recorded now.
         if how.scope == BLOCK:
-            report(records, access, self._too_narrow(records, access, how), "updated")
+            report(records, access, self.conflicts.narrow(records, access, how), "updated")
+
+    def require_copied(self, group: Group, piece: Piece, records: Records, size: int) -> None:
+        """Report a read of bytes that an asynchronous copy writes; record nothing else."""
+        if records.has_copies:
+            self._access(group, piece, records, size, "reads", PLAIN)
 
     def wait(self, lanes: Lanes, newest: int | None) -> None:
         """End copies of cp.async: they are writes of now."""
@@ -136,16 +160,16 @@ class Races:
 
     def wait_mbarrier(self, group: Group, pieces: list[Piece], passed: Lanes, scope: int) -> None:
         """Record that lanes whose flag is set in `passed` have seen the end of a phase."""
+        passed = np.broadcast_to(passed, (group.n,))
         for piece in pieces:
-            which = passed if piece.lanes is None else passed[piece.lanes]
-            index = np.flatnonzero(np.broadcast_to(which, (self._count(group, piece),)))
-            if piece.shadow is None or piece.shadow.records is None or not index.shape[0]:
+            lanes, flags = group.lanes, passed
+            if piece.lanes is not None:
+                lanes, flags = lanes[piece.lanes], flags[piece.lanes]
+            if piece.shadow is None or piece.shadow.records is None or not flags.any():
                 continue
             records = piece.shadow.records
-            at = np.broadcast_to(piece.at, which.shape if which.shape[0] > 1 else (group.n,))
-            units = records.units(at[index], 8)
-            lanes = group.lanes if piece.lanes is None else group.lanes[piece.lanes]
-            lanes = lanes[index]
+            units = records.units(np.broadcast_to(piece.at, lanes.shape)[flags], 8)
+            lanes = lanes[flags]
             completed = records.completed[units].max(axis=1)
             if completed.any():
                 self.order.wait_for_copies(lanes, completed)
@@ -184,60 +208,11 @@ class Races:
         # An access of several units is that many accesses.
         lanes = np.repeat(lanes, at.shape[1]) if at.shape[1] > 1 else lanes
         now = self.history.tick(how.scope)
-        access = Access(lanes, lanes + self._first, at.reshape(-1), verb, now)
+        words = piece.data.by_size[records.unit]
+        access = Access(lanes, lanes + self._first, at.reshape(-1), verb, now, words)
         if records.has_copies:
             self.reports.check_copies(records, access, self.order.knows_copies(lanes))
         return access
-
-    def _unordered(
-        self,
-        records: Records,
-        slot: Slot,
-        access: Access,
-        how: How,
-        change: Lanes | None = None,
-    ) -> Found:
-        """Return the units at which another thread's access is not ordered before this one."""
-        if not slot.used:
-            return _NOTHING
-        thread = slot.thread[access.at]
-        # Only where another thread was is there anything to ask: mostly nowhere.
-        suspect = (thread != 0) & (thread != access.threads + 1)
-        if change is not None:
-            suspect &= change
-        # The usual order in shared memory, which is quick to see: a barrier of the whole block.
-        if records.space == "shared" and self._clusters == 1:
-            suspect &= slot.time[access.at] > self.order.met_block[access.lanes]
-        index = np.flatnonzero(suspect)
-        if not index.shape[0]:
-            return _NOTHING
-        others, times = thread[index] - 1, slot.time[access.at[index]]
-        known = self.order.ordered(access.lanes[index], others, times, strong=how.strong)
-        left = np.flatnonzero(~known)
-        return Found(index[left], others[left], times[left]) if left.shape[0] else _NOTHING
-
-    def _unordered_updater(
-        self, records: Records, access: Access, how: How, change: Lanes | None = None
-    ) -> Found:
-        # A thread that was the last to update a word has seen all updates before its own.
-        last = records.updaters.last
-        if not last.used:
-            return _NOTHING
-        others = last.thread[access.at] != access.threads + 1
-        others = others if change is None else others & change
-        found = self._unordered(records, records.updaters.first, access, how, others)
-        return (
-            found if found.units.shape[0] else self._unordered(records, last, access, how, others)
-        )
-
-    def _too_narrow(self, records: Records, access: Access, how: How) -> Found:
-        """Return the strong accesses of other blocks that one of the scopes does not include."""
-        if records.space != "global":
-            return _NOTHING
-        found = self._unordered(records, records.updaters.last, access, PLAIN)
-        foreign = found.threads // self._width != access.threads[found.units] // self._width
-        narrow = (self.history.scopes(found.times) == BLOCK) | (how.scope == BLOCK)
-        return found.at(np.flatnonzero(foreign & narrow))
 
     def _acquire(self, access: Access, records: Records, how: How) -> None:
         if how.strong:
@@ -247,11 +222,3 @@ class Races:
     def _release(self, access: Access, records: Records, how: How) -> None:
         if self.order.release(access.lanes, how.scope, releases=how.releases):
             records.released[access.at] = access.now
-
-    @staticmethod
-    def _count(group: Group, piece: Piece) -> int:
-        return group.n if piece.lanes is None else int(piece.lanes.shape[0])
-
-
-_NONE = np.zeros(0, np.int64)
-_NOTHING = Found(_NONE, _NONE, _NONE)

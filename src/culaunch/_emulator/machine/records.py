@@ -16,13 +16,18 @@ __all__ = ["Access", "Found", "Records", "shared_records"]
 
 
 class Access(NamedTuple):
-    """A lane, its thread and an offset for every unit of an access."""
+    """A lane, its thread and an offset for every unit of an access.
+
+    `words` are the units of the memory, and `new` has the values that a write brings.
+    """
 
     lanes: Lanes
     threads: Lanes
     at: Lanes
     verb: str
     now: int
+    words: Lanes
+    new: Lanes | None = None
 
 
 class Found(NamedTuple):
@@ -65,7 +70,11 @@ class Slot:
 
     def refine(self, times: int) -> None:
         """Make several units of each."""
-        self.thread, self.time = np.repeat(self.thread, times), np.repeat(self.time, times)
+        if self.used:
+            self.thread, self.time = np.repeat(self.thread, times), np.repeat(self.time, times)
+        else:
+            length = self.thread.shape[0] * times
+            self.thread, self.time = np.zeros(length, np.int32), np.zeros(length, np.int32)
 
 
 class Ends:

@@ -75,8 +75,9 @@ class Scheduler:
         else:
             parts = [lanes[turns[lanes // 32] == turn] for turn in np.unique(turns)]
         for part in parts:
-            if part.shape[0]:
-                self.ready(Group(self.chunk, part, code, list(regs)))
+            group = Group(self.chunk, part, code, list(regs))
+            if group.n:
+                self.ready(group)
         # A group is in only one place at any time: pending here, parked by `warp_sync`, waiting in
         # `barriers`, or running. The code that releases a group puts it back with `ready`.
         while self.queue:

@@ -22,6 +22,8 @@ from culaunch._emulator.matrix.wgmma import (
     from_accumulators,
     offsets,
 )
+from culaunch._emulator.memory.bytes import Piece
+from culaunch._emulator.ops.bulk_units import each_unit
 from culaunch._emulator.ops.matrix import ELEMENT_TYPES, require, shape_of
 from culaunch._emulator.ptx.syntax import Immediate, Vector
 
@@ -153,12 +155,24 @@ def _from_memory(
             lane=group.lane_at(32 * warp),
         )
     block = np.broadcast_to(group.block_index, (group.n,))[::32]
-    bits: Elements = shared.data.by_size[size][
-        (place + block[:, None, None] * shared.stride) // size
-    ]
+    place = place + block[:, None, None] * shared.stride
+    if group.chunk.races is not None:
+        _require_copied(group, place // 4 * 4)
+    bits: Elements = shared.data.by_size[size][place // size]
     if kind == "b1":
         return np.unpackbits(bits, axis=-1, bitorder="little")
     return bits
+
+
+def _require_copied(group: Group, place: Lanes) -> None:
+    """Report a factor that a copy still writes, in the name of a warp's first lane."""
+    # Later writes are not compared with these reads: one thread may tell another warp that its
+    # whole warpgroup has read the factor.
+    shared = group.chunk.shared
+    lane = np.repeat(32 * np.arange(place.shape[0]), place[0].size)
+    piece = Piece(None, shared.data, place.reshape(-1).astype(np.int64), shared.shadow)
+    records = shared.shadow.records
+    group.chunk.races.require_copied(each_unit(group, lane), piece, records, 4)
 
 
 def _negated(bits: Elements, kind: str, sign: int) -> Elements:
