@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # The registers of 4 bytes that a thread may hold of a row, by the number of threads in a block.
 _ROOM = ((32, 64), (128, 64), (256, 64), (512, 48), (1024, 32))
 # Threads of a block and blocks of a cluster, for rows that no block can hold.
-_CLUSTERS = ((256, 2), (256, 4), (256, 8), (512, 8), (1024, 8))
+_CLUSTERS = ((512, 2), (512, 4), (512, 8), (1024, 8))
 _BUSY = 4  # blocks per multiprocessor that keep its memory busy
 _WARPS = 32  # rows per multiprocessor that keep its schedulers busy
 _TEAM = 512  # threads, if rows are read again
@@ -93,6 +93,8 @@ def _rows(
         )  # fmt: skip
 
     size = sizes.size
+    # Clusters were slower for half precision: 1.1 times forward, 1.8 times backward (H200).
+    has_clusters = has_clusters and layout.vector < 8
     # With several arrays in half precision, use more threads, because their elements become floats.
     is_narrow = layout.vector == 8 and registers > 4
     if size <= 256 and sizes.rows >= count * _WARPS:

@@ -294,6 +294,9 @@ class KernelText:
         head = places.head()
         phases = list(self._phases)
         launch = str(regime.team * regime.teams)
+        is_half_row = regime.kind == "row" and regime.is_cached and regime.vector == 8
+        if self._across_rows is None and is_half_row and launch == "512":
+            launch += ", 3"  # blocks of a multiprocessor; without it only two fit (H200: 10 %)
         if self._across_rows is not None:
             loop = next(i for i, line in enumerate(head) if line.startswith("for"))
             head[loop:loop] = [

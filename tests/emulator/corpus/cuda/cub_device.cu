@@ -5,13 +5,32 @@
 #include <cub/grid/grid_even_share.cuh>
 #include <cuda/std/functional>
 
+struct Fixed { static constexpr int BLOCK_THREADS = 64, ITEMS_PER_THREAD = 4; };
+// Their names in CCCL 3.0 and 3.5.
+#if CUB_VERSION < 300500
+using ScanPolicy = cub::AgentScanPolicy<64, 4, int, cub::BLOCK_LOAD_WARP_TRANSPOSE,
+    cub::LOAD_DEFAULT, cub::BLOCK_STORE_WARP_TRANSPOSE, cub::BLOCK_SCAN_WARP_SCANS, Fixed>;
+using ReducePolicy = cub::AgentReducePolicy<64, 4, int, 4, cub::BLOCK_REDUCE_WARP_REDUCTIONS,
+    cub::LOAD_LDG, Fixed>;
+using SelectPolicy = cub::AgentSelectIfPolicy<64, 4, cub::BLOCK_LOAD_WARP_TRANSPOSE,
+    cub::LOAD_DEFAULT, cub::BLOCK_SCAN_WARP_SCANS>;
+using Reduce = cub::detail::reduce::AgentReduce<ReducePolicy, const int*, int*, int,
+    cuda::std::plus<>, int>;
+#else
+using ScanPolicy = cub::detail::agent_scan_policy<64, 4, int, cub::BLOCK_LOAD_WARP_TRANSPOSE,
+    cub::LOAD_DEFAULT, cub::BLOCK_STORE_WARP_TRANSPOSE, cub::BLOCK_SCAN_WARP_SCANS, Fixed>;
+using ReducePolicy = cub::detail::agent_reduce_policy<64, 4, int, 4,
+    cub::BLOCK_REDUCE_WARP_REDUCTIONS, cub::LOAD_LDG, Fixed>;
+using SelectPolicy = cub::detail::agent_select_if_policy<64, 4, cub::BLOCK_LOAD_WARP_TRANSPOSE,
+    cub::LOAD_DEFAULT, cub::BLOCK_SCAN_WARP_SCANS>;
+using Reduce = cub::detail::reduce::AgentReduce<ReducePolicy, const int*, int, cuda::std::plus<>,
+    int>;
+#endif
+
 // Each block waits for the sums of the blocks before it ("decoupled look-back").
 extern "C" __global__ void device_scan(const int* x, int* y, void* tiles, int n)
 {
-    using Policy = cub::detail::agent_scan_policy<64, 4, int, cub::BLOCK_LOAD_WARP_TRANSPOSE,
-        cub::LOAD_DEFAULT, cub::BLOCK_STORE_WARP_TRANSPOSE, cub::BLOCK_SCAN_WARP_SCANS,
-        cub::detail::NoScaling<64, 4>>;
-    using Agent = cub::detail::scan::AgentScan<Policy, const int*, int*, cuda::std::plus<>,
+    using Agent = cub::detail::scan::AgentScan<ScanPolicy, const int*, int*, cuda::std::plus<>,
         cub::NullType, int, int>;
     __shared__ typename Agent::TempStorage storage;
     cub::ScanTileState<int> state;
@@ -21,13 +40,10 @@ extern "C" __global__ void device_scan(const int* x, int* y, void* tiles, int n)
 
 extern "C" __global__ void device_reduce(const int* x, int* y, int n)
 {
-    using Policy = cub::detail::agent_reduce_policy<64, 4, int, 4, cub::BLOCK_REDUCE_WARP_REDUCTIONS,
-        cub::LOAD_LDG, cub::detail::NoScaling<64, 4>>;
-    using Agent = cub::detail::reduce::AgentReduce<Policy, const int*, int, cuda::std::plus<>, int>;
-    __shared__ typename Agent::TempStorage storage;
+    __shared__ typename Reduce::TempStorage storage;
     cub::GridEvenShare<int> share;
     share.DispatchInit(n, gridDim.x, 256);
-    int sum = Agent(storage, x, cuda::std::plus<>()).ConsumeTiles(share);
+    int sum = Reduce(storage, x, cuda::std::plus<>()).ConsumeTiles(share);
     if (threadIdx.x == 0) atomicAdd(y, sum);
 }
 
@@ -43,9 +59,7 @@ struct OnePartition
 };
 extern "C" __global__ void device_select(const int* x, int* y, int* count, void* tiles, int n)
 {
-    using Policy = cub::detail::agent_select_if_policy<64, 4, cub::BLOCK_LOAD_WARP_TRANSPOSE,
-        cub::LOAD_DEFAULT, cub::BLOCK_SCAN_WARP_SCANS>;
-    using Agent = cub::detail::select::AgentSelectIf<Policy, const int*, cub::NullType*, int*, IsEven,
+    using Agent = cub::detail::select::AgentSelectIf<SelectPolicy, const int*, cub::NullType*, int*, IsEven,
         cub::NullType, int, OnePartition, cub::SelectImpl::Select>;
     __shared__ typename Agent::TempStorage storage;
     cub::ScanTileState<int> state;
