@@ -42,8 +42,8 @@ def check_mistakes(lines):
     (fault,) = [line for line in lines if line.startswith("fault")]
     assert fault == (
         "fault    (emulated) 4-byte read outside every allocation, 0 bytes after the end of an "
-        "allocation of 4000 bytes; block (3, 0, 0), thread (232, 0, 0); demo.cu, line 3: "
-        "if (i < n) z[i] = x[i] + y[i];"
+        "allocation of 4000 bytes, argument 0; block (3, 0, 0), thread (232, 0, 0); demo.cu, "
+        "line 3: if (i < n) z[i] = x[i] + y[i];"
     )
 
 

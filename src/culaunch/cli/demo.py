@@ -174,14 +174,17 @@ class Demo:
 def _located(message: str) -> str:
     """Return the fault, the thread and the line of the source, from the whole message."""
     what = re.search(
-        r"(\d+-byte \w+) of global address \w+: (.*?)( at \w+)?$", message, re.MULTILINE
+        r"(\d+-byte \w+) of global address \w+: (.*?)(?: at \w+)?(, argument \d+)?$",
+        message,
+        re.MULTILINE,
     )
     thread = re.search(r"^ +(block .*)$", message, re.MULTILINE)
     line = re.search(r"demo\.cu:(\d+)$", message, re.MULTILINE)
     if what is None or thread is None or line is None:
         return message
     text = SOURCE.splitlines()[int(line[1]) - 1].strip()
-    return f"(emulated) {what[1]} {what[2]}; {thread[1]}; demo.cu, line {line[1]}: {text}"
+    fault = "".join(filter(None, [what[1], " ", what[2], what[3]]))
+    return f"(emulated) {fault}; {thread[1]}; demo.cu, line {line[1]}: {text}"
 
 
 def _import_numpy() -> Any:
