@@ -72,8 +72,8 @@ class Kernel {
     const CUresult code = LaunchChecked(config, arguments...);
     if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
       const ArrayArgument* const arrays[] = {detail::ArrayIn(arguments)..., nullptr};
-      StatusOfCall(code, LaunchConfig(config), kTypes<Arguments...>, arrays, sizeof...(Arguments))
-          .OrThrow();
+      ThrowCall(code, LaunchConfig(config), kTypes<Arguments...>, arrays, sizeof...(Arguments),
+                kHasExceptions);
     }
   }
 
@@ -108,7 +108,6 @@ class Kernel {
     (detail::RequireArgument<Arguments>(), ...);
     if (CULAUNCH_UNLIKELY(!state_->HasChecked(kTypes<Arguments...>))) {
       if (!HasGoodArguments(config.stream, arguments...)) return CUDA_ERROR_INVALID_VALUE;
-      state_->SetChecked(kTypes<Arguments...>);
     }
     if constexpr ((detail::kIsArray<Arguments> || ...)) {
       const uint64_t differs =
@@ -138,6 +137,11 @@ class Kernel {
 
   friend class Arguments;
 
+  // Throw the error for a code from LaunchChecked, as detail::Raise does.
+  [[noreturn]] void ThrowCall(CUresult code, const LaunchConfig& config, const ArgumentType* types,
+                              const ArrayArgument* const* arrays, size_t count,
+                              bool can_throw) const;
+
   // The meaning of a code from LaunchChecked.
   Status StatusOfCall(CUresult code, const LaunchConfig& config, const ArgumentType* types,
                       const ArrayArgument* const* arrays, size_t count) const;
@@ -145,10 +149,13 @@ class Kernel {
   // The error in the arguments of a call. arrays[i] is the i-th argument if that is an array.
   Status CheckArguments(Stream stream, const ArgumentType* types,
                         const ArrayArgument* const* arrays, size_t count) const;
+  // Whether there is none. Types that fit are remembered, by the address of their list.
+  bool CheckOnce(Stream stream, const ArgumentType* types, const ArrayArgument* const* arrays,
+                 size_t count) const;
   template <class... Arguments>
   bool HasGoodArguments(Stream stream, const Arguments&... arguments) const {
     const ArrayArgument* const arrays[] = {detail::ArrayIn(arguments)..., nullptr};
-    return CheckArguments(stream, kTypes<Arguments...>, arrays, sizeof...(Arguments)).ok();
+    return CheckOnce(stream, kTypes<Arguments...>, arrays, sizeof...(Arguments));
   }
 
   CUresult LaunchWithAttributes(void** arguments, const LaunchConfig& config) const noexcept;

@@ -45,20 +45,21 @@ struct Exported<function, Result (*)(Arguments...)> {
   }
 };
 
-CULAUNCH_COLD inline int WriteSchema(const std::string& schema, const char* parameters,
+// The schema is a function: it may throw, and one copy of this code catches for all exports.
+CULAUNCH_COLD inline int WriteSchema(std::string (*schema)(), const char* parameters,
                                      TVMFFIAny* result) {
-  const std::string data = culaunch::detail::FunctionMetadata(schema, parameters);
+  TVM_FFI_SAFE_CALL_BEGIN();
+  const std::string data = culaunch::detail::FunctionMetadata(schema(), parameters);
   const TVMFFIByteArray bytes{data.data(), data.size()};
   return TVMFFIStringFromByteArray(&bytes, result);
+  TVM_FFI_SAFE_CALL_END();
 }
 
 // What TVM-FFI records of a function, its types, and the names of its parameters beside them.
 template <class Function>
 CULAUNCH_COLD int WriteMetadata(const char* parameters, TVMFFIAny* result) {
-  TVM_FFI_SAFE_CALL_BEGIN();
   using Information = ::tvm::ffi::detail::FunctionInfo<std::decay_t<Function>>;
-  return WriteSchema(Information::TypeSchema(), parameters, result);
-  TVM_FFI_SAFE_CALL_END();
+  return WriteSchema(&Information::TypeSchema, parameters, result);
 }
 
 inline int WriteText(const char* text, TVMFFIAny* result) {

@@ -53,6 +53,20 @@ CULAUNCH_INLINE Status Kernel::CheckArguments(Stream stream, const ArgumentType*
   return detail::ArgumentCheck(*state_, stream).Run(types, arrays, count);
 }
 
+CULAUNCH_INLINE bool Kernel::CheckOnce(Stream stream, const ArgumentType* types,
+                                       const ArrayArgument* const* arrays, size_t count) const {
+  if (!CheckArguments(stream, types, arrays, count)) return false;
+  state_->SetChecked(types);
+  return true;
+}
+
+CULAUNCH_INLINE void Kernel::ThrowCall(CUresult code, const LaunchConfig& config,
+                                       const ArgumentType* types,
+                                       const ArrayArgument* const* arrays, size_t count,
+                                       bool can_throw) const {
+  detail::Raise(StatusOfCall(code, config, types, arrays, count).error(), can_throw);
+}
+
 // The driver does not have to find a configuration that contradicts the grid or itself.
 CULAUNCH_INLINE CUresult Kernel::LaunchWithAttributes(void** arguments,
                                                       const LaunchConfig& config) const noexcept {
