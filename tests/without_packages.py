@@ -144,6 +144,7 @@ CALLS = {
     "testing.emulator_options": lambda: enter(testing.emulator_options(time_limit=1.0)),
     "testing.count_instructions": lambda: enter(testing.count_instructions()),
     "testing.profile": lambda: testing.profile(lambda: None),
+    "testing.for_each_seed": lambda: testing.for_each_seed(lambda: None, seeds=1),
     "testing.from_driver": lambda: testing.from_driver([1]),
     "testing.has_gpu": lambda: testing.has_gpu(),
     "testing.c_driver": lambda: testing.c_driver(FOLDER / "driver"),

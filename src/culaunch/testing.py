@@ -29,19 +29,18 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.checks import checked_flag, checked_number, checked_path
+from culaunch._base.checks import checked_flag, checked_list, checked_number, checked_path
 from culaunch._base.driver_choice import STRICT, VARIABLE, strict_choice
 from culaunch._base.optional import optional
 from culaunch._base.outputs import write_output
 from culaunch._base.values import spell
-from culaunch._errors import DriverNotFoundError
+from culaunch._errors import DriverError, DriverNotFoundError, MissingDependencyError
 from culaunch._launch import DeviceArray, driver_name, set_driver, to_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from culaunch._emulator import InstructionCount, SourceProfile
-    from culaunch._errors import DriverError
 
 __all__ = [
     "assert_allclose",
@@ -539,6 +538,8 @@ def for_each_seed(test: Callable[[], object], seeds: int | Iterable[int] = 10) -
     ------
     AssertionError
         If the test raises an exception: the message has the seed, and the exception is its cause.
+    DriverNotFoundError, MissingDependencyError
+        If there is no driver, or the emulator needs a package that is not installed.
     TypeError, ValueError
         If `test` is not callable, or `seeds` are not ints of at least 0.
 
@@ -574,6 +575,8 @@ def write_sarif(path: str | os.PathLike[str], errors: Iterable[DriverError]) -> 
 
     Raises
     ------
+    TypeError
+        If `errors` contains anything else.
     ValueError
         If an error has no report: it is no error of a kernel on the emulator.
     OSError
@@ -590,7 +593,9 @@ def write_sarif(path: str | os.PathLike[str], errors: Iterable[DriverError]) -> 
     from culaunch._emulator import sarif_log, sarif_result
 
     results = []
-    for error in errors:
+    for error in checked_list("errors", errors, "errors of kernels"):
+        if not isinstance(error, DriverError):
+            raise TypeError(f"errors must contain only DriverError (got {spell(error)})")
         if error.report is None:
             raise ValueError(
                 "errors must be of kernels on the emulator, whose report is not None (got "
@@ -606,6 +611,8 @@ def _naming(seed: int) -> Iterator[None]:
     """Name the seed in a failure of the block."""
     try:
         yield
+    except (DriverNotFoundError, MissingDependencyError):
+        raise  # with any seed
     except Exception as error:
         what = f"{type(error).__name__}: {error}".removesuffix(": ")
         raise AssertionError(

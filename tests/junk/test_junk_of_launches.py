@@ -162,6 +162,10 @@ CALLS = {
         {"check_races": None, "check_uninitialized": None, "time_limit": None},
     ),
     "testing.profile": lambda: (testing.profile, {"call": lambda: None}),
+    # Not the number of seeds: a large one is no mistake, but takes as long.
+    "testing.for_each_seed": lambda: (
+        lambda test: testing.for_each_seed(test, 1), {"test": lambda: None}
+    ),
     "testing.from_driver": lambda: (testing.from_driver, {"array": FLOATS}),
     "testing.to_driver": lambda: (testing.to_driver, {"array": FLOATS}),
     "peer_array": lambda: (cl.arguments.peer_array, {"array": FLOATS, "device": 0}),

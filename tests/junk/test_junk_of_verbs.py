@@ -89,6 +89,7 @@ CALLS = {
     "load_inline": (cl.cpp.load_inline, {"name": "m", "cpp_sources": "int x;"}),
     "stubs": (cl.cpp.stubs, {"library": __file__}),
     "set_driver": (cl.driver.set_driver, {"name": "emulator"}),
+    "testing.write_sarif": (testing.write_sarif, {"path": "log.sarif", "errors": []}),
     "testing.c_driver": (testing.c_driver, {"folder": "driver"}),
     "testing.use_driver": (lambda name: testing.use_driver(name).__enter__(), {"name": "cuda"}),
 }

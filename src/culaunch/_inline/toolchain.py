@@ -22,7 +22,7 @@ from culaunch._inline.cuda_header import cuda_include_dir
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_PLACE = "CULAUNCH_HEADER_ONLY"
+_PLACE = "-DCULAUNCH_HEADER_ONLY"
 # They let the linker leave out the functions that a library does not use.
 _SECTIONS = ("-ffunction-sections", "-fdata-sections")
 # As nvcc has them: sm_90a, compute_80, native, all.
@@ -76,7 +76,7 @@ class Toolchain:
         common: tuple[str, ...] = ("-std=c++17", "-O2", "-DTVM_FFI_DLL_EXPORT_INCLUDE_METADATA=1")
         is_split = not any(_PLACE in flag for flag in (*flags, *cuda_flags))
         if is_split:
-            common = (*common, f"-D{_PLACE}=0")
+            common = (*common, f"{_PLACE}=0")
         # Hidden: nothing of the headers, which other libraries have too, is shared with them.
         hidden = (*compiler, *common, "-fPIC", "-fvisibility=hidden")
         cxx = (*hidden, *users, *own, *flags)

@@ -94,7 +94,7 @@ def _rows(
 
     size = sizes.size
     # Clusters were slower for half precision: 1.1 times forward, 1.8 times backward (H200).
-    has_clusters = has_clusters and layout.vector < 8
+    may_cluster = layout.vector < 8
     # With several arrays in half precision, use more threads, because their elements become floats.
     is_narrow = layout.vector == 8 and registers > 4
     if size <= 256 and sizes.rows >= count * _WARPS:
@@ -119,13 +119,13 @@ def _rows(
     for threads, room in _ROOM:
         if is_few and threads < 1024 and size > threads:
             continue
-        if threads == 1024 and not is_few and has_clusters:
+        if threads == 1024 and not is_few and may_cluster and has_clusters:
             # This block fills a multiprocessor, so nothing else runs while it waits.
             break
         packs = packs_of(threads, room, 64 if threads == 1024 else values)
         if packs is not None:
             return Choice(regime(threads, 4 if threads == 32 else 1, packs))
-    if not is_few and has_clusters:
+    if not is_few and may_cluster and has_clusters:
         rooms = dict(_ROOM)
         for threads, cluster in _CLUSTERS:
             packs = packs_of(threads * cluster, rooms[threads], values)

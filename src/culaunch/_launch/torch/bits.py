@@ -116,24 +116,33 @@ def _gradient_at(groups: tuple[list[Any], ...], size: int) -> int:
     Views and others may also have a pointer there, and are then asked. Return 0 unless exactly one
     word fits.
     """
-    torch = sys.modules["torch"]
     without = groups[0]
-    try:
-        leaves = [torch.zeros_like(tensor, requires_grad=True) for tensor in without]
-        with torch.enable_grad():
-            tracked = [*leaves, *(leaf * 2 for leaf in leaves)]
+    tracked: list[Any] = []
+    # A word behind the tensor can fit by chance: more tensors tell it apart.
+    for _ in range(3):
+        try:
+            tracked += _tracked_like(without)
+        except Exception:  # noqa: BLE001 - such as in inference mode
+            return 0
         if not all(t.requires_grad for t in tracked) or any(t.requires_grad for t in without):
             return 0
-    except Exception:  # noqa: BLE001 - such as in inference mode
-        return 0
-    size = min([size, *(usable_size(tensor._cdata) for tensor in tracked)])
-    found = [
-        offset
-        for offset in range(8, size - 7, 8)
-        if all(word_at(tensor._cdata + offset) == 0 for tensor in without)
-        and all(word_at(tensor._cdata + offset) != 0 for tensor in tracked)
-    ]
+        size = min([size, *(usable_size(tensor._cdata) for tensor in tracked)])
+        found = [
+            offset
+            for offset in range(8, size - 7, 8)
+            if all(word_at(tensor._cdata + offset) == 0 for tensor in without)
+            and all(word_at(tensor._cdata + offset) != 0 for tensor in tracked)
+        ]
+        if len(found) <= 1:
+            break
     return found[0] if len(found) == 1 else 0
+
+
+def _tracked_like(tensors: list[Any]) -> list[Any]:
+    torch = sys.modules["torch"]
+    leaves = [torch.zeros_like(tensor, requires_grad=True) for tensor in tensors]
+    with torch.enable_grad():
+        return [*leaves, *(leaf * 2 for leaf in leaves)]
 
 
 def _basic_size(tensor: Any) -> int:
