@@ -11,6 +11,8 @@
 #include "arguments/torch_modes.h"
 #include "arguments/torch_tensor.h"
 #include "compile/cached.h"
+#include "compile/linking.h"
+#include "compile/nvrtc.h"
 #include "compile/options.h"
 #include "compile/signal_handlers.h"
 #include "compile/signatures.h"
@@ -144,7 +146,6 @@ PyMethodDef functions[] = {
     {"follow", FollowSource, METH_VARARGS, nullptr},
     {"look_at", LookAt, METH_O, nullptr},
     {"source_facts", SourceFacts, METH_O, nullptr},
-    {"with_line", SourceWithLine, METH_VARARGS, nullptr},
     {"cache_contents", ListCache, METH_O, nullptr},
     {"evict", EvictFromCache, METH_VARARGS, nullptr},
     {"clear_cache", ClearCache, METH_O, nullptr},
@@ -153,7 +154,17 @@ PyMethodDef functions[] = {
     {"why_refused", WhyOptionIsRefused, METH_O, nullptr},
     {"kernel_signatures", KernelSignatures, METH_VARARGS, nullptr},
     {"keep_signal_handlers", KeepSignalHandlers, METH_O, nullptr},
-    {"library_identity", LibraryIdentity, METH_O, nullptr},
+    {"open_nvrtc", OpenNvrtc, METH_VARARGS, nullptr},
+    {"nvrtc_place", NvrtcPlace, METH_O, nullptr},
+    {"nvrtc_version", NvrtcVersion, METH_O, nullptr},
+    {"nvrtc_headers", NvrtcHeaders, METH_O, nullptr},
+    {"nvrtc_compile", NvrtcCompile, METH_VARARGS, nullptr},
+    {"explain_failure", ExplainFailure, METH_VARARGS, nullptr},
+    {"set_pip_folders", SetPipFolders, METH_O, nullptr},
+    {"open_nvjitlink", OpenNvJitLink, METH_NOARGS, nullptr},
+    {"link_images", LinkImages, METH_VARARGS, nullptr},
+    {"library_place", LibraryPlace, METH_O, nullptr},
+    {"combine_images", CombineImages, METH_VARARGS, nullptr},
     {"cache_key", ImageKey, METH_VARARGS, nullptr},
     {"includes_key", SourceIncludesKey, METH_VARARGS, nullptr},
     {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},

@@ -28,7 +28,7 @@ def run(*command, code=0, **environment):
 
 
 @pytest.mark.slow
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_the_second_start_on_a_fresh_machine_compiles_nothing(tmp_path):
     shipped, first, fresh = (str(tmp_path / name) for name in ("shipped", "first", "fresh"))
     other = cl.cache.Cache(first)

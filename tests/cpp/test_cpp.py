@@ -234,7 +234,7 @@ def test_two_versions_in_one_process_are_independent(build, gxx, run_cpp):
     assert run_cpp(program, *libraries) == ""
 
 
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_damaged_images_are_refused_without_a_read_past_their_end(build, gxx, run_cpp, tmp_path):
     source = "template <class T> __global__ void k(T* x, int n) { if (n > 1) x[n] = n; }"
     names = ["k<float>", "k<int>"]

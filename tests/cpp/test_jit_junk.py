@@ -12,7 +12,7 @@ import pytest
 
 from culaunch._compile.nvrtc import loaded_library
 
-pytestmark = pytest.mark.needs("cuda.bindings")
+pytestmark = pytest.mark.needs("nvrtc")
 SOURCE = 'extern "C" __global__ void k(int* x) { *x = 1; }'
 
 

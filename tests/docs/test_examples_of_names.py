@@ -57,7 +57,7 @@ def test_a_public_name_has_an_example(name):
 
 
 @pytest.mark.slow
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 @pytest.mark.parametrize("need", ["", *sorted(set(NEEDS.values()))])
 def test_examples_run(need, has, tmp_path):
     if need and not has(need):

@@ -34,7 +34,7 @@ def environment(has):
 
 
 @pytest.mark.slow
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_its_cells_run(environment, tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", RUN, NOTEBOOK],

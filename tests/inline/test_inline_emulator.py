@@ -12,7 +12,7 @@ import culaunch as cl
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("tvm_ffi")
-pytestmark = [pytest.mark.needs("g++", "cuda.bindings"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("g++", "nvrtc"), pytest.mark.slow]
 
 KERNELS = """
 extern "C" __global__ void add(float* y, const float* x, float a, int n) {

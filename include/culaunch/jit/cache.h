@@ -132,6 +132,15 @@ class Cache {
     return jit::JoinPath(base, "culaunch");
   }
 
+  // Report a problem to the program, or on stderr.
+  void Report(const std::string& message) const {
+    if (options_.warn) {
+      options_.warn(message);
+    } else {
+      std::fprintf(stderr, "culaunch: %s\n", message.c_str());
+    }
+  }
+
  private:
   static std::string Variable(const char* name) {
     const char* const value = std::getenv(name);
@@ -250,14 +259,6 @@ class Cache {
       if (!warned_.insert(message).second) return;
     }
     Report("cache " + path() + ": " + message);
-  }
-
-  void Report(const std::string& message) const {
-    if (options_.warn) {
-      options_.warn(message);
-    } else {
-      std::fprintf(stderr, "culaunch: %s\n", message.c_str());
-    }
   }
 
   CacheOptions options_;

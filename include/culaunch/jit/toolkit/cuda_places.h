@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,9 +55,17 @@ inline std::vector<std::string> ChosenHomes() {
   return homes;
 }
 
+// The folders of NVIDIA's pip packages that the code around has chosen, which are searched before
+// all other places. Python knows its own environment.
+inline std::optional<std::vector<std::string>>& ChosenPipFolders() {
+  static auto* const chosen = new std::optional<std::vector<std::string>>;
+  return *chosen;
+}
+
 // The folders of NVIDIA's pip packages in the environments that this process may belong to. These
 // are the environment of this code, the active one, conda's, and the one of the python3 in PATH.
 inline std::vector<std::string> PipFolders() {
+  if (ChosenPipFolders()) return *ChosenPipFolders();
   std::vector<std::string> found;
   const auto add = [&](const std::string& site) {
     const std::string folder = JoinPath(site, "nvidia");
@@ -142,13 +151,9 @@ class SharedCudaLibrary {
     for (const std::string& folder : first_folders) {
       if (TakeFrom(folder)) return;
     }
+    if (ChosenPipFolders() && TakeFromPip()) return;
     // A second copy beside one that is already loaded would be another compiler.
-    if (Open(RTLD_NOLOAD)) return;
-    for (const std::string& root : PipFolders()) {
-      for (const std::string& folder : library_.folders) {
-        if (TakeFrom(JoinPath(root, folder))) return;
-      }
-    }
+    if (Open(RTLD_NOLOAD) || TakeFromPip()) return;
     if (Open(0)) return;
     std::vector<std::string> homes = ChosenHomes();
     homes.emplace_back(kUsualHome);
@@ -202,6 +207,15 @@ class SharedCudaLibrary {
     const std::string found = InFolder(folder);
     if (!found.empty()) path_ = RealPath(found);
     return !found.empty();
+  }
+
+  bool TakeFromPip() {
+    for (const std::string& root : PipFolders()) {
+      for (const std::string& folder : library_.folders) {
+        if (TakeFrom(JoinPath(root, folder))) return true;
+      }
+    }
+    return false;
   }
 
   bool Open(int flags) {
