@@ -30,7 +30,7 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace jit {
 
-// What a compiler asks of the code around it.
+// The functions that a compiler calls in the code around it.
 struct CompilerHost {
   // A directory in the cache, by the names of its parents and itself; empty if there is no room.
   std::function<std::string(const std::string& first, const std::string& second)> private_directory;
@@ -202,7 +202,7 @@ class Compiler {
     return found;
   }
 
-  // What makes the error of a program that was refused.
+  // A function that makes the error of a program that was refused.
   MakeCompileError Refusal(const Job& job) {
     return [&](FailedCompile failed) {
       failed.compiler = "NVRTC " + nvrtc_.Version();

@@ -1,4 +1,4 @@
-// What helps if a compiler does not find a header.
+// Hints for a header that a compiler does not find.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace jit {
 
-// How the advice is spelled: as C++ calls things, by default.
+// The words of hints: by default those of C++.
 struct Wording {
   char quote = '"';
   const char* give_header =
@@ -52,7 +52,7 @@ inline std::string MissingHeader(std::string_view log) {
       log.substr(start == kNowhere ? 0 : start + 1, end - (start == kNowhere ? 0 : start + 1)));
 }
 
-// What to do about a header of the host's C++ library, such as "cmath".
+// The replacement of a header of the host's C++ library, such as "cmath".
 inline std::string InsteadOf(const std::string& header, const FindHeader& find,
                              const Wording& wording) {
   struct BuiltIn {
