@@ -39,12 +39,12 @@ def test_the_second_start_on_a_fresh_machine_compiles_nothing(tmp_path):
     for name in os.listdir(shipped):
         mode = os.stat(os.path.join(shipped, name)).st_mode
         assert stat.S_IMODE(mode) == 0o644, "whoever runs the program may read it"
-    done = run("-c", PROGRAM, CULAUNCH_CACHE_DIR=fresh, CULAUNCH_CACHE_SHIPPED=shipped)
+    done = run("-c", PROGRAM, CULAUNCH_CACHE_DIR=fresh, CULAUNCH_CACHE_BUNDLES=shipped)
     assert done.stderr == ""
     assert cl.cache.Cache(fresh).info().entries == 0, "what is compiled would be kept there"
     # A program that used what was shipped can be packed again.
     command = ("-m", "culaunch", "bundle", f"{shipped}2", "--", sys.executable, "-c", PROGRAM)
-    run(*command, CULAUNCH_CACHE_DIR=fresh, CULAUNCH_CACHE_SHIPPED=shipped)
+    run(*command, CULAUNCH_CACHE_DIR=fresh, CULAUNCH_CACHE_BUNDLES=shipped)
     assert sorted(os.listdir(shipped)) == sorted(os.listdir(f"{shipped}2"))
 
 

@@ -150,7 +150,7 @@ void KeepsWhatItCompiled() {
   // A shipped one serves without being written to.
   culaunch::JitOptions shipped;
   shipped.cache.path = "other-cache";
-  shipped.cache.shipped.emplace(1, "own-cache");
+  shipped.cache.bundles.emplace(1, "own-cache");
   CHECK(Jit(shipped).Compile(kScale, {"scale<float, 2>"}, Options()).data == first.data);
   CHECK(!IsFile("other-cache/" + key + ".entry"));
   // Others may write to it: not used.
