@@ -59,7 +59,7 @@ def test_a_record_is_what_was_used(tmp_path, image, key, monkeypatch):
     cache.lookup(key(5))
     assert record.read_text() == f"{key(1)}\n{key(9)}\n"
     assert cache.bundle(tmp_path / "out", record) == 2
-    packed = cl.cache.Cache(tmp_path / "other", shipped=tmp_path / "out")
+    packed = cl.cache.Cache(tmp_path / "other", bundles=tmp_path / "out")
     assert packed.lookup(key(9)) == image(9)
 
 
