@@ -1,6 +1,6 @@
 """Tensors of torch are refused if their memory is not what they show.
 
-The code is csrc/arguments/torch_tensor.cpp.
+The code is csrc/arguments/torch/tensor.cpp.
 """
 
 import os
