@@ -1,9 +1,9 @@
 #include "arguments/array_info.h"
 
+#include "arguments/operands.h"
 #include "arguments/protocols/arrays.h"
 #include "arguments/protocols/cupy.h"
 #include "arguments/protocols/dlpack_protocol.h"
-#include "arguments/operands.h"
 #include "arguments/torch/tensor.h"
 #include "driver/driver_object.h"
 #include "driver/errors.h"

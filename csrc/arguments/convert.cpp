@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "arguments/torch/tensor.h"
 #include "arguments/types/rules.h"
 #include "arguments/views/storage.h"
-#include "arguments/torch/tensor.h"
 #include "formats/half.h"
 #include "python/numbers.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "arguments/protocols/arrays.h"
-#include "arguments/views/element_types.h"
 #include "arguments/types/type_table.h"
+#include "arguments/views/element_types.h"
 #include "formats/dlpack.h"
 #include "python/python.h"
 

@@ -1,13 +1,13 @@
 #include "function/quick_call.h"
 
 #include "arguments/torch/allocated.h"
-#include "arguments/views/element_types.h"
 #include "arguments/torch/modes.h"
 #include "arguments/torch/tensor.h"
+#include "arguments/views/element_types.h"
 #include "function/execution/fresh_memory.h"
 #include "function/plans/gather.h"
-#include "function/program/problems.h"
 #include "function/plans/replay.h"
+#include "function/program/problems.h"
 #include "launch/launch_failure.h"
 #include "python/numbers.h"
 

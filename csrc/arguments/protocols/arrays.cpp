@@ -1,8 +1,8 @@
 #include "arguments/protocols/arrays.h"
 
-#include "arguments/views/array_interface.h"
 #include "arguments/protocols/cupy.h"
 #include "arguments/protocols/dlpack_protocol.h"
+#include "arguments/views/array_interface.h"
 
 bool ReadArrayDevice(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver,
                      DLDevice* device) {

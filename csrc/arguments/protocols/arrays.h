@@ -4,8 +4,8 @@
 
 #include <culaunch/driver.h>
 
-#include "arguments/views/array_view.h"
 #include "arguments/types/type_table.h"
+#include "arguments/views/array_view.h"
 
 // Read where an array of kind kArray lives. False with a Python error set.
 bool ReadArrayDevice(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver,

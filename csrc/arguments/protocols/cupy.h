@@ -3,8 +3,8 @@
 
 #include <culaunch/driver.h>
 
-#include "arguments/views/array_view.h"
 #include "arguments/types/type_table.h"
+#include "arguments/views/array_view.h"
 
 // Read a cupy.ndarray. False with a Python error set.
 bool ReadCupy(PyObject* array, ArrayView* view);

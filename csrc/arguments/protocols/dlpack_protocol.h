@@ -3,8 +3,8 @@
 
 #include <culaunch/driver.h>
 
-#include "arguments/views/array_view.h"
 #include "arguments/types/type_table.h"
+#include "arguments/views/array_view.h"
 
 // Read an array's device from __dlpack_device__. False with a Python error set.
 bool ReadDlpackDevice(PyObject* array, DLDevice* device);

@@ -6,9 +6,9 @@
 #include <array>
 #include <string>
 
-#include "arguments/views/element_types.h"
 #include "arguments/torch/layout.h"
 #include "arguments/torch/modes.h"
+#include "arguments/views/element_types.h"
 
 namespace {
 

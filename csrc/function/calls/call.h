@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "arguments/torch/allocated.h"
 #include "arguments/operands.h"
+#include "arguments/torch/allocated.h"
 #include "arguments/torch/modes.h"
 #include "function/kinds/state.h"
 #include "python/small_buffer.h"

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <string>
 
-#include "arguments/views/element_types.h"
 #include "arguments/operands.h"
+#include "arguments/views/element_types.h"
 
 namespace function {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "arguments/views/element_types.h"
 #include "arguments/types/type_table.h"
+#include "arguments/views/element_types.h"
 #include "function/program/program_object.h"
 #include "python/python.h"
 

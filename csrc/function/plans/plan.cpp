@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "function/plans/number_slice.h"
-#include "function/program/problems.h"
 #include "function/plans/python_math.h"
+#include "function/program/problems.h"
 
 namespace function {
 

@@ -3,10 +3,10 @@
 #include <array>
 #include <string>
 
-#include "arguments/views/array_view.h"
-#include "arguments/torch/tensor_versions.h"
 #include "arguments/torch/tensor.h"
+#include "arguments/torch/tensor_versions.h"
 #include "arguments/types/type_table.h"
+#include "arguments/views/array_view.h"
 #include "driver/errors.h"
 #include "launch/fill_memory.h"
 
