@@ -5,6 +5,7 @@
 #include <culaunch/jit/compile_error.h>
 
 #include "compile/guarded.h"
+#include "compile/texts.h"
 #include "python/upcalls.h"
 
 // A compiler's library that is not installed becomes a MissingDependencyError with the reason,

@@ -182,6 +182,8 @@ PyMethodDef functions[] = {
     {"take_empty", graph::TakeEmpty, METH_VARARGS, nullptr},
     {"take_conditional", graph::TakeConditional, METH_VARARGS, nullptr},
     {"start_profile", profile::StartProfile, METH_VARARGS, nullptr},
+    {"start_device_kernels", profile::StartDeviceKernels, METH_NOARGS, nullptr},
+    {"stop_device_kernels", profile::StopDeviceKernels, METH_O, nullptr},
     {"stop_profile", profile::StopProfile, METH_VARARGS, nullptr},
     {"open_torch", torch_operators::OpenTorch, METH_VARARGS, nullptr},
     {"open_versions", OpenVersions, METH_VARARGS, nullptr},

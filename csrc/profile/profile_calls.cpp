@@ -4,10 +4,12 @@
 #include <cmath>
 #include <set>
 
+#include "compile/library_errors.h"
 #include "driver/driver_object.h"
 #include "driver/errors.h"
 #include "launch/kernel_object.h"
 #include "launch/launcher.h"
+#include "profile/device_kernels.h"
 #include "profile/profiler.h"
 #include "python/call_keeper.h"
 
@@ -76,6 +78,17 @@ PyObject* Tuple(const LaunchRecord& record) {
       Number(record.device_time));
 }
 
+PyObject* Tuple(const DeviceKernel& kernel) {
+  const Ref name(PyUnicode_DecodeUTF8(
+      kernel.name.data(), static_cast<Py_ssize_t>(kernel.name.size()), "surrogateescape"));
+  if (!name) return nullptr;
+  return Py_BuildValue(
+      "O(iii)(iii)IIiiiIKK", name.get(), kernel.grid[0], kernel.grid[1], kernel.grid[2],
+      kernel.block[0], kernel.block[1], kernel.block[2], kernel.device, kernel.stream,
+      kernel.registers, kernel.static_shared, kernel.dynamic_shared, kernel.local_bytes,
+      static_cast<unsigned long long>(kernel.begin), static_cast<unsigned long long>(kernel.end));
+}
+
 template <class Item>
 Ref List(const std::vector<Item>& items) {
   Ref list(PyList_New(0));
@@ -126,6 +139,30 @@ PyObject* StopProfile(PyObject*, PyObject* args) {
     if (!kernels || !launches) return nullptr;
     return Py_BuildValue("OOn", kernels.get(), launches.get(),
                          static_cast<Py_ssize_t>(log.omitted));
+  });
+}
+
+PyObject* StartDeviceKernels(PyObject*, PyObject*) {
+  return GuardedLibrary([&] {
+    const DeviceKernels::Mark mark = WithoutGil([] { return DeviceKernels::Get().Start(); });
+    return Ref(Py_BuildValue("nnK", static_cast<Py_ssize_t>(mark.begin),
+                             static_cast<Py_ssize_t>(mark.dropped),
+                             static_cast<unsigned long long>(mark.time)));
+  });
+}
+
+PyObject* StopDeviceKernels(PyObject*, PyObject* mark) {
+  Py_ssize_t begin = 0;
+  Py_ssize_t dropped = 0;
+  unsigned long long time = 0;
+  if (!PyArg_ParseTuple(mark, "nnK:stop_device_kernels", &begin, &dropped, &time)) return nullptr;
+  return GuardedLibrary([&] {
+    const DeviceKernels::Log log = WithoutGil([&] {
+      return DeviceKernels::Get().Stop(
+          {static_cast<size_t>(begin), static_cast<size_t>(dropped), time});
+    });
+    const Ref kernels = Required(List(log.kernels));
+    return Ref(Py_BuildValue("On", kernels.get(), static_cast<Py_ssize_t>(log.dropped)));
   });
 }
 

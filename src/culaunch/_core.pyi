@@ -569,6 +569,21 @@ def end_xla_calls() -> None: ...
 reads_numbers_in_place: int
 """Whether ints and floats are read without the C API: 1, where their layout is known."""
 
+def start_device_kernels() -> tuple[int, int, int]:
+    """Let CUPTI record kernels; return where it begins, with CUPTI's time in nanoseconds."""
+
+def stop_device_kernels(
+    mark: tuple[int, int, int], /
+) -> tuple[
+    list[
+        tuple[
+            str, tuple[int, int, int], tuple[int, int, int], int, int, int, int, int, int, int, int
+        ]
+    ],
+    int,
+]:
+    """Return the kernels since then, and the number of those that CUPTI dropped."""
+
 def start_profile(driver: Driver, limit: int, /) -> tuple[int, int]: ...
 def stop_profile(
     driver: Driver, mark: tuple[int, int], /

@@ -181,9 +181,7 @@ def test_a_bundle_that_others_may_write_to_is_not_read(tmp_path, fake, key, mode
     shipped.store(key(1), fake(666))
     Path(shipped.path).chmod(mode)
     cache = cl.cache.Cache(tmp_path / "cache", bundles=[shipped.path])
-    with pytest.warns(
-        cl.CacheWarning, match="the bundle .* other users may write to it"
-    ):
+    with pytest.warns(cl.CacheWarning, match="the bundle .* other users may write to it"):
         assert cache.lookup(key(1)) is None
     Path(shipped.path).chmod(0o555)
     assert cache.lookup(key(1)) == fake(666)

@@ -11,11 +11,11 @@ from culaunch._base.checks import checked_flag, checked_path, checked_text
 from culaunch._base.trusted import TrustedDirectory, make_private
 from culaunch._base.values import spell
 from culaunch._cache.checks import (
+    checked_bundles,
     checked_image,
     checked_key,
     checked_lock_timeout,
     checked_max_bytes,
-    checked_bundles,
 )
 from culaunch._cache.entry import BadEntryError
 from culaunch._cache.image import IMAGES
@@ -152,8 +152,8 @@ class Cache:
         Image or None
             None if the cache has no intact image of the key.
         """
-        # The own directory comes first: an entry of a bundle may be damaged, and is then compiled again
-        # and cached here.
+        # The own directory comes first: an entry of a bundle may be damaged, and is then compiled
+        # again and cached here.
         image = self._local.read_own(checked_key(key)) or self._local.read_bundle(key)
         if image is not None:
             record_use(key)

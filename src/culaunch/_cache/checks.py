@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from culaunch._base.checks import checked_path
 from culaunch._base.values import spell
 from culaunch._cache.entry import KEY
-from culaunch._cache.place import default_max_bytes, default_bundles
+from culaunch._cache.place import default_bundles, default_max_bytes
 from culaunch._image import Image
 
 

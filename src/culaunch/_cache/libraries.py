@@ -13,7 +13,7 @@ from culaunch._base.scratch import Scratch
 from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache.library import INLINE, LIBRARIES, SOURCES, SUFFIX
 from culaunch._cache.note import NOTES, Note
-from culaunch._cache.place import default_max_bytes, default_path, default_bundles
+from culaunch._cache.place import default_bundles, default_max_bytes, default_path
 from culaunch._cache.record import record_use
 from culaunch._cache.remote.environment import checked_remote
 from culaunch._cache.store import Store

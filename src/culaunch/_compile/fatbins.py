@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from culaunch._base.nvidia_libraries import needed
 from culaunch._base.values import spell
 from culaunch._compile.backend import Compiled
-from culaunch._compile.libraries import needed
-from culaunch._core import combine_images
+from culaunch._core import combine_images, set_pip_folders
 from culaunch._image import Image
 
 if TYPE_CHECKING:
@@ -71,5 +71,9 @@ def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
 def combine(parts: Sequence[Compiled], identifier: str) -> bytes:
     """Return the bytes of a fatbin with all parts."""
     linkable = any(part.kind == "ltoir" for part in parts)
-    with needed("LTO-IR, which is kept in a fatbin," if linkable else "a fatbin", "nvFatbin"):
+    with needed(
+        "LTO-IR, which is kept in a fatbin," if linkable else "a fatbin",
+        "nvFatbin",
+        set_pip_folders,
+    ):
         return combine_images([(part.kind, part.arch, part.data) for part in parts], identifier)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_flag, checked_path
 from culaunch._base.elf import EM_CUDA, MAGIC
+from culaunch._base.nvidia_libraries import needed
 from culaunch._base.values import spell
 from culaunch._base.waiting import waiting
 from culaunch._cache.default import checked_cache
 from culaunch._compile.architectures import resolve_arch, with_ptx
 from culaunch._compile.backend import Compiled
-from culaunch._compile.libraries import needed
 from culaunch._compile.options import check_register_count, checked_extra_options
-from culaunch._core import link_images, open_nvjitlink
+from culaunch._core import link_images, open_nvjitlink, set_pip_folders
 from culaunch._errors import CompileError, ImageError
 from culaunch._image import Image, inspect
 from culaunch._image.files import check_path
@@ -202,5 +202,5 @@ def _bytes(data: bytes | Image) -> bytes:
 @functools.cache
 def opened_nvjitlink() -> tuple[object, str]:
     """Find and load nvJitLink; return it and the identity of its build."""
-    with needed("linking", "nvJitLink"):
+    with needed("linking", "nvJitLink", set_pip_folders):
         return open_nvjitlink()

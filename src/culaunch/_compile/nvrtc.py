@@ -10,12 +10,19 @@ import os
 import warnings
 from typing import TYPE_CHECKING
 
+from culaunch._base.nvidia_libraries import needed
 from culaunch._base.scratch import remove_dead_once
 from culaunch._compile.architectures import check_supported
 from culaunch._compile.backend import Backend, Compiled, Job
-from culaunch._compile.libraries import needed
 from culaunch._compile.toolkit import Toolkit
-from culaunch._core import nvrtc_compile, nvrtc_headers, nvrtc_place, nvrtc_version, open_nvrtc
+from culaunch._core import (
+    nvrtc_compile,
+    nvrtc_headers,
+    nvrtc_place,
+    nvrtc_version,
+    open_nvrtc,
+    set_pip_folders,
+)
 from culaunch._errors import CacheWarning
 from culaunch._includes.closure import Search
 
@@ -88,7 +95,7 @@ class Nvrtc(Backend):
 @functools.cache
 def opened_nvrtc() -> object:
     """Find NVRTC, which is loaded when it is first needed: that takes a tenth of a second."""
-    with needed("compiling", "NVRTC"):
+    with needed("compiling", "NVRTC", set_pip_folders):
         return open_nvrtc("", _private_directory, _warn)
 
 
@@ -96,7 +103,7 @@ def opened_nvrtc() -> object:
 def loaded_version() -> tuple[str, tuple[int, ...]]:
     """Load NVRTC; return its version, ``"13.5"``, and the numbers of the architectures."""
     nvrtc = opened_nvrtc()
-    with needed("compiling", "NVRTC"):
+    with needed("compiling", "NVRTC", set_pip_folders):
         return nvrtc_version(nvrtc)
 
 

@@ -9,8 +9,8 @@ import sysconfig
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda_places import find_nvcc
-from culaunch._compile.libraries import needed
-from culaunch._core import library_place
+from culaunch._base.nvidia_libraries import needed
+from culaunch._core import library_place, set_pip_folders
 from culaunch._doctor.diagnosis import Component
 from culaunch._doctor.packages import distribution
 from culaunch._errors import CompileError, CulaunchError
@@ -67,7 +67,7 @@ def _check_headers() -> Iterator[Component]:
 
 
 def _library(purpose: str, name: str) -> str:
-    with needed(purpose, name):
+    with needed(purpose, name, set_pip_folders):
         # This loads the library, and finds one that exists but does not load.
         return ", ".join(library_place(name))
 

@@ -107,27 +107,31 @@ struct CudaLibrary {
   std::vector<std::string> names;    // "libnvrtc.so.13", the newest first
   std::vector<std::string> folders;  // of pip's packages: "cu13/lib"
   const char* package;               // what to install
+  const char* marker;                // one of its functions
 };
 
 inline CudaLibrary NvrtcLibrary() {
   return {"NVRTC",
           {"libnvrtc.so.13", "libnvrtc.so.12"},
           {"cu13/lib", "cuda_nvrtc/lib"},
-          "nvidia-cuda-nvrtc"};
+          "nvidia-cuda-nvrtc",
+          "nvrtcVersion"};
 }
 
 inline CudaLibrary NvFatbinLibrary() {
   return {"nvFatbin",
           {"libnvfatbin.so.13", "libnvfatbin.so.12"},
           {"cu13/lib", "nvfatbin/lib"},
-          "nvidia-nvfatbin"};
+          "nvidia-nvfatbin",
+          "nvFatbinVersion"};
 }
 
 inline CudaLibrary NvJitLinkLibrary() {
   return {"nvJitLink",
           {"libnvJitLink.so.13", "libnvJitLink.so.12"},
           {"cu13/lib", "nvjitlink/lib"},
-          "nvidia-nvjitlink"};
+          "nvidia-nvjitlink",
+          "nvJitLinkVersion"};
 }
 
 // A shared library of CUDA that is or will be loaded, and stays for the life of the process.
@@ -158,8 +162,8 @@ class SharedCudaLibrary {
     std::vector<std::string> homes = ChosenHomes();
     homes.emplace_back(kUsualHome);
     for (const std::string& home : homes) {
-      for (const char* const folder :
-           {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"}) {
+      for (const char* const folder : {"lib64", "lib", "targets/x86_64-linux/lib",
+                                       "targets/sbsa-linux/lib", "extras/CUPTI/lib64"}) {
         if (TakeFrom(JoinPath(home, folder))) return;
       }
     }
@@ -224,19 +228,12 @@ class SharedCudaLibrary {
       if (handle_ == nullptr) continue;
       // One of its own functions tells where it was loaded from.
       Dl_info info;
-      void* const function = dlsym(handle_, Marker());
+      void* const function = dlsym(handle_, library_.marker);
       if (function == nullptr || dladdr(function, &info) == 0) continue;
       path_ = RealPath(info.dli_fname);
       return true;
     }
     return false;
-  }
-
-  const char* Marker() const {
-    const std::string title = library_.title;
-    return title == "NVRTC"      ? "nvrtcVersion"
-           : title == "nvFatbin" ? "nvFatbinVersion"
-                                 : "nvJitLinkVersion";
   }
 
   void Load() {

@@ -6,17 +6,18 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from culaunch._base.cuda_places import pip_folders
-from culaunch._core import set_pip_folders
 from culaunch._errors import MissingDependencyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 PIP = "python -m pip install 'culaunch[compile]'"
 
 
 @contextlib.contextmanager
-def needed(purpose: str, library: str) -> Iterator[None]:
+def needed(
+    purpose: str, library: str, set_folders: Callable[[Sequence[str]], None], command: str = PIP
+) -> Iterator[None]:
     """Search this Python's packages first, and complete the error if there is no such library.
 
     Parameters
@@ -24,10 +25,14 @@ def needed(purpose: str, library: str) -> Iterator[None]:
     purpose : str
         What needs the library.
     library : str
-        ``"NVRTC"``, ``"nvFatbin"`` or ``"nvJitLink"``.
+        ``"NVRTC"``, ``"nvFatbin"``, ``"nvJitLink"`` or ``"CUPTI"``.
+    set_folders : callable
+        ``_core.set_pip_folders``.
+    command : str, optional
+        The command that installs it.
     """
-    set_pip_folders(pip_folders(""))
+    set_folders(pip_folders(""))
     try:
         yield
     except MissingDependencyError as error:
-        raise MissingDependencyError(f"{purpose} needs {library}. {error}: {PIP}") from None
+        raise MissingDependencyError(f"{purpose} needs {library}. {error}: {command}") from None
