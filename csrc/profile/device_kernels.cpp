@@ -82,7 +82,7 @@ DeviceKernels::Mark DeviceKernels::Start() {
     Check(register_callbacks_(GiveBuffer, TakeBuffer), "cuptiActivityRegisterCallbacks");
     Check(enable_(kConcurrentKernel), "cuptiActivityEnable");
   } else {
-    // What ran before belongs to the outer recordings alone.
+    // Kernels that ran before belong only to the outer recordings.
     Check(flush_(kFlushForced), "cuptiActivityFlushAll");
   }
   Mark mark{};

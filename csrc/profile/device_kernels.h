@@ -1,4 +1,4 @@
-// The kernels that devices ran, whoever launched them, as CUPTI records them.
+// The kernels of all libraries that devices ran, as CUPTI records them.
 #pragma once
 
 #include <culaunch/jit/toolkit/cuda_places.h>

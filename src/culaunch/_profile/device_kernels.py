@@ -1,4 +1,4 @@
-"""The kernels that devices ran, whoever launched them: CUPTI's record beside culaunch's own."""
+"""The kernels that devices ran: CUPTI's record beside culaunch's own."""
 
 from __future__ import annotations
 

@@ -90,8 +90,8 @@ def launches(*, limit: int = 100_000, others: bool = False) -> Iterator[Profile]
     limit : int, optional
         The number of launches to keep. Later ones are only counted.
     others : bool, optional
-        Let CUPTI (pip's ``nvidia-cuda-cupti``) record the kernels of all devices, whoever launched
-        them. All times on devices are then CUPTI's. The kernels of a graph are listed one by one.
+        Let CUPTI (pip's ``nvidia-cuda-cupti``) record the kernels of all devices and libraries. All
+        times on devices are then CUPTI's. The kernels of a graph are listed one by one.
         The end of the block waits for the current device. Only one profiler of a process can use
         CUPTI, so ``torch.profiler`` must not run. On the emulator, which only culaunch uses, it
         changes nothing.
