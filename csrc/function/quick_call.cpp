@@ -292,6 +292,7 @@ bool CallQuickly(State& state, PyObject* const* args, PyObject** result) {
   if (CULAUNCH_UNLIKELY(replay == nullptr) || CULAUNCH_UNLIKELY(!replay->is_quick()) ||
       CULAUNCH_UNLIKELY(driver != program.driver) ||
       CULAUNCH_UNLIKELY(driver->note_array != nullptr) ||
+      CULAUNCH_UNLIKELY(driver->graphs.observer() != nullptr) ||
       CULAUNCH_UNLIKELY(watch != nullptr && !watch->HoldsAtAGlance())) {
     return false;
   }

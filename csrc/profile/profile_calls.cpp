@@ -29,17 +29,24 @@ int64_t BytesOf(PyObject* array) {
   return bytes;
 }
 
-// Add up the sizes of the arrays that a launcher was given, counting each array once.
-void NoteArguments(PyObject* callable, PyObject* const* args, size_t count) {
-  const KernelObject* kernel = KernelOfLauncher(callable);
+// Whether an argument of a launcher is an array. A number is an array of unknown size if the
+// parameter is a pointer.
+bool IsArray(const KernelObject& kernel, size_t i, PyObject* argument) {
+  const bool is_number = PyLong_Check(argument) || PyFloat_Check(argument);
+  const TypeClass type = kernel.slots[i].type_class;
+  return type == TypeClass::kPointer ||
+         (type == TypeClass::kUnknown && !is_number && argument != Py_None);
+}
+
+// Add up the sizes of the arrays that a launcher was given, counting each array once. Without a
+// launcher, it was a Triton kernel, whose arrays are tensors.
+void NoteArguments(PyObject* launcher, PyObject* const* args, size_t count) {
+  const KernelObject* kernel = launcher != nullptr ? KernelOfLauncher(launcher) : nullptr;
   std::set<PyObject*> seen;
   int64_t all = 0;
   for (size_t i = 0; i < count; ++i) {
-    const bool is_number = PyLong_Check(args[i]) || PyFloat_Check(args[i]);
-    const TypeClass type = kernel->slots[i].type_class;
-    // A number is an array of unknown size if the parameter is a pointer.
-    const bool is_array = type == TypeClass::kPointer ||
-                          (type == TypeClass::kUnknown && !is_number && args[i] != Py_None);
+    const bool is_array = kernel != nullptr ? IsArray(*kernel, i, args[i])
+                                            : PyObject_HasAttrString(args[i], "data_ptr") != 0;
     if (!is_array || !seen.insert(args[i]).second) continue;
     const int64_t bytes = BytesOf(args[i]);
     if (bytes < 0) return;
@@ -47,7 +54,8 @@ void NoteArguments(PyObject* callable, PyObject* const* args, size_t count) {
   }
   // Release the GIL: another thread may hold the profiler's lock and wait for the GIL, because the
   // emulator is written in Python.
-  if (!seen.empty()) WithoutGil([&] { Profiler::NoteBytes(*kernel->state, all); });
+  const culaunch::KernelState* state = kernel != nullptr ? kernel->state : nullptr;
+  if (!seen.empty()) WithoutGil([&] { Profiler::NoteLastBytes(state, all); });
 }
 
 PyObject* Tuple(const LaunchedKernel& kernel) {

@@ -95,7 +95,8 @@ class FunctionCall {
   Ref Arguments() const;
   bool TakeProgram(Kind& kind);
   bool IsWatched(const Program& program, size_t array) const {
-    return program.of_arrays[array].needs_extent || place_.driver->note_array != nullptr;
+    return program.of_arrays[array].needs_extent || place_.driver->note_array != nullptr ||
+           place_.driver->graphs.observer() != nullptr;
   }
   std::string What(size_t parameter) const;
   // The parameter whose argument is this array, or contains it.

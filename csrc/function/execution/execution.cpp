@@ -2,9 +2,12 @@
 
 #include <culaunch/demangle.h>
 #include <culaunch/guard.h>
+#include <culaunch/launch_observer.h>
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <utility>
 
 #include "driver/errors.h"
 #include "function/plans/parameter_parts.h"
@@ -179,6 +182,26 @@ CUresult Execution::Launch(const Effect& effect, Failure* failure) {
   return code;
 }
 
+CULAUNCH_RARE void Execution::NoteBytes(const Effect& effect,
+                                        culaunch::LaunchObserver* observer) const {
+  std::set<std::pair<const char*, size_t>> seen;  // each array once
+  bool is_known = true;
+  const auto add = [&](const Part& part) {
+    if (part.source != Source::kArray && part.source != Source::kTensorMap) return;
+    const ArrayValue& value = call_.arrays_[static_cast<size_t>(part.index)];
+    // A program does not record the shape of a view that only a kernel sees.
+    is_known = is_known && value.base == part.index;
+    seen.insert({value.data, value.bytes});
+  };
+  for (const Part& part : effect.launch->parts) {
+    add(part);
+    for (const Part& field : part.fields) add(field);
+  }
+  int64_t all = 0;
+  for (const auto& one : seen) all += static_cast<int64_t>(one.second);
+  if (is_known && !seen.empty()) observer->NoteBytes(*effect.launch->kernel->state, all);
+}
+
 const ReplayStep* Execution::Enqueue(const ReplayStep* step, const ReplayStep* end,
                                      Failure* failure) {
   const bool is_noted = call_.place_.driver->note_array != nullptr;
@@ -203,6 +226,10 @@ const ReplayStep* Execution::Enqueue(const ReplayStep* step, const ReplayStep* e
       failure->effect = step->effect;
       failure->code = code;
       break;
+    }
+    if (auto* const observer = call_.place_.driver->graphs.observer();
+        CULAUNCH_UNLIKELY(observer != nullptr)) {
+      NoteBytes(*step->effect, observer);
     }
     if (CULAUNCH_UNLIKELY(is_noted)) return step + 1;
   }

@@ -62,6 +62,8 @@ class Execution {
   // Enqueue consecutive launches and fills, without the GIL.
   const ReplayStep* Enqueue(const ReplayStep* step, const ReplayStep* end, Failure* failure);
   CUresult Launch(const Effect& effect, Failure* failure);
+  // Tell an observer the size of a launch's arrays.
+  void NoteBytes(const Effect& effect, culaunch::LaunchObserver* observer) const;
   bool Zero(const Effect& effect, char* begin, Word value, size_t bytes);
   CUresult Fill(const Part& part, unsigned char* target);
   CUresult EncodeMap(const Part& part, unsigned char* target);

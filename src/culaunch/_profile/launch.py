@@ -41,7 +41,7 @@ class Launch:
     device_time : float or None
         Milliseconds on the device, between two events around the launch, or as CUPTI records them.
     argument_bytes : int or None
-        Bytes of the arrays that a launcher was given, each counted once; None where an array's size
+        Bytes of the arrays that the kernel was given, each counted once; None where an array's size
         is not known.
     error : str
         What the driver reported; empty if it reported nothing.
