@@ -177,39 +177,6 @@ def test_kernel_libraries_have_no_warnings(request, build, compiler):
     build(program, "exports.o", "-fsyntax-only", *WARNINGS, *headers, HERE / "exports.cpp")
 
 
-def headers(*, of_tvm_ffi):
-    """Return the public headers that need TVM-FFI's, or those that do not."""
-    found = sorted((Path(cl.cpp.include_dir()) / "culaunch").rglob("*.h"))
-    # function.h and its kin are what exported functions are written with.
-    return [one for one in found if one.stem.startswith(("tvm_ffi", "function")) == of_tvm_ffi]
-
-
-def spelled(header):
-    return header.relative_to(cl.cpp.include_dir()).as_posix()
-
-
-def test_no_header_depends_on_another_one_being_included_first(build, gxx, tmp_path):
-    for header in headers(of_tvm_ffi=False):
-        # Header-only, those that declare end with those that define.
-        is_split = header.parent.name == "impl" or (header.parent / "impl" / header.name).exists()
-        for way in ("0", "1") if is_split else ("0",):
-            source = tmp_path / f"{header.parent.name}_{header.stem}.cpp"
-            source.write_text(f"#include <{spelled(header)}>\n" * 2)
-            define = f"-DCULAUNCH_HEADER_ONLY={way}"
-            build(gxx, "alone.o", "-fsyntax-only", define, *WARNINGS, source)
-
-
-@pytest.mark.needs("tvm_ffi")
-def test_no_header_over_tvm_ffi_depends_on_another_one(build, gxx, tmp_path):
-    from tvm_ffi import libinfo
-
-    for header in headers(of_tvm_ffi=True):
-        source = tmp_path / f"{header.stem}.cpp"
-        source.write_text(f"#include <{spelled(header)}>\n" * 2)
-        include = ("-isystem", libinfo.find_include_path())
-        build(gxx, "alone.o", "-fsyntax-only", *WARNINGS, *include, source)
-
-
 def test_a_library_shows_nothing_of_culaunch(build, gxx):
     # Unoptimized code has instances of the standard library, whose names have our types in them.
     library = build(gxx, "visible.so", "-O2", "-shared", "-fPIC", HERE / "library.cpp")
