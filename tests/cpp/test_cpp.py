@@ -241,7 +241,7 @@ def test_a_plugin_is_unloaded_a_thousand_times(request, build, gxx, run_cpp, com
 
 def test_the_header_puts_no_unique_symbol_into_a_library(build, gxx):
     for level in ("-O0", "-O2"):
-        library = build(gxx, "unique.so", "-shared", "-fPIC", level, HERE / "plugin.cpp")
+        library = build(gxx, "plugin.so", "-shared", "-fPIC", level, HERE / "plugin.cpp")
         symbols = subprocess.run(
             ["readelf", "-sW", library], capture_output=True, text=True, check=True
         ).stdout
