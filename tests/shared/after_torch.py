@@ -6,6 +6,7 @@ environment, output and exit code. culaunch is imported by the program.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -49,8 +50,8 @@ class AfterTorch:
 
 def serve():
     """Fork for each line of the input; return the words of a program in its process."""
-    import torch  # noqa: F401 - for the programs
-
+    with contextlib.suppress(ImportError):
+        import torch  # noqa: F401 - for the programs
     gc.freeze()
     for line in sys.stdin:
         child = os.fork()
