@@ -1,4 +1,4 @@
-"""Each public header compiles alone: it includes all that it needs."""
+"""Each public header includes all that it needs."""
 
 from __future__ import annotations
 

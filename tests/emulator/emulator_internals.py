@@ -1,4 +1,4 @@
-"""What tests of the emulator use of its inside: no public name has it."""
+"""Internal names of the emulator that several of its tests use."""
 
 from culaunch._base.cuda import (
     ConditionalType,
