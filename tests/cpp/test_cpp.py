@@ -161,7 +161,7 @@ def test_there_are_no_warnings(request, build, tmp_path, compiler, standard):
     program = request.getfixturevalue(compiler)
     flags = (*WARNINGS, "-Wuseless-cast") if compiler == "gxx" else WARNINGS
     # g++ warns of uninitialized variables as it optimizes, clang without.
-    way = ("-O1", "-c") if compiler == "gxx" else ("-fsyntax-only",)
+    way = ("-O1", "-g0", "-c") if compiler == "gxx" else ("-fsyntax-only",)
     build(program, "all.o", f"-std={standard}", *way, *flags, tmp_path / "all.cpp")
     if standard != "c++17":  # as which test_programs.py compiles it, with these warnings
         (tmp_path / "jit.cpp").write_text("#include <culaunch/jit/implementation.h>\n")
