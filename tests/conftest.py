@@ -184,6 +184,16 @@ def torch() -> Any:
     return pytest.importorskip("torch", reason="needs torch")
 
 
+@pytest.fixture(scope="session")
+def run_after_torch() -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """Return what runs ``python WORDS`` in a process that has imported torch already."""
+    from after_torch import AfterTorch
+
+    programs = AfterTorch()
+    yield programs.run
+    programs.close()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def driver_stays() -> Iterator[None]:
     """Let no file, and no fixture that outlives it, choose the driver of the tests after it."""

@@ -240,7 +240,9 @@ def built(*args):
 
 if sys.argv[1] == "compiles nothing":
     inline.build_library = built
-module = cl.cpp.load_inline("seven", "int seven() { return 7; }", functions="seven")
+module = cl.cpp.load_inline(
+    "seven", "int seven() { return 7; }", functions="seven", flags=["-O0"]
+)
 assert module.seven() == 7
 """
 
