@@ -7,9 +7,8 @@ import sys
 import pytest
 
 
+@pytest.mark.needs("numpy", "nvrtc")
 def test_smoke(benchmarks, tmp_path):
-    pytest.importorskip("numpy")
-    pytest.importorskip("cuda.bindings")
     numbers = tmp_path / "numbers.json"
     command = [sys.executable, str(benchmarks / "emulator.py"), "--quick", "--rounds", "1"]
     command += ["--json", str(numbers)]
