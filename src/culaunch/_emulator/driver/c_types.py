@@ -84,10 +84,12 @@ def _parameter(word: str) -> Any:
     return ctypes.POINTER(_parameter(word[1:])) if word.startswith("*") else _VALUES[word]
 
 
-PROTOTYPES = {
-    name: ctypes.CFUNCTYPE(ctypes.c_int, *map(_parameter, words))
-    for name, words in Driver.prototypes().items()
-}
+def prototype(words: tuple[str, ...]) -> Any:
+    """Return the type of a driver function with these parameters."""
+    return ctypes.CFUNCTYPE(ctypes.c_int, *map(_parameter, words))
+
+
+PROTOTYPES = {name: prototype(words) for name, words in Driver.prototypes().items()}
 
 # The arguments of note_array.
 NOTE_ARRAY, NOTE_READ_ONLY = NUMBERS["Note"]["ARRAY"], NUMBERS["Note"]["READ_ONLY_ARRAY"]
