@@ -13,17 +13,16 @@
 #if defined(__x86_64__)
 #define ENTRY(name) \
   ".globl " #name "\n.type " #name ",@function\n" #name ": call 1f\n.balign 8, 0xcc\n"
-#define ENTER                                                                                    \
-  "1: pop %rax\n push %rdi\n push %rsi\n push %rdx\n push %rcx\n push %r8\n push %r9\n"           \
-  "sub $8, %rsp\n lea -5(%rax), %rdi\n call culaunch_function_of\n add $8, %rsp\n pop %r9\n"      \
+#define ENTER                                                                                \
+  "1: pop %rax\n push %rdi\n push %rsi\n push %rdx\n push %rcx\n push %r8\n push %r9\n"      \
+  "sub $8, %rsp\n lea -5(%rax), %rdi\n call culaunch_function_of\n add $8, %rsp\n pop %r9\n" \
   "pop %r8\n pop %rcx\n pop %rdx\n pop %rsi\n pop %rdi\n jmp *%rax\n"
 #elif defined(__aarch64__)
-#define ENTRY(name) \
-  ".globl " #name "\n.type " #name ",%function\n" #name ": adr x16, .\n b 1f\n"
-#define ENTER                                                                                     \
-  "1: stp x29, x30, [sp, -80]!\n stp x0, x1, [sp, 16]\n stp x2, x3, [sp, 32]\n"                  \
-  "stp x4, x5, [sp, 48]\n stp x6, x7, [sp, 64]\n mov x0, x16\n bl culaunch_function_of\n"        \
-  "mov x16, x0\n ldp x0, x1, [sp, 16]\n ldp x2, x3, [sp, 32]\n ldp x4, x5, [sp, 48]\n"           \
+#define ENTRY(name) ".globl " #name "\n.type " #name ",%function\n" #name ": adr x16, .\n b 1f\n"
+#define ENTER                                                                             \
+  "1: stp x29, x30, [sp, -80]!\n stp x0, x1, [sp, 16]\n stp x2, x3, [sp, 32]\n"           \
+  "stp x4, x5, [sp, 48]\n stp x6, x7, [sp, 64]\n mov x0, x16\n bl culaunch_function_of\n" \
+  "mov x16, x0\n ldp x0, x1, [sp, 16]\n ldp x2, x3, [sp, 32]\n ldp x4, x5, [sp, 48]\n"    \
   "ldp x6, x7, [sp, 64]\n ldp x29, x30, [sp], 80\n br x16\n"
 #else
 #error libcuda.so.1 of the emulator is written for x86-64 and AArch64
@@ -73,6 +72,4 @@ Function FunctionOf(const char* entry) {
 
 }  // namespace
 
-void* culaunch_function_of(const char* entry) {
-  return reinterpret_cast<void*>(FunctionOf(entry));
-}
+void* culaunch_function_of(const char* entry) { return reinterpret_cast<void*>(FunctionOf(entry)); }

@@ -10,7 +10,8 @@
 namespace emulator {
 namespace {
 
-// Set by `culaunch emulate`: libpython, PYTHONHOME's two folders, and sys.path, with colons between.
+// Set by `culaunch emulate`: libpython, PYTHONHOME's two folders, and sys.path, with colons
+// between.
 constexpr const char* kVariable = "CULAUNCH_EMULATE_PYTHON";
 
 // The functions of Python's C API, which is the process's own, or that of a library opened here.
@@ -28,11 +29,12 @@ struct Python {
   void (*after_fork_parent)();
   void (*after_fork_child)();
 };
-constexpr const char* kNames[] = {
-    "Py_IsInitialized",   "PyGILState_Ensure",     "PyGILState_Release",
-    "PyGILState_GetThisThreadState", "PyGILState_Check", "PyEval_SaveThread",
-    "PyEval_RestoreThread", "PyRun_SimpleString",  "Py_InitializeEx",
-    "PyOS_BeforeFork",    "PyOS_AfterFork_Parent", "PyOS_AfterFork_Child"};
+constexpr const char* kNames[] = {"Py_IsInitialized",      "PyGILState_Ensure",
+                                  "PyGILState_Release",    "PyGILState_GetThisThreadState",
+                                  "PyGILState_Check",      "PyEval_SaveThread",
+                                  "PyEval_RestoreThread",  "PyRun_SimpleString",
+                                  "Py_InitializeEx",       "PyOS_BeforeFork",
+                                  "PyOS_AfterFork_Parent", "PyOS_AfterFork_Child"};
 static_assert(sizeof kNames == sizeof(Python), "one name for each function");
 
 Python python;
@@ -82,7 +84,8 @@ bool Complain(const char* problem) {
 // Start the Python that `culaunch emulate` recorded, without its signal handlers.
 bool Initialize() {
   const char* library = std::getenv(kVariable);
-  if (library == nullptr) return Complain("it starts Python. Start the program with `culaunch emulate PROGRAM`");
+  if (library == nullptr)
+    return Complain("it starts Python. Start the program with `culaunch emulate PROGRAM`");
   char* fields = strdup(library);
   char* home = std::strchr(fields, ':');
   char* end = home != nullptr ? std::strchr(home + 1, ':') : nullptr;
@@ -91,7 +94,8 @@ bool Initialize() {
   *home++ = *end = '\0';
   if (python.initialize == nullptr) {
     if (*fields == '\0') {
-      return Complain("Python has no shared libpython. Install the library, or a Python that has it");
+      return Complain(
+          "Python has no shared libpython. Install the library, or a Python that has it");
     }
     // Global: extension modules look for Python's functions in the whole process.
     void* opened = dlopen(fields, RTLD_NOW | RTLD_GLOBAL);

@@ -1,4 +1,5 @@
-// Python in this process: found or started, without its headers, so one library serves every version.
+// Python in this process: found or started, without its headers, so one library serves every
+// version.
 #pragma once
 
 namespace emulator {

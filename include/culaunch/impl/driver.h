@@ -99,7 +99,10 @@ CULAUNCH_INLINE Result<std::unique_ptr<Driver>> Driver::TryOpen(const std::strin
   DriverTable table;
   if (Status resolved = detail::ResolveTable(library, file, &table); !resolved) return resolved;
   const std::vector<int> own_types = {kDLCUDA, kDLCUDAManaged, kDLCUDAHost};
-  return TryMake(table, is_emulator ? "emulator" : is_cuda ? "cuda" : file,
+  return TryMake(table,
+                 is_emulator ? "emulator"
+                 : is_cuda   ? "cuda"
+                             : file,
                  is_cuda ? own_types : detail::DeviceTypes(library));
 }
 

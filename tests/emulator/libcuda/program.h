@@ -4,21 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(call)                                                      \
-  do {                                                                   \
-    CUresult code_ = (call);                                             \
-    if (code_ != CUDA_SUCCESS) {                                         \
+#define CHECK(call)                                                       \
+  do {                                                                    \
+    CUresult code_ = (call);                                              \
+    if (code_ != CUDA_SUCCESS) {                                          \
       printf("%s:%d: %s is %d\n", __FILE__, __LINE__, #call, (int)code_); \
-      exit(1);                                                           \
-    }                                                                    \
+      exit(1);                                                            \
+    }                                                                     \
   } while (0)
 
-#define EXPECT(condition)                                            \
-  do {                                                               \
-    if (!(condition)) {                                              \
-      printf("%s:%d: not %s\n", __FILE__, __LINE__, #condition);     \
-      exit(1);                                                       \
-    }                                                                \
+#define EXPECT(condition)                                        \
+  do {                                                           \
+    if (!(condition)) {                                          \
+      printf("%s:%d: not %s\n", __FILE__, __LINE__, #condition); \
+      exit(1);                                                   \
+    }                                                            \
   } while (0)
 
 // add(int* y, const int* x, int n): y[i] += x[i] for i < n; variable `offset` is added, too.
