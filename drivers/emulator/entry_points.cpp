@@ -29,7 +29,7 @@
 #endif
 
 asm(".text\n.balign 16\nculaunch_entries:\n"
-#include "driver_names.h"
+#include "exported_names.h"
     "culaunch_entries_end:\n" ENTER);
 
 extern "C" {
@@ -48,7 +48,7 @@ enum State : int { kNew, kRuns, kFailed };
 std::atomic<int> state{kNew};
 Find find = nullptr;
 constexpr size_t kEntryBytes = 8;
-std::atomic<Function> functions[DRIVER_FUNCTIONS];
+std::atomic<Function> functions[EXPORTED_NAMES];
 
 CUresult NoPython() { return CUDA_ERROR_OPERATING_SYSTEM; }
 CUresult NotSupported() { return CUDA_ERROR_NOT_SUPPORTED; }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,12 +41,18 @@ def compiled(include: Path, tmp_path_factory: pytest.TempPathFactory) -> Callabl
     """Return a function that compiles a program of this folder, once."""
     folder = tmp_path_factory.mktemp("programs")
 
-    def compiled(name: str, *options: str) -> Path:
+    def compiled(name: str, *options: str, library: Path = LIBRARY) -> Path:
         program = folder / Path(name).stem
         if not program.exists():
             compiler = "g++" if name.endswith(".cpp") else "gcc"
-            command = [compiler, "-Wall", "-Wno-unused-function", "-pthread", f"-I{include}"]
-            command += [str(HERE / name), *options, "-o", str(program), str(LIBRARY)]
+            command = [compiler, "-Wall", "-Wno-unused", "-pthread", f"-I{include}"]
+            if name.endswith(".cu"):
+                nvcc = shutil.which("nvcc") or "nvcc"
+                code = "-gencode=arch=compute_80,code=compute_80"
+                command = [nvcc, code, "-Wno-deprecated-gpu-targets", "-cudart=shared"]
+            command += [str(HERE / name), *options, "-o", str(program)]
+            if not name.endswith(".cu"):
+                command.append(str(library))
             subprocess.run(command, check=True, timeout=300)
         return program
 

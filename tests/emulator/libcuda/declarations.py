@@ -14,7 +14,7 @@ _NUMBERS = {
     "unsigned long long": "q", "cuuint64_t": "q", "cuuint32_t": "u", "CUdevice": "i",
     "CUdeviceptr": "q", "CUdeviceptr_v1": "u", "CUdevice_v1": "i", "float": "f",
     "CUmemGenericAllocationHandle": "q", "CUtexObject": "q", "CUsurfObject": "q",
-    "CUgraphConditionalHandle": "q", "CUkernelNodeAttrID": "i",
+    "CUgraphConditionalHandle": "q", "CUkernelNodeAttrID": "i", "dim3": "d", "cudaError_t": "i",
 }  # fmt: skip
 
 
@@ -25,21 +25,24 @@ class Declarations:
     ----------
     include : Path
         The folder of cuda.h.
+    header : str, optional
+        The header: cuda.h, or the runtime's.
     """
 
-    def __init__(self, include: Path) -> None:
-        text = re.sub(r"/\*.*?\*/", "", (include / "cuda.h").read_text(), flags=re.DOTALL)
+    def __init__(self, include: Path, header: str = "cuda.h") -> None:
+        text = re.sub(r"/\*.*?\*/", "", (include / header).read_text(), flags=re.DOTALL)
         self._enums = set(re.findall(r"^typedef enum (\w+)_enum", text, re.MULTILINE))
         self._enums |= set(re.findall(r"\}\s*(CU\w+)\s*;", text)) & set(
             re.findall(r"typedef enum[^{]*\{[^}]*\}\s*(CU\w+)", text)
         )
         declared: dict[str, list[str]] = {}
         for name, parameters in re.findall(
-            r"CUresult\s+CUDAAPI\s+(cu\w+)\s*\(([^;]*?)\)\s*;", text
+            r"(?:CUresult\s+CUDAAPI|CUDARTAPI(?:_CDECL)?)\s+(cu\w+)\s*\(([^;]*?)\)\s*;", text
         ):
             declared.setdefault(name, []).append(" ".join(parameters.split()))
         renamed = re.findall(
-            r"#\s*define\s+(cu[A-Z]\w+)\s+(?:__CUDA_API_(PTDS|PTSZ)\()?(cu[A-Z]\w+)\)?", text
+            r"#\s*define\s+(cu[a-zA-Z]\w+)\s+(?:__CUDA(?:RT)?_API_(PTDS|PTSZ)\()?(cu[a-zA-Z]\w+)\)?",
+            text,
         )
         self.forms: dict[str, str | None] = {name: forms[0] for name, forms in declared.items()}
         for plain, suffix, name in renamed:
@@ -65,6 +68,8 @@ class Declarations:
         if parameters is None:
             return None
         split = [one.strip() for one in parameters.split(",")]
+        # A default value of C++ is no part of a type.
+        split = [re.sub(r"\s*(=|__dv\().*$", "", one) for one in split]
         return tuple(self._word(one) for one in split if one != "void")
 
     def is_old(self, name: str) -> bool:
@@ -72,15 +77,16 @@ class Declarations:
         return "_v1" in (self.forms[name] or "_v1")
 
     def _word(self, parameter: str) -> str:
-        parameter = re.sub(r"\bconst\b|\bstruct\b", " ", parameter)
+        is_enum = re.search(r"\benum\b", parameter) is not None
+        parameter = re.sub(r"\b(const|struct|enum)\b", " ", parameter)
         if found := re.search(r"\[\w*\]", parameter):
             parameter = parameter.replace(found[0], "").replace(" ", " *", 1)
         stars = parameter.count("*")
         words = parameter.replace("*", " ").split()
-        kind = " ".join(words[:-1]) if len(words) > 1 and words[-1] not in ("int",) else words[0]
+        kind = " ".join(words[:-1]) if len(words) > 1 and words[-1] != "int" else words[0]
         if kind == "char" and stars == 1:
             return "s"
-        base = _NUMBERS.get(kind, "i" if kind in self._enums else "p")
+        base = _NUMBERS.get(kind, "i" if is_enum or kind in self._enums else "p")
         if kind == "void":
             return "*" * (stars - 1) + "p"
         return "*" * stars + base
@@ -98,8 +104,8 @@ def agree(method: tuple[str, ...], declared: tuple[str, ...]) -> bool:
 
 def _agree(one: str, other: str) -> bool:
     sizes = [_size(word) for word in (one, other)]
-    if "p" in sizes:  # a pointer to anything, or a handle
-        return all(word == "s" or word[0] in "*p" for word in (one, other))
+    if "p" in sizes:  # a pointer to anything, or a handle; an address may be a number
+        return all(word == "s" or word[0] in "*pqz" for word in (one, other))
     return sizes[0] == sizes[1]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import traceback
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# Functions that may take long: an interrupt ends them. All others are called again after one.
-_LONG = {
-    "cuLibraryLoadData",
-    "cuLibraryGetKernel",
-    "cuLibraryEnumerateKernels",
-    "cuLaunchKernel",
-    "cuLaunchKernelEx",
-    "cuLaunchCooperativeKernel",
-    "cuGraphLaunch",
-    "cuOccupancyMaxPotentialBlockSize",  # calls a function of the caller's
-}
+# Functions that may take long, or that call a function of the caller's: an interrupt ends them. All
+# others are called again after one.
+_LONG = re.compile(
+    "Launch|AddCallback|MaxPotentialBlockSize|cuModule|cuLibrary(Load|GetKernel$|EnumerateKernels)"
+)
 
 
 class EmulatedDriver(GraphFunctions, TensorMapFunctions):
@@ -60,7 +55,7 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
 
     def c_function(self, method: Callable[..., None]) -> DriverFunction:
         """Return the function of a method: it takes the lock, and turns exceptions into codes."""
-        is_repeated = method.__name__ not in _LONG
+        is_repeated = _LONG.search(method.__name__) is None
         return DriverFunction(self, method, self._code_of, is_repeated)
 
     def _code_of(self, method: Callable[..., None], error: BaseException) -> int | BaseException:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from culaunch._core import Driver
@@ -9,14 +10,17 @@ from culaunch._core import Driver
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_Method = TypeVar("_Method", bound="Callable[..., None]")
+_Method = TypeVar("_Method", bound="Callable[..., Any]")
 
 
-def takes(words: str) -> Callable[[_Method], _Method]:
-    """Mark a driver function with its parameters, in the words of ``Driver.prototypes()``."""
+def takes(words: str, result: Any = ctypes.c_int) -> Callable[[_Method], _Method]:
+    """Mark a C function with its parameters, in the words of ``Driver.prototypes()``.
+
+    Its result is a code, which is none of the method's, or a value of another C type.
+    """
 
     def mark(method: _Method) -> _Method:
-        method.__dict__["words"] = tuple(words.split())
+        method.__dict__.update(words=tuple(words.split()), result=result)
         return method
 
     return mark

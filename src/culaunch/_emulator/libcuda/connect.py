@@ -5,23 +5,22 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._emulator.control import emulate, newest_device
 from culaunch._emulator.driver.c_types import prototype
+from culaunch._emulator.libcuda.binaries import BinaryFunctions
 from culaunch._emulator.libcuda.c_function import words_of
-from culaunch._emulator.libcuda.contexts import ContextFunctions
-from culaunch._emulator.libcuda.memory import ProgramMemoryFunctions
-from culaunch._emulator.libcuda.modules import ProgramModuleFunctions
 from culaunch._emulator.libcuda.names import NO_EFFECT, NameFunctions, method_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _Find = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
 
 
-class ProgramDriver(
-    NameFunctions, ContextFunctions, ProgramMemoryFunctions, ProgramModuleFunctions
-):
+class ProgramDriver(NameFunctions, BinaryFunctions):
     """The driver of a program that knows nothing of culaunch.
 
     It prints each report, because the program only gets a code.
@@ -47,15 +46,43 @@ class ProgramDriver(
         exported = name.decode()
         method = method_name(self, exported)
         if method is None:
-            _print(f"{exported} is not emulated: it returns CUDA_ERROR_NOT_SUPPORTED")
+            _print(
+                f"{exported} is not emulated: it returns {_NOT_SUPPORTED[exported[:3] == 'cud']}"
+            )
             return 0
         if method in NO_EFFECT:
             return _address(_keep(prototype(())(lambda: 0)))
         found = getattr(self, method)
-        function = prototype(words_of(found))(self.c_function(untraced(found)))
-        return _address(_keep(function))
+        words, result = words_of(found), getattr(found, "result", ctypes.c_int)
+        if not method.startswith("cu") or exported.startswith("cuda"):
+            found = self._with_context(exported, found)
+        if result is not ctypes.c_int:
+            return _address(_keep(prototype(words, result)(self._locked(found))))
+        return _address(_keep(prototype(words)(self.c_function(untraced(found)))))
+
+    def _with_context(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Make the primary context current first, in a thread without one, as the runtime does."""
+
+        def call(*given: Any) -> Any:
+            if not self.stack:
+                self.cuCtxPushCurrent(self.context_handle)
+            return function(*given)
+
+        call.__name__ = name
+        return call
+
+    def _locked(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function whose result is no code, and which takes the lock like the others."""
+
+        def call(*given: Any) -> Any:
+            with self.lock:
+                return function(*given)
+
+        return call
 
 
+# What a missing function returns: of the driver's, of the runtime's.
+_NOT_SUPPORTED = ("CUDA_ERROR_NOT_SUPPORTED", "cudaErrorNotSupported")
 _kept: list[Any] = []
 
 

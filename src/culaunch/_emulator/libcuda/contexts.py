@@ -12,6 +12,8 @@ from culaunch._emulator.driver.table import EmulatedDriver
 from culaunch._emulator.fault import INVALID_VALUE
 from culaunch._emulator.libcuda.c_function import takes
 
+# Attributes of memory that culaunch's own arrays do not need: mapped, managed, registered.
+_MEMORY = (19, DeviceAttribute.MANAGED_MEMORY, 89, 99)
 _BUS = b"0000:00:00.0"
 # CUlimit: the size of a stack, of printf's buffer and of the heap; kernels are not held to them.
 _LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20}
@@ -23,6 +25,11 @@ class ContextFunctions(EmulatedDriver):
     def __init__(self, device: Any) -> None:
         super().__init__(device)
         self._limits = dict(_LIMITS)
+
+    def cuDeviceGetAttribute(self, out: Any, attribute: int, device: int) -> None:
+        super().cuDeviceGetAttribute(out, attribute, device)
+        if attribute in _MEMORY:
+            out[0] = 1
 
     @takes("*z i")
     def cuDeviceTotalMem(self, out: Any, device: int) -> None:

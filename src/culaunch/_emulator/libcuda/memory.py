@@ -151,7 +151,7 @@ class ProgramMemoryFunctions(EmulatedDriver):
 
     # -- copies ----------------------------------------------------------------------------------
 
-    def cuMemcpyAsync(self, target: int, source: int, size: int, stream: int | None) -> None:
+    def cuMemcpyAsync(self, target: int, source: int, size: int, stream: int) -> None:
         # With unified addresses either side may be memory of the host, which has no record.
         self.require_stream(stream)
         self.require_context()
@@ -162,28 +162,28 @@ class ProgramMemoryFunctions(EmulatedDriver):
 
     @takes("q q z")
     def cuMemcpy(self, target: int, source: int, size: int) -> None:
-        self.cuMemcpyAsync(target, source, size, None)
+        self.cuMemcpyAsync(target, source, size, 0)
 
     @takes("q p z")
     def cuMemcpyHtoD(self, target: int, source: int, size: int) -> None:
-        self.cuMemcpyHtoDAsync(target, source, size, None)
+        self.cuMemcpyHtoDAsync(target, source, size, 0)
 
     @takes("p q z")
     def cuMemcpyDtoH(self, target: int, source: int, size: int) -> None:
-        self.cuMemcpyDtoHAsync(target, source, size, None)
+        self.cuMemcpyDtoHAsync(target, source, size, 0)
 
     @takes("q q z p")
-    def cuMemcpyDtoDAsync(self, target: int, source: int, size: int, stream: int | None) -> None:
+    def cuMemcpyDtoDAsync(self, target: int, source: int, size: int, stream: int) -> None:
         self._require_memory(target, size, stream)
         self._require_memory(source, size, stream)
         ctypes.memmove(target, source, size)
 
     @takes("q q z")
     def cuMemcpyDtoD(self, target: int, source: int, size: int) -> None:
-        self.cuMemcpyDtoDAsync(target, source, size, None)
+        self.cuMemcpyDtoDAsync(target, source, size, 0)
 
     @takes("p p")
-    def cuMemcpy2DAsync(self, copy: int, stream: int | None) -> None:
+    def cuMemcpy2DAsync(self, copy: int, stream: int) -> None:
         given, full = _Copy2D.from_address(copy), CopyParams(depth=1)
         full.width, full.height = given.width, given.height
         for side in ("source", "target"):
@@ -193,13 +193,13 @@ class ProgramMemoryFunctions(EmulatedDriver):
 
     @takes("p")
     def cuMemcpy2D(self, copy: int) -> None:
-        self.cuMemcpy2DAsync(copy, None)
+        self.cuMemcpy2DAsync(copy, 0)
 
     @takes("p")
     def cuMemcpy2DUnaligned(self, copy: int) -> None:
-        self.cuMemcpy2DAsync(copy, None)
+        self.cuMemcpy2DAsync(copy, 0)
 
-    def cuMemcpy3DAsync(self, copy: int, stream: int | None) -> None:
+    def cuMemcpy3DAsync(self, copy: int, stream: int) -> None:
         # A copy of the structure, which is the program's.
         given = CopyParams.from_buffer_copy(ctypes.string_at(copy, ctypes.sizeof(CopyParams)))
         for side in (given.source, given.target):
@@ -209,15 +209,15 @@ class ProgramMemoryFunctions(EmulatedDriver):
             side.height = side.height or given.height
         for z in range(given.depth):
             for y in range(given.height):
-                rows = [side.row(y, z) for side in (given.target, given.source)]
-                for row, side in zip(rows, (given.target, given.source), strict=True):
+                target, source = given.target.row(y, z), given.source.row(y, z)
+                for row, side in ((target, given.target), (source, given.source)):
                     if side.memory_type == _DEVICE:
                         self._require_memory(row, given.width, stream)
-                ctypes.memmove(*rows, given.width)
+                ctypes.memmove(target, source, given.width)
 
     @takes("p")
     def cuMemcpy3D(self, copy: int) -> None:
-        self.cuMemcpy3DAsync(copy, None)
+        self.cuMemcpy3DAsync(copy, 0)
 
     # -- fills -----------------------------------------------------------------------------------
 

@@ -7,16 +7,21 @@ import re
 from pathlib import Path
 from typing import Any
 
+from culaunch._emulator.driver.c_types import DRIVER_VERSION
 from culaunch._emulator.driver.state import Refusal
 from culaunch._emulator.driver.table import EmulatedDriver
 from culaunch._emulator.fault import NOT_FOUND
 from culaunch._emulator.libcuda.c_function import takes
+from culaunch._emulator.libcuda.runtime import PASSED_ON
 
 # Functions that have no effect here. A later form with more parameters has none, either.
 NO_EFFECT = {
     "cuCtxSetCacheConfig", "cuCtxSetFlags", "cuCtxSetSharedMemConfig", "cuDevicePrimaryCtxReset",
     "cuDevicePrimaryCtxSetFlags", "cuFuncSetCacheConfig", "cuFuncSetSharedMemConfig",
     "cuKernelSetCacheConfig", "cuMemAdvise", "cuMemPrefetchAsync", "cuStreamAttachMemAsync",
+    "cudaDeviceReset", "cudaDeviceSetCacheConfig", "cudaFuncSetCacheConfig", "cudaInitDevice",
+    "cudaMemAdvise", "cudaMemPrefetchAsync", "cudaProfilerStart", "cudaProfilerStop",
+    "cudaSetDeviceFlags", "cudaStreamAttachMemAsync",
 }  # fmt: skip
 # Names of forms that are not the method's: their addresses have 32 bits, or their structures are
 # others.
@@ -56,6 +61,9 @@ _SINCE = {
 def method_name(driver: EmulatedDriver, name: str) -> str | None:
     """Return the method that is an exported function, or None."""
     name = re.sub("_ptsz$|_ptds$", "", name)
+    name = name.replace("__cuda", "nvcc")
+    if name.startswith("cuda") and name[4:] in PASSED_ON:
+        return f"cu{PASSED_ON[name[4:]]}"
     base = re.sub(r"_v\d$", "", name)
     for method in (name, base):
         if hasattr(driver, method) or method in NO_EFFECT:
@@ -90,3 +98,13 @@ class NameFunctions(EmulatedDriver):
     @takes("s *p i q")
     def cuGetProcAddress(self, name: bytes, out: Any, version: int, flags: int) -> None:
         self.cuGetProcAddress_v2(name, out, version, flags, None)
+
+    @takes("s *p u q *i")
+    def cudaGetDriverEntryPointByVersion(
+        self, name: bytes, out: Any, version: int, *rest: Any
+    ) -> None:
+        self.cuGetProcAddress_v2(name, out, version, *rest)
+
+    @takes("s *p q *i")
+    def cudaGetDriverEntryPoint(self, name: bytes, out: Any, flags: int, status: Any) -> None:
+        self.cuGetProcAddress_v2(name, out, DRIVER_VERSION, flags, status)
