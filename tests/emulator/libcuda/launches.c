@@ -95,6 +95,20 @@ int main(void) {
   CHECK(cuMemcpyDtoH(host, matrix + 2 * pitch, 12));
   EXPECT(memcmp(host, back + 200, 12) == 0);
 
+  // The driver's linker, for one image.
+  CUlinkState link;
+  void* linked;
+  CHECK(cuLinkCreate(0, NULL, NULL, &link));
+  CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void*)kAdd, strlen(kAdd) + 1, "add", 0, NULL, NULL));
+  EXPECT(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void*)kAdd, 9, "add", 0, NULL, NULL) ==
+         CUDA_ERROR_NOT_SUPPORTED);
+  CHECK(cuLinkComplete(link, &linked, &size));
+  CUmodule again;
+  CHECK(cuModuleLoadData(&again, linked));
+  CHECK(cuLinkDestroy(link));
+  CHECK(cuModuleUnload(again));
+  EXPECT(cuModuleLoad(&again, "no such file") == CUDA_ERROR_FILE_NOT_FOUND);
+
   // Events and streams.
   CUstream stream;
   CUevent start, end;

@@ -57,12 +57,14 @@ class ProgramModuleFunctions(EmulatedDriver):
         self.cuLibraryLoadData(out, self._file(file), None, None, 0, None, None, 0)
 
     def _file(self, name: bytes) -> int:
+        self._image = ctypes.create_string_buffer(self._read(name))  # a load copies it
+        return ctypes.addressof(self._image)
+
+    def _read(self, name: bytes) -> bytes:
         try:
-            data = Path(name.decode()).read_bytes()
+            return Path(name.decode()).read_bytes()
         except OSError as error:
             raise Refusal(Result.FILE_NOT_FOUND, str(error)) from None
-        self._image = ctypes.create_string_buffer(data)  # until the next one: a load copies it
-        return ctypes.addressof(self._image)
 
     @takes("p")
     def cuModuleUnload(self, module: int) -> None:

@@ -13,8 +13,8 @@ from culaunch._emulator.driver.c_types import ERRORS
 from culaunch._emulator.driver.state import Refusal
 from culaunch._emulator.libcuda.c_function import takes
 from culaunch._emulator.libcuda.contexts import ContextFunctions
+from culaunch._emulator.libcuda.linking import LinkFunctions
 from culaunch._emulator.libcuda.memory import ProgramMemoryFunctions
-from culaunch._emulator.libcuda.modules import ProgramModuleFunctions
 
 # The functions that are a driver function with the same parameters, without "cuda" and "cu".
 PASSED_ON = {
@@ -110,7 +110,7 @@ class _Thread(threading.local):
     last_error = 0
 
 
-class RuntimeFunctions(ContextFunctions, ProgramMemoryFunctions, ProgramModuleFunctions):
+class RuntimeFunctions(ContextFunctions, ProgramMemoryFunctions, LinkFunctions):
     """The functions ``cuda...`` for the device and its memory.
 
     They keep a thread's last error, and make the primary context current in a thread without one.
