@@ -77,6 +77,23 @@ int main(void) {
   CHECK(cuMemcpyDtoH(back, y, sizeof back));
   for (int i = 0; i < kCount; ++i) EXPECT(back[i] == 100 + i + 7 + (i < 10 ? i + 7 : 0));
 
+  // A pool of memory.
+  CUmemoryPool pool, own;
+  CUdeviceptr from_pool;
+  cuuint64_t threshold = 1 << 20, got = 0;
+  CHECK(cuDeviceGetDefaultMemPool(&pool, device));
+  CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+  CHECK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &got));
+  EXPECT(got == threshold);
+  CUmemPoolProps properties = {0};
+  CHECK(cuMemPoolCreate(&own, &properties));
+  CHECK(cuMemAllocFromPoolAsync(&from_pool, 64, own, NULL));
+  CHECK(cuMemcpyHtoD(from_pool, back, 64));
+  CHECK(cuMemFreeAsync(from_pool, NULL));
+  CHECK(cuMemPoolDestroy(own));
+  EXPECT(cuMemPoolDestroy(own) == CUDA_ERROR_INVALID_HANDLE);
+  EXPECT(cuMemPoolDestroy(pool) == CUDA_ERROR_INVALID_VALUE);
+
   // Rows of a matrix with a pitch.
   CUdeviceptr matrix;
   size_t pitch;

@@ -18,10 +18,11 @@ from culaunch._emulator.libcuda.runtime import PASSED_ON
 NO_EFFECT = {
     "cuCtxSetCacheConfig", "cuCtxSetFlags", "cuCtxSetSharedMemConfig", "cuDevicePrimaryCtxReset",
     "cuDevicePrimaryCtxSetFlags", "cuFuncSetCacheConfig", "cuFuncSetSharedMemConfig",
-    "cuKernelSetCacheConfig", "cuMemAdvise", "cuMemPrefetchAsync", "cuStreamAttachMemAsync",
-    "cudaDeviceReset", "cudaDeviceSetCacheConfig", "cudaFuncSetCacheConfig", "cudaInitDevice",
-    "cudaMemAdvise", "cudaMemPrefetchAsync", "cudaProfilerStart", "cudaProfilerStop",
-    "cudaSetDeviceFlags", "cudaStreamAttachMemAsync",
+    "cuKernelSetCacheConfig", "cuMemAdvise", "cuMemPoolSetAccess", "cuMemPrefetchAsync",
+    "cuStreamAttachMemAsync", "cudaDeviceReset", "cudaDeviceSetCacheConfig",
+    "cudaFuncSetCacheConfig", "cudaInitDevice", "cudaMemAdvise", "cudaMemPoolSetAccess",
+    "cudaMemPrefetchAsync", "cudaProfilerStart", "cudaProfilerStop", "cudaSetDeviceFlags",
+    "cudaStreamAttachMemAsync",
 }  # fmt: skip
 # Names of forms that are not the method's: their addresses have 32 bits, or their structures are
 # others.

@@ -14,17 +14,20 @@ from culaunch._emulator.driver.state import Refusal
 from culaunch._emulator.libcuda.c_function import takes
 from culaunch._emulator.libcuda.contexts import ContextFunctions
 from culaunch._emulator.libcuda.linking import LinkFunctions
-from culaunch._emulator.libcuda.memory import ProgramMemoryFunctions
+from culaunch._emulator.libcuda.pools import PoolFunctions
 
 # The functions that are a driver function with the same parameters, without "cuda" and "cu".
 PASSED_ON = {
     "DeviceCanAccessPeer": "DeviceCanAccessPeer",
     "DeviceGetAttribute": "DeviceGetAttribute",
     "DeviceGetByPCIBusId": "DeviceGetByPCIBusId",
+    "DeviceGetDefaultMemPool": "DeviceGetDefaultMemPool",
     "DeviceGetLimit": "CtxGetLimit",
+    "DeviceGetMemPool": "DeviceGetMemPool",
     "DeviceGetPCIBusId": "DeviceGetPCIBusId",
     "DeviceGetStreamPriorityRange": "CtxGetStreamPriorityRange",
     "DeviceSetLimit": "CtxSetLimit",
+    "DeviceSetMemPool": "DeviceSetMemPool",
     "DeviceSynchronize": "CtxSynchronize",
     "DriverGetVersion": "DriverGetVersion",
     "EventCreateWithFlags": "EventCreate",
@@ -47,9 +50,15 @@ PASSED_ON = {
     "LaunchHostFunc": "LaunchHostFunc",
     "Malloc": "MemAlloc",
     "MallocAsync": "MemAllocAsync",
+    "MallocFromPoolAsync": "MemAllocFromPoolAsync",
     "MallocHost": "MemAllocHost",
     "MallocManaged": "MemAllocManaged",
     "MemGetInfo": "MemGetInfo",
+    "MemPoolCreate": "MemPoolCreate",
+    "MemPoolDestroy": "MemPoolDestroy",
+    "MemPoolGetAttribute": "MemPoolGetAttribute",
+    "MemPoolSetAttribute": "MemPoolSetAttribute",
+    "MemPoolTrimTo": "MemPoolTrimTo",
     "RuntimeGetVersion": "DriverGetVersion",
     "StreamAddCallback": "StreamAddCallback",
     "StreamCreateWithFlags": "StreamCreate",
@@ -110,7 +119,7 @@ class _Thread(threading.local):
     last_error = 0
 
 
-class RuntimeFunctions(ContextFunctions, ProgramMemoryFunctions, LinkFunctions):
+class RuntimeFunctions(ContextFunctions, PoolFunctions, LinkFunctions):
     """The functions ``cuda...`` for the device and its memory.
 
     They keep a thread's last error, and make the primary context current in a thread without one.
