@@ -1,4 +1,5 @@
-// libcuda.so.1 of the emulator: every function of cuda.h, as a jump to the function in Python.
+// libcuda.so.1 and libcudart.so.13 of the emulator: every function of a header, as a jump to the
+// function in Python.
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -7,9 +8,9 @@
 
 #include "python.h"
 
-// Each function is a call that pushes its own address: 8 bytes, of which the names are the weight.
-// Enter saves the registers of the arguments, asks for the function, and jumps there. No function
-// of the driver takes a floating-point number that is emulated.
+// Each function is a call that pushes its own address, in 8 bytes. Enter saves the registers of the
+// arguments, asks for the function, and jumps there. No emulated function takes a floating-point
+// number.
 #if defined(__x86_64__)
 #define ENTRY(name) \
   ".globl " #name "\n.type " #name ",@function\n" #name ": call 1f\n.balign 8, 0xcc\n"

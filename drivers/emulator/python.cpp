@@ -14,7 +14,7 @@ namespace {
 // between.
 constexpr const char* kVariable = "CULAUNCH_EMULATE_PYTHON";
 
-// The functions of Python's C API, which is the process's own, or that of a library opened here.
+// The functions of Python's C API, which is the process's own, or from a library opened here.
 struct Python {
   int (*is_initialized)();
   int (*ensure)();
@@ -143,7 +143,7 @@ bool IsPythonAlive() { return python.is_initialized() != 0; }
 
 bool StartPython(void** find) {
   if (!InitializeOnce()) return false;
-  // The GIL orders threads from here on, and a thread that comes second imports what is there.
+  // The GIL orders threads from here on. For a second thread, the module is imported already.
   const int state = python.ensure();
   char code[160];
   std::snprintf(code, sizeof code,

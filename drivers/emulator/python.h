@@ -4,7 +4,7 @@
 
 namespace emulator {
 
-// Whether Python runs, so that the driver's functions, which are written in it, may be called.
+// Whether Python runs, and the functions in Python may be called.
 bool IsPythonAlive();
 
 // Make sure that Python runs and that culaunch has written the address of its function that finds

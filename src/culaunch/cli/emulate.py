@@ -18,7 +18,7 @@ _LIBRARY = Path(cl.__file__).with_name("_emulator") / "libcuda" / "libcuda.so.1"
 
 @click.command(
     "emulate",
-    # What follows the program belongs to the program.
+    # Options after the program belong to the program.
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)

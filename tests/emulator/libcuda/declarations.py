@@ -93,7 +93,7 @@ class Declarations:
 
 
 def agree(method: tuple[str, ...], declared: tuple[str, ...]) -> bool:
-    """Say whether a method can be called with the parameters of a form, of which it may skip some.
+    """Say whether a method can be called with the parameters of a form; it may skip the last.
 
     A number has a size, and a pointer the size of the number that it points to, or any.
     """

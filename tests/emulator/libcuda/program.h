@@ -1,4 +1,4 @@
-// What the test programs share: checks that end the program, and a kernel in PTX.
+// The parts that test programs share: checks that end the program, and a kernel in PTX.
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>

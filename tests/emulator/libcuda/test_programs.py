@@ -43,8 +43,8 @@ def test_the_output_of_kernels_is_in_order_with_the_programs(compiled, emulate):
 def test_options_reach_the_emulator(compiled, emulate):
     done = emulate("--arch", "sm_90", "--options", "time_limit=9", compiled("launches.c"))
     assert "sm_80" in done.stdout  # the program expects the device of a run without options
-    done = emulate("--options", "chek=1", compiled("launches.c"))
-    assert "CULAUNCH_EMULATOR_OPTIONS has the unknown option 'chek'" in done.stderr
+    done = emulate("--options", "no_check=1", compiled("launches.c"))
+    assert "CULAUNCH_EMULATOR_OPTIONS has the unknown option 'no_check'" in done.stderr
     assert "culaunch: the emulator's libcuda.so.1 does not work: Python" in done.stderr
     assert done.returncode == 1
 

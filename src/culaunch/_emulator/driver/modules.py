@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class ModuleFunctions(DriverState):
     """The functions ``cuLibrary...``, ``cuKernel...``, ``cuLaunch...`` and ``cuOccupancy...``."""
 
-    # The memory that kernels may use, for the report of an address that is none of it.
+    # The memory that kernels may use, for the report of another address.
     known_memory = (
         "the emulator knows only the arrays among the launch's arguments, not addresses in an int, "
         "a structure or another array. It always knows the memory of cl.empty and cl.to_device"

@@ -141,7 +141,7 @@ class BinaryFunctions(RuntimeFunctions):
 
     @takes("*l p *p")
     def cudaLaunchKernelExC(self, config: Any, function: int, params: Any) -> None:
-        # cudaLaunchConfig_t is CUlaunchConfig, but for a size of 64 bits.
+        # cudaLaunchConfig_t is CUlaunchConfig with a size of 64 bits.
         kernel = self._kernel_of(function)
         try:
             self.cuLaunchKernelEx(config, kernel, params, None)

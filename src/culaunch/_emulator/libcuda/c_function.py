@@ -16,7 +16,7 @@ _Method = TypeVar("_Method", bound="Callable[..., Any]")
 def takes(words: str, result: Any = ctypes.c_int) -> Callable[[_Method], _Method]:
     """Mark a C function with its parameters, in the words of ``Driver.prototypes()``.
 
-    Its result is a code, which is none of the method's, or a value of another C type.
+    The C function returns a code, or with ``result`` the method's own value of that C type.
     """
 
     def mark(method: _Method) -> _Method:

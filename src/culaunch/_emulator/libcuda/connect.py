@@ -81,7 +81,7 @@ class ProgramDriver(NameFunctions, BinaryFunctions):
         return call
 
 
-# What a missing function returns: of the driver's, of the runtime's.
+# The code of a missing function: in the driver, in the runtime.
 _NOT_SUPPORTED = ("CUDA_ERROR_NOT_SUPPORTED", "cudaErrorNotSupported")
 _kept: list[Any] = []
 

@@ -141,7 +141,7 @@ class ProgramMemoryFunctions(EmulatedDriver):
 
     @takes("u *i *p q")
     def cuPointerGetAttributes(self, n: int, attributes: Any, outs: Any, address: int) -> None:
-        # An unknown address is an answer: zeros, as a driver gives for memory of the host alone.
+        # An unknown address is an answer: zeros, as from a GPU's driver for memory of the host.
         is_known = self._range(address) is not None
         for i in range(n):
             if is_known:

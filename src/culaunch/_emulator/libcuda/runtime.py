@@ -69,7 +69,7 @@ PASSED_ON = {
     "StreamSynchronize": "StreamSynchronize",
     "StreamWaitEvent": "StreamWaitEvent",
 }
-# The runtime's numbers are the driver's, but for these. Its names come from the driver's texts.
+# The runtime's numbers that the driver does not have. All other codes are the same.
 INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_FUNCTION = 9, 13, 98
 _TEXTS = {
     INVALID_CONFIGURATION: "invalid configuration argument",
