@@ -50,6 +50,9 @@ int main(void) {
 
   int *x, *y, host[64], size = 0;
   RUN(cudaFree(NULL));
+  RUN(cudaMalloc((void**)&x, 0));
+  EXPECT(x == NULL);
+  RUN(cudaMemset(x, 0, 0));
   RUN(cudaMalloc((void**)&x, sizeof host));
   RUN(cudaMallocHost((void**)&y, sizeof host));
   for (int i = 0; i < 64; ++i) host[i] = y[i] = i;

@@ -48,7 +48,6 @@ PASSED_ON = {
     "HostRegister": "MemHostRegister",
     "HostUnregister": "MemHostUnregister",
     "LaunchHostFunc": "LaunchHostFunc",
-    "Malloc": "MemAlloc",
     "MallocAsync": "MemAllocAsync",
     "MallocFromPoolAsync": "MemAllocFromPoolAsync",
     "MallocHost": "MemAllocHost",
@@ -185,6 +184,12 @@ class RuntimeFunctions(ContextFunctions, PoolFunctions, LinkFunctions):
 
     # -- memory ----------------------------------------------------------------------------------
 
+    @takes("*q z")
+    def cudaMalloc(self, out: Any, size: int) -> None:
+        out[0] = 0  # no bytes are no error here
+        if size:
+            self.cuMemAlloc(out, size)
+
     @takes("*q *z z z")
     def cudaMallocPitch(self, out: Any, pitch: Any, width: int, height: int) -> None:
         self.cuMemAllocPitch(out, pitch, width, height, 4)
@@ -216,7 +221,8 @@ class RuntimeFunctions(ContextFunctions, PoolFunctions, LinkFunctions):
 
     @takes("p i z p")
     def cudaMemsetAsync(self, target: int, value: int, size: int, stream: int) -> None:
-        self.cuMemsetD8Async(target or 0, value & 255, size, stream)
+        if size:
+            self.cuMemsetD8Async(target or 0, value & 255, size, stream)
 
     @takes("p i z")
     def cudaMemset(self, target: int, value: int, size: int) -> None:
