@@ -74,7 +74,7 @@ RACER = """
 import os, sys, time
 import culaunch as cl
 from culaunch._compile import nvrtc
-nvrtc.supported_archs()  # the library is loaded: the race is about the key
+nvrtc.loaded_version()  # the library is loaded: the race is about the key
 print("ready", flush=True)
 sys.stdin.readline()
 start = time.perf_counter()

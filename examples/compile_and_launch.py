@@ -1,6 +1,6 @@
 """Compile CUDA source with NVRTC, load it and launch it.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Sum an array with CUB, whose headers are found with no setup.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import numpy as np

@@ -4,7 +4,7 @@ PyTorch, JAX, CuPy, C++ and Rust load it through Apache TVM-FFI.
 """
 
 # needs g++
-# needs cuda.bindings
+# needs nvrtc
 # needs tvm_ffi
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 Usage: ``python inspect_image.py [FILE]``. Without a file it makes one to look at.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import sys

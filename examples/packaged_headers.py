@@ -1,6 +1,6 @@
 """Compile with device headers that a Python package ships: no path on disk is needed.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import numpy as np

@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+import culaunch
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
@@ -71,6 +73,12 @@ def has(capability: str) -> bool:
         return Path(os.environ.get(capability, "-")).is_dir()
     if capability == "CULAUNCH_WHOLE_SUITES":  # `make suites` sets it
         return capability in os.environ
+    if capability == "nvrtc":
+        try:
+            culaunch.compile("__global__ void k() {}", arch="compute_80", cache=False)
+        except culaunch.MissingDependencyError:
+            return False
+        return True
     if capability == "installed-wheel":
         return any(importlib.metadata.distributions(name="culaunch"))
     if capability in CUDA_TOOLS:
@@ -174,6 +182,16 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
 def torch() -> Any:
     """Return torch, which only the tests that use it import."""
     return pytest.importorskip("torch", reason="needs torch")
+
+
+@pytest.fixture(scope="session")
+def run_after_torch() -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """Return what runs ``python WORDS`` in a process that has imported torch already."""
+    from after_torch import AfterTorch
+
+    programs = AfterTorch()
+    yield programs.run
+    programs.close()
 
 
 @pytest.fixture(scope="module", autouse=True)

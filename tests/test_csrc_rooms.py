@@ -27,6 +27,8 @@ INNER_FLOORS = {
     CSRC / "triton": (
         "values", "variants", "grids", "dispatchers", "quick", "general", "objects",
     ),
+    CSRC / "function": ("program", "plans", "kinds", "calls", "execution"),
+    CSRC / "arguments": ("views", "torch", "device_array", "types", "protocols"),
     ROOT_OF_JIT: ("base", "source", "files", "toolkit", "store"),
 }  # fmt: skip
 UPCALLS = CSRC / "python" / "upcalls.h"

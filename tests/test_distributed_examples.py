@@ -95,7 +95,7 @@ assert len(image.kernels) == 1
 """
 
 
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_ranks_of_a_node_compile_once(tmp_path):
     start, log = tmp_path / "start", tmp_path / "log"
     environment = {**os.environ, "CULAUNCH_CACHE_DIR": str(tmp_path / "cache")}

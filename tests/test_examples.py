@@ -40,18 +40,16 @@ def needs(path):
         for path in EXAMPLES
     ],
 )
-def test_example_runs(path, tmp_path, has):
+def test_example_runs(request, path, tmp_path, has):
     environment = dict(os.environ)
     if not has("gpu"):
         environment["CULAUNCH_DRIVER"] = "emulator"
-    result = subprocess.run(
-        [sys.executable, "-W", "error", path],
-        check=False,
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    words, where = ["-W", "error", path], {"cwd": tmp_path, "env": environment, "timeout": 300}
+    if "torch" in needs(path):
+        result = request.getfixturevalue("run_after_torch")(words, **where)
+    else:
+        result = subprocess.run(
+            [sys.executable, *words], check=False, capture_output=True, text=True, **where
+        )
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.strip(), "an example says what it did"

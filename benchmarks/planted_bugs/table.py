@@ -113,7 +113,7 @@ BUGS = [
     Bug("uninitialized", "uninitialized", "halo_unwritten", (I64, I64)),
     Bug("uninitialized", "uninitialized", "shuffle_from_outside", (I64,)),
     Bug("uninitialized", "uninitialized", "local_unwritten", (I64, I64, 8), block=8,
-        missed="local variables that a kernel never set are zero"),
+        checks=("check_local",)),
     Bug("uninitialized", "uninitialized", "global_unwritten", (I64, Unwritten(64)),
         missed="global memory that nothing has written is zero"),
 

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "arguments/allocated.h"
-#include "arguments/device_array_exchange.h"
+#include "arguments/device_array/exchange.h"
+#include "arguments/torch/allocated.h"
 #include "python/upcalls.h"
 
 namespace operands {

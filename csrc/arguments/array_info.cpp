@@ -1,10 +1,10 @@
 #include "arguments/array_info.h"
 
-#include "arguments/arrays.h"
-#include "arguments/cupy.h"
-#include "arguments/dlpack_protocol.h"
 #include "arguments/operands.h"
-#include "arguments/torch_tensor.h"
+#include "arguments/protocols/arrays.h"
+#include "arguments/protocols/cupy.h"
+#include "arguments/protocols/dlpack_protocol.h"
+#include "arguments/torch/tensor.h"
 #include "driver/driver_object.h"
 #include "driver/errors.h"
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "arguments/rules.h"
-#include "arguments/storage.h"
-#include "arguments/torch_tensor.h"
+#include "arguments/torch/tensor.h"
+#include "arguments/types/rules.h"
+#include "arguments/views/storage.h"
 #include "formats/half.h"
 #include "python/numbers.h"
 

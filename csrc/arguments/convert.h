@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "arguments/arrays.h"
-#include "arguments/torch_tensor.h"
-#include "arguments/type_table.h"
+#include "arguments/protocols/arrays.h"
+#include "arguments/torch/tensor.h"
+#include "arguments/types/type_table.h"
 #include "formats/dlpack.h"
 #include "python/python.h"
 

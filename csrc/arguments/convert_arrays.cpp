@@ -1,7 +1,7 @@
 // Array arguments: their device, their stream, and the owners of their views.
 #include "arguments/convert.h"
-#include "arguments/cupy.h"
-#include "arguments/torch_tensor.h"
+#include "arguments/protocols/cupy.h"
+#include "arguments/torch/tensor.h"
 
 namespace {
 

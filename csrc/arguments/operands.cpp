@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "arguments/cupy.h"
-#include "arguments/torch_tensor.h"
+#include "arguments/protocols/cupy.h"
+#include "arguments/torch/tensor.h"
 #include "driver/driver_in_use.h"
 #include "driver/errors.h"
 #include "python/upcalls.h"

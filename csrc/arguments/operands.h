@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "arguments/arrays.h"
-#include "arguments/element_types.h"
-#include "arguments/type_table.h"
+#include "arguments/protocols/arrays.h"
+#include "arguments/types/type_table.h"
+#include "arguments/views/element_types.h"
 #include "formats/dlpack.h"
 #include "python/python.h"
 

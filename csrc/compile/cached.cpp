@@ -30,13 +30,6 @@ PyObject* OfDirectory(PyObject* path, const Make& make) {
   });
 }
 
-// Compute without the GIL.
-template <class Compute>
-auto Apart(const Compute& compute) {
-  const WithoutPython without;
-  return compute();
-}
-
 Ref MakeEntry(const CacheEntry& one) {
   return Ref(Py_BuildValue("(NNLL)", MakePath(one.folder).release(),
                            MakeTuple(one.names, MakePath).release(),

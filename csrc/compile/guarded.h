@@ -50,3 +50,10 @@ class WithoutPython {
  private:
   PyThreadState* state_;
 };
+
+// Compute without the GIL.
+template <class Compute>
+auto Apart(const Compute& compute) {
+  const WithoutPython without;
+  return compute();
+}

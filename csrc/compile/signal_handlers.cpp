@@ -126,18 +126,23 @@ class LoadedLibrary {
 
 }  // namespace
 
+bool KeepSignalHandlersOf(const std::string& path, bool* is_loaded) {
+  void* const handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  link_map* map = nullptr;
+  const bool is_there = handle != nullptr && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0;
+  const bool is_called =
+      is_there && LoadedLibrary(*map).Redirect("signal", reinterpret_cast<void*>(SignalOfOthers));
+  if (handle != nullptr) dlclose(handle);
+  if (is_loaded != nullptr) *is_loaded = is_there;
+  return is_called;
+}
+
 PyObject* KeepSignalHandlers(PyObject*, PyObject* path) {
   std::string file;
   if (!ReadPath(path, &file)) return nullptr;
-  void* handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-  link_map* map = nullptr;
-  if (handle == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) {
-    PyErr_Format(PyExc_ValueError, "keep_signal_handlers: %s is not loaded", file.c_str());
-    if (handle != nullptr) dlclose(handle);
-    return nullptr;
-  }
-  const bool is_called =
-      LoadedLibrary(*map).Redirect("signal", reinterpret_cast<void*>(SignalOfOthers));
-  dlclose(handle);
-  return PyBool_FromLong(is_called ? 1 : 0);
+  bool is_loaded = false;
+  const bool is_called = KeepSignalHandlersOf(file, &is_loaded);
+  if (is_loaded) return PyBool_FromLong(is_called ? 1 : 0);
+  PyErr_Format(PyExc_ValueError, "keep_signal_handlers: %s is not loaded", file.c_str());
+  return nullptr;
 }

@@ -30,6 +30,18 @@ Texts Ask(PyObject* probe, const std::string& text, const Texts& expressions) {
 
 }  // namespace
 
+Ref MakeSignatures(
+    const std::vector<std::pair<std::string, std::vector<std::string>>>& signatures) {
+  Ref found = Required(Ref(PyDict_New()));
+  for (const auto& [kernel, types] : signatures) {
+    const Ref spelled = Required(MakeTuple(types, [](const std::string& type) {
+      return type.empty() ? Ref::Borrow(Py_None) : MakeText(type);
+    }));
+    Require(PyDict_SetItem(found.get(), Required(MakeText(kernel)).get(), spelled.get()) == 0);
+  }
+  return found;
+}
+
 PyObject* KernelSignatures(PyObject*, PyObject* args) {
   PyObject *ptx, *source, *probe;
   if (!PyArg_ParseTuple(args, "SOO:kernel_signatures", &ptx, &source, &probe)) return nullptr;
@@ -43,13 +55,6 @@ PyObject* KernelSignatures(PyObject*, PyObject* args) {
         return Ask(probe, added, expressions);
       };
     }
-    Ref found = Required(Ref(PyDict_New()));
-    for (const auto& [kernel, types] : culaunch::jit::KernelSignatures(code, text, ask)) {
-      const Ref spelled = Required(MakeTuple(types, [](const std::string& type) {
-        return type.empty() ? Ref::Borrow(Py_None) : MakeText(type);
-      }));
-      Require(PyDict_SetItem(found.get(), Required(MakeText(kernel)).get(), spelled.get()) == 0);
-    }
-    return found;
+    return MakeSignatures(culaunch::jit::KernelSignatures(code, text, ask));
   });
 }

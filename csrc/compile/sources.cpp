@@ -1,9 +1,7 @@
 #include "compile/sources.h"
 
 #include <culaunch/jit/files/includes.h>
-#include <culaunch/jit/source/source_line.h>
 #include <culaunch/jit/store/key.h>
-#include <culaunch/jit/toolkit/build_identity.h>
 
 #include "compile/guarded.h"
 #include "compile/texts.h"
@@ -77,10 +75,11 @@ Ref MakeIncludes(const Includes& found) {
   Ref memory = Required(MakeTuple(found.memory, [](const auto& one) {
     return Tuple(MakeText(one.first), MakeText(one.second));
   }));
-  return Ref(Py_BuildValue("(NNNNnNN)", Required(MakeText(found.text)).release(),
+  return Ref(Py_BuildValue("(NNNNnONN)", Required(MakeText(found.text)).release(),
                            Required(MakeText(found.digest)).release(), memory.release(),
                            Required(MakeTuple(found.missing, MakeText)).release(),
-                           static_cast<Py_ssize_t>(found.system_files), footprint.release(),
+                           static_cast<Py_ssize_t>(found.system_files),
+                           found.IsHeavy() ? Py_True : Py_False, footprint.release(),
                            Required(MakeText(found.unknown)).release()));
 }
 
@@ -140,30 +139,6 @@ PyObject* SourceFacts(PyObject*, PyObject* text) {
     Require(ReadBytes(text, &bytes));
     const bool is_alone = culaunch::jit::ScanText(bytes).IsEmpty();
     return Tuple(MakeText(culaunch::jit::HexDigest(bytes)), Ref(PyBool_FromLong(is_alone)));
-  });
-}
-
-PyObject* SourceWithLine(PyObject*, PyObject* args) {
-  PyObject *text, *name;
-  int after_includes = 0;
-  if (!PyArg_ParseTuple(args, "OOp:with_line", &text, &name, &after_includes)) return nullptr;
-  return Guarded([&] {
-    std::string source, called;
-    Require(ReadBytes(text, &source) && ReadBytes(name, &called));
-    return MakeText(culaunch::jit::WithLine(source, called, after_includes != 0));
-  });
-}
-
-PyObject* LibraryIdentity(PyObject*, PyObject* path) {
-  return Guarded([&] {
-    std::string library;
-    Require(ReadPath(path, &library));
-    try {
-      return MakeText(culaunch::jit::BuildIdentity(library));
-    } catch (const culaunch::Error& error) {
-      PyErr_SetString(PyExc_OSError, error.what());
-      throw Raised();
-    }
   });
 }
 

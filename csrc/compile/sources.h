@@ -13,12 +13,6 @@ PyObject* LookAt(PyObject* module, PyObject* paths);
 // source_facts(text) -> (digest, names no file).
 PyObject* SourceFacts(PyObject* module, PyObject* text);
 
-// with_line(text, name, after_includes) -> str.
-PyObject* SourceWithLine(PyObject* module, PyObject* args);
-
-// library_identity(path) -> str.
-PyObject* LibraryIdentity(PyObject* module, PyObject* path);
-
 // cache_key(backend, identity, archs, source_digest, name, includes_digest, flags, names, lto,
 // dirs) -> str.
 PyObject* ImageKey(PyObject* module, PyObject* args);

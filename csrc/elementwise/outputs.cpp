@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "arguments/allocate.h"
-#include "arguments/device_array.h"
+#include "arguments/device_array/device_array.h"
 #include "driver/errors.h"
 #include "elementwise/call.h"
 #include "python/upcalls.h"

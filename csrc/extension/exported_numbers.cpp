@@ -5,9 +5,9 @@
 #include <initializer_list>
 #include <vector>
 
-#include "arguments/element_types.h"
 #include "arguments/operands.h"
-#include "arguments/type_table.h"
+#include "arguments/types/type_table.h"
+#include "arguments/views/element_types.h"
 #include "elementwise/layout.h"
 #include "formats/dlpack.h"
 #include "triton/values/parameter.h"

@@ -4,13 +4,15 @@
 #include <string_view>
 
 #include "arguments/array_info.h"
-#include "arguments/device_array.h"
-#include "arguments/device_array_exchange.h"
-#include "arguments/rules.h"
-#include "arguments/tensor_versions.h"
-#include "arguments/torch_modes.h"
-#include "arguments/torch_tensor.h"
+#include "arguments/device_array/device_array.h"
+#include "arguments/device_array/exchange.h"
+#include "arguments/torch/modes.h"
+#include "arguments/torch/tensor.h"
+#include "arguments/torch/tensor_versions.h"
+#include "arguments/types/rules.h"
 #include "compile/cached.h"
+#include "compile/linking.h"
+#include "compile/nvrtc.h"
 #include "compile/options.h"
 #include "compile/signal_handlers.h"
 #include "compile/signatures.h"
@@ -23,7 +25,7 @@
 #include "extension/exported_numbers.h"
 #include "formats/mangled_names.h"
 #include "function/function_type.h"
-#include "function/program_object.h"
+#include "function/program/program_object.h"
 #include "graph/graph_object.h"
 #include "launch/kernel_type.h"
 #include "launch/launcher.h"
@@ -144,7 +146,6 @@ PyMethodDef functions[] = {
     {"follow", FollowSource, METH_VARARGS, nullptr},
     {"look_at", LookAt, METH_O, nullptr},
     {"source_facts", SourceFacts, METH_O, nullptr},
-    {"with_line", SourceWithLine, METH_VARARGS, nullptr},
     {"cache_contents", ListCache, METH_O, nullptr},
     {"evict", EvictFromCache, METH_VARARGS, nullptr},
     {"clear_cache", ClearCache, METH_O, nullptr},
@@ -153,7 +154,17 @@ PyMethodDef functions[] = {
     {"why_refused", WhyOptionIsRefused, METH_O, nullptr},
     {"kernel_signatures", KernelSignatures, METH_VARARGS, nullptr},
     {"keep_signal_handlers", KeepSignalHandlers, METH_O, nullptr},
-    {"library_identity", LibraryIdentity, METH_O, nullptr},
+    {"open_nvrtc", OpenNvrtc, METH_VARARGS, nullptr},
+    {"nvrtc_place", NvrtcPlace, METH_O, nullptr},
+    {"nvrtc_version", NvrtcVersion, METH_O, nullptr},
+    {"nvrtc_headers", NvrtcHeaders, METH_O, nullptr},
+    {"nvrtc_compile", NvrtcCompile, METH_VARARGS, nullptr},
+    {"explain_failure", ExplainFailure, METH_VARARGS, nullptr},
+    {"set_pip_folders", SetPipFolders, METH_O, nullptr},
+    {"open_nvjitlink", OpenNvJitLink, METH_NOARGS, nullptr},
+    {"link_images", LinkImages, METH_VARARGS, nullptr},
+    {"library_place", LibraryPlace, METH_O, nullptr},
+    {"combine_images", CombineImages, METH_VARARGS, nullptr},
     {"cache_key", ImageKey, METH_VARARGS, nullptr},
     {"includes_key", SourceIncludesKey, METH_VARARGS, nullptr},
     {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},
@@ -171,6 +182,8 @@ PyMethodDef functions[] = {
     {"take_empty", graph::TakeEmpty, METH_VARARGS, nullptr},
     {"take_conditional", graph::TakeConditional, METH_VARARGS, nullptr},
     {"start_profile", profile::StartProfile, METH_VARARGS, nullptr},
+    {"start_device_kernels", profile::StartDeviceKernels, METH_NOARGS, nullptr},
+    {"stop_device_kernels", profile::StopDeviceKernels, METH_O, nullptr},
     {"stop_profile", profile::StopProfile, METH_VARARGS, nullptr},
     {"open_torch", torch_operators::OpenTorch, METH_VARARGS, nullptr},
     {"open_versions", OpenVersions, METH_VARARGS, nullptr},

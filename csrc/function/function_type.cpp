@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "driver/errors.h"
-#include "function/bind.h"
-#include "function/call.h"
+#include "function/calls/call.h"
+#include "function/kinds/bind.h"
+#include "function/kinds/state.h"
 #include "function/run.h"
-#include "function/state.h"
 #include "python/call_keeper.h"
 #include "python/recording.h"
 #include "python/type_builder.h"

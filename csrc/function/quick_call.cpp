@@ -1,13 +1,13 @@
 #include "function/quick_call.h"
 
-#include "arguments/allocated.h"
-#include "arguments/element_types.h"
-#include "arguments/torch_modes.h"
-#include "arguments/torch_tensor.h"
-#include "function/fresh_memory.h"
-#include "function/gather.h"
-#include "function/problems.h"
-#include "function/replay.h"
+#include "arguments/torch/allocated.h"
+#include "arguments/torch/modes.h"
+#include "arguments/torch/tensor.h"
+#include "arguments/views/element_types.h"
+#include "function/execution/fresh_memory.h"
+#include "function/plans/gather.h"
+#include "function/plans/replay.h"
+#include "function/program/problems.h"
 #include "launch/launch_failure.h"
 #include "python/numbers.h"
 
@@ -292,6 +292,7 @@ bool CallQuickly(State& state, PyObject* const* args, PyObject** result) {
   if (CULAUNCH_UNLIKELY(replay == nullptr) || CULAUNCH_UNLIKELY(!replay->is_quick()) ||
       CULAUNCH_UNLIKELY(driver != program.driver) ||
       CULAUNCH_UNLIKELY(driver->note_array != nullptr) ||
+      CULAUNCH_UNLIKELY(driver->graphs.observer() != nullptr) ||
       CULAUNCH_UNLIKELY(watch != nullptr && !watch->HoldsAtAGlance())) {
     return false;
   }

@@ -2,7 +2,7 @@
 // launches with memory allocated only for them.
 #pragma once
 
-#include "function/state.h"
+#include "function/kinds/state.h"
 
 namespace function {
 

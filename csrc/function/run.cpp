@@ -1,8 +1,8 @@
 #include "function/run.h"
 
 #include "driver/errors.h"
-#include "function/call.h"
-#include "function/execution.h"
+#include "function/calls/call.h"
+#include "function/execution/execution.h"
 #include "function/quick_call.h"
 
 namespace function {

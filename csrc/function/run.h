@@ -1,7 +1,7 @@
 // One call of a function, from its arguments to its result.
 #pragma once
 
-#include "function/state.h"
+#include "function/kinds/state.h"
 
 namespace function {
 

@@ -1,6 +1,6 @@
 #include "graph/recording.h"
 
-#include "arguments/type_table.h"
+#include "arguments/types/type_table.h"
 #include "python/call_arguments.h"
 
 namespace graph {

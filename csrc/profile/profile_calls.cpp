@@ -4,10 +4,12 @@
 #include <cmath>
 #include <set>
 
+#include "compile/library_errors.h"
 #include "driver/driver_object.h"
 #include "driver/errors.h"
 #include "launch/kernel_object.h"
 #include "launch/launcher.h"
+#include "profile/device_kernels.h"
 #include "profile/profiler.h"
 #include "python/call_keeper.h"
 
@@ -27,17 +29,24 @@ int64_t BytesOf(PyObject* array) {
   return bytes;
 }
 
-// Add up the sizes of the arrays that a launcher was given, counting each array once.
-void NoteArguments(PyObject* callable, PyObject* const* args, size_t count) {
-  const KernelObject* kernel = KernelOfLauncher(callable);
+// Whether an argument of a launcher is an array. A number is an array of unknown size if the
+// parameter is a pointer.
+bool IsArray(const KernelObject& kernel, size_t i, PyObject* argument) {
+  const bool is_number = PyLong_Check(argument) || PyFloat_Check(argument);
+  const TypeClass type = kernel.slots[i].type_class;
+  return type == TypeClass::kPointer ||
+         (type == TypeClass::kUnknown && !is_number && argument != Py_None);
+}
+
+// Add up the sizes of the arrays that a launcher was given, counting each array once. Without a
+// launcher, it was a Triton kernel, whose arrays are tensors.
+void NoteArguments(PyObject* launcher, PyObject* const* args, size_t count) {
+  const KernelObject* kernel = launcher != nullptr ? KernelOfLauncher(launcher) : nullptr;
   std::set<PyObject*> seen;
   int64_t all = 0;
   for (size_t i = 0; i < count; ++i) {
-    const bool is_number = PyLong_Check(args[i]) || PyFloat_Check(args[i]);
-    const TypeClass type = kernel->slots[i].type_class;
-    // A number is an array of unknown size if the parameter is a pointer.
-    const bool is_array = type == TypeClass::kPointer ||
-                          (type == TypeClass::kUnknown && !is_number && args[i] != Py_None);
+    const bool is_array = kernel != nullptr ? IsArray(*kernel, i, args[i])
+                                            : PyObject_HasAttrString(args[i], "data_ptr") != 0;
     if (!is_array || !seen.insert(args[i]).second) continue;
     const int64_t bytes = BytesOf(args[i]);
     if (bytes < 0) return;
@@ -45,7 +54,8 @@ void NoteArguments(PyObject* callable, PyObject* const* args, size_t count) {
   }
   // Release the GIL: another thread may hold the profiler's lock and wait for the GIL, because the
   // emulator is written in Python.
-  if (!seen.empty()) WithoutGil([&] { Profiler::NoteBytes(*kernel->state, all); });
+  const culaunch::KernelState* state = kernel != nullptr ? kernel->state : nullptr;
+  if (!seen.empty()) WithoutGil([&] { Profiler::NoteLastBytes(state, all); });
 }
 
 PyObject* Tuple(const LaunchedKernel& kernel) {
@@ -74,6 +84,17 @@ PyObject* Tuple(const LaunchRecord& record) {
       static_cast<long long>(record.argument_bytes), static_cast<int>(record.time),
       static_cast<int>(record.code), record.context, Number(record.device_begin),
       Number(record.device_time));
+}
+
+PyObject* Tuple(const DeviceKernel& kernel) {
+  const Ref name(PyUnicode_DecodeUTF8(
+      kernel.name.data(), static_cast<Py_ssize_t>(kernel.name.size()), "surrogateescape"));
+  if (!name) return nullptr;
+  return Py_BuildValue(
+      "O(iii)(iii)IIiiiIKK", name.get(), kernel.grid[0], kernel.grid[1], kernel.grid[2],
+      kernel.block[0], kernel.block[1], kernel.block[2], kernel.device, kernel.stream,
+      kernel.registers, kernel.static_shared, kernel.dynamic_shared, kernel.local_bytes,
+      static_cast<unsigned long long>(kernel.begin), static_cast<unsigned long long>(kernel.end));
 }
 
 template <class Item>
@@ -126,6 +147,30 @@ PyObject* StopProfile(PyObject*, PyObject* args) {
     if (!kernels || !launches) return nullptr;
     return Py_BuildValue("OOn", kernels.get(), launches.get(),
                          static_cast<Py_ssize_t>(log.omitted));
+  });
+}
+
+PyObject* StartDeviceKernels(PyObject*, PyObject*) {
+  return GuardedLibrary([&] {
+    const DeviceKernels::Mark mark = WithoutGil([] { return DeviceKernels::Get().Start(); });
+    return Ref(Py_BuildValue("nnK", static_cast<Py_ssize_t>(mark.begin),
+                             static_cast<Py_ssize_t>(mark.dropped),
+                             static_cast<unsigned long long>(mark.time)));
+  });
+}
+
+PyObject* StopDeviceKernels(PyObject*, PyObject* mark) {
+  Py_ssize_t begin = 0;
+  Py_ssize_t dropped = 0;
+  unsigned long long time = 0;
+  if (!PyArg_ParseTuple(mark, "nnK:stop_device_kernels", &begin, &dropped, &time)) return nullptr;
+  return GuardedLibrary([&] {
+    const DeviceKernels::Log log = WithoutGil([&] {
+      return DeviceKernels::Get().Stop(
+          {static_cast<size_t>(begin), static_cast<size_t>(dropped), time});
+    });
+    const Ref kernels = Required(List(log.kernels));
+    return Ref(Py_BuildValue("On", kernels.get(), static_cast<Py_ssize_t>(log.dropped)));
   });
 }
 

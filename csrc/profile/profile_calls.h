@@ -12,4 +12,10 @@ PyObject* StartProfile(PyObject* self, PyObject* args);
 // tuple of the fields of LaunchedKernel and LaunchRecord.
 PyObject* StopProfile(PyObject* self, PyObject* args);
 
+// start_device_kernels() -> (beginning, dropped, time), see DeviceKernels.
+PyObject* StartDeviceKernels(PyObject* self, PyObject* unused);
+
+// stop_device_kernels(that) -> kernels, dropped. Each is a tuple of the fields of DeviceKernel.
+PyObject* StopDeviceKernels(PyObject* self, PyObject* mark);
+
 }  // namespace profile

@@ -304,7 +304,7 @@ void Profiler::Ask(LaunchedKernel* kernel) const {
   }
 }
 
-void Profiler::NoteBytes(const culaunch::KernelState& kernel, int64_t bytes) {
+void Profiler::NoteLastBytes(const culaunch::KernelState* kernel, int64_t bytes) {
   const LastLaunch last = std::exchange(t_last, {});
   if (last.profiler == nullptr) return;
   Profiler& self = *last.profiler;
@@ -312,9 +312,8 @@ void Profiler::NoteBytes(const culaunch::KernelState& kernel, int64_t bytes) {
   if (last.clears != self.clears_ || last.index >= self.log_.size()) return;
   LaunchRecord& record = self.log_[last.index];
   if (record.kernel < 0) return;
-  if (self.kernels_[static_cast<size_t>(record.kernel)].state == &kernel) {
-    record.argument_bytes = bytes;
-  }
+  const auto* launched = self.kernels_[static_cast<size_t>(record.kernel)].state;
+  if (kernel == nullptr || kernel == launched) record.argument_bytes = bytes;
 }
 
 }  // namespace profile

@@ -39,13 +39,16 @@ class Profiler final : public culaunch::LaunchObserver {
   // for the caller, who releases each with KernelState::Leave.
   Log Stop(const Mark& start);
 
-  // Record the argument bytes of this thread's last launch, if it launched that kernel.
-  static void NoteBytes(const culaunch::KernelState& kernel, int64_t bytes);
+  // The same as NoteBytes, for any driver and, without one, for any kernel.
+  static void NoteLastBytes(const culaunch::KernelState* kernel, int64_t bytes);
 
   CUresult Launch(culaunch::KernelState& kernel, const CUlaunchConfig& config, int ordinal,
                   void** arguments) noexcept override;
   CUresult LaunchGraph(const culaunch::Graph& graph, CUgraphExec executable,
                        CUstream stream) noexcept override;
+  void NoteBytes(const culaunch::KernelState& kernel, int64_t bytes) noexcept override {
+    NoteLastBytes(&kernel, bytes);
+  }
 
  private:
   explicit Profiler(culaunch::Driver& driver) : driver_(driver) {}

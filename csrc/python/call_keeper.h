@@ -21,7 +21,8 @@ class CallKeeper {
   // Whether some thread records, or all launches are watched.
   static bool AreNoted() { return Count().load(std::memory_order_relaxed) != 0; }
 
-  // Receives the arguments of each launch that no keeper takes. There is one watcher at a time;
+  // Receives the arguments of each launch that no keeper takes; `callable` is null for a Triton
+  // kernel. There is one watcher at a time;
   // null removes it.
   using Watcher = void (*)(PyObject* callable, PyObject* const* args, size_t count);
   static void Watch(Watcher watcher) {
@@ -32,6 +33,11 @@ class CallKeeper {
   CULAUNCH_RARE static void Note(PyObject* callable, PyObject* const* args, size_t count) {
     if (CallKeeper* keeper = Place()) return keeper->NoteLaunch(callable, args, count);
     if (const Watcher watcher = Watching().load()) watcher(callable, args, count);
+  }
+  // The same for a Triton kernel, whose launches the keeper knows.
+  CULAUNCH_RARE static void NoteTriton(PyObject* const* args, size_t count) {
+    const Watcher watcher = Watching().load();
+    if (watcher != nullptr && Place() == nullptr) watcher(nullptr, args, count);
   }
 
  protected:

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "arguments/torch_tensor.h"
+#include "arguments/torch/tensor.h"
 
 namespace torch_operators {
 

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "arguments/torch_modes.h"
-#include "arguments/torch_tensor.h"
+#include "arguments/torch/modes.h"
+#include "arguments/torch/tensor.h"
 
 namespace torch_operators {
 

@@ -1,6 +1,6 @@
 #include "torch/written_arguments.h"
 
-#include "arguments/tensor_versions.h"
+#include "arguments/torch/tensor_versions.h"
 
 namespace torch_operators {
 

@@ -18,7 +18,7 @@ SHOWN = {
     "kernel, a kernel with grid and block a launcher, and arguments launch it",
     "function": "a call runs the plan of its kind of arguments, or Python records it first; all "
     "checks come before all effects",
-    "cache": "a key is looked up in your cache, in shipped directories and in the remote cache; "
+    "cache": "a key is looked up in your cache, in bundles and in the remote cache; "
     "one process compiles it and stores the image in your cache",
 }
 FLOWS = {
@@ -55,7 +55,7 @@ FLOWS = {
 [your cache directory]
 -> hit: [image, digest verified]
 : miss
-[shipped directories]
+[bundles]
 -> hit: [image, digest verified]
 : miss
 [lock of the key]

@@ -1,6 +1,6 @@
 """Fill a table in constant memory, read it back, and use it in a kernel.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import numpy as np

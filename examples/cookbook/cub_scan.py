@@ -1,6 +1,6 @@
 """A prefix sum of each row with CUB; what several kernels share is a header in memory.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Transpose with CuTe's layouts: CUTLASS_PATH names a checkout of CUTLASS.
 
-# needs cuda.bindings
+# needs nvrtc
 # needs CUTLASS_PATH
 """
 

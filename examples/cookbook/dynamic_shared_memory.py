@@ -1,6 +1,6 @@
 """Give a kernel as much shared memory as it asks for, beyond 48 KiB, too.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Find what is wrong with a kernel, on the CPU: memory, barriers, races, things never written.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Let all blocks of a grid wait for each other: a cooperative launch.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Use every device: one module, arrays where they belong, launches that follow their arrays.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """See what a kernel prints, and what an assertion in it says.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import numpy as np

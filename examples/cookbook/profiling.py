@@ -3,7 +3,7 @@
 nsys profile -t cuda,nvtx python profiling.py --ranges
 ncu --set full -k regex:axpy --import-source on python profiling.py
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import contextlib

@@ -1,6 +1,6 @@
 """Compile a kernel and a device function apart, and link them with link-time optimization.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import numpy as np

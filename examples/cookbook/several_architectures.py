@@ -1,6 +1,6 @@
 """One image for today's GPUs and those to come: machine code, and PTX beside it.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import culaunch as cl

@@ -1,6 +1,6 @@
 """Ship kernels: a library with code for several GPUs, a wheel of it, and what its users do.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import subprocess

@@ -1,6 +1,6 @@
 """Copy one part while another is computed: two streams, pinned memory, events.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import numpy as np

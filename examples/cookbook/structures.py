@@ -1,6 +1,6 @@
 """Pass structures by value, and arrays of structures, from ctypes and from NumPy.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import ctypes

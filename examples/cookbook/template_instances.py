@@ -1,6 +1,6 @@
 """Compile a template for several types and sizes, and choose the instance by the array.
 
-# needs cuda.bindings
+# needs nvrtc
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """A cubin that C++ gets as bytes at run time.
 
 # needs tvm_ffi
-# needs cuda.bindings
+# needs nvrtc
 # needs g++
 """
 

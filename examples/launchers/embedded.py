@@ -1,7 +1,7 @@
 """A cubin embedded in C++, from a string.
 
 # needs tvm_ffi
-# needs cuda.bindings
+# needs nvrtc
 # needs g++
 """
 

@@ -1,7 +1,7 @@
 """A kernel made at run time: NVRTC compiles it, Python and C++ launch it.
 
 # needs tvm_ffi
-# needs cuda.bindings
+# needs nvrtc
 # needs g++
 """
 

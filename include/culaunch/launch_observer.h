@@ -3,6 +3,8 @@
 
 #include <cuda.h>
 
+#include <cstdint>
+
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -19,6 +21,9 @@ class LaunchObserver {
   // Likewise for a launch of a graph. Its context is current.
   virtual CUresult LaunchGraph(const Graph& graph, CUgraphExec executable,
                                CUstream stream) noexcept = 0;
+  // The arrays that this thread's last launch was given have this many bytes, if it launched that
+  // kernel.
+  virtual void NoteBytes(const KernelState& kernel, int64_t bytes) noexcept = 0;
 
  protected:
   ~LaunchObserver() = default;

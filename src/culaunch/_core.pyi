@@ -569,6 +569,21 @@ def end_xla_calls() -> None: ...
 reads_numbers_in_place: int
 """Whether ints and floats are read without the C API: 1, where their layout is known."""
 
+def start_device_kernels() -> tuple[int, int, int]:
+    """Let CUPTI record kernels; return where it begins, with CUPTI's time in nanoseconds."""
+
+def stop_device_kernels(
+    mark: tuple[int, int, int], /
+) -> tuple[
+    list[
+        tuple[
+            str, tuple[int, int, int], tuple[int, int, int], int, int, int, int, int, int, int, int
+        ]
+    ],
+    int,
+]:
+    """Return the kernels since then, and the number of those that CUPTI dropped."""
+
 def start_profile(driver: Driver, limit: int, /) -> tuple[int, int]: ...
 def stop_profile(
     driver: Driver, mark: tuple[int, int], /
@@ -618,6 +633,7 @@ def follow(
     tuple[tuple[str, str], ...],
     tuple[str, ...],
     int,
+    bool,
     FootprintFields,
     str,
 ]:
@@ -628,9 +644,6 @@ def look_at(paths: Sequence[str], /) -> FootprintFields:
 
 def source_facts(text: str, /) -> tuple[str, bool]:
     """Return the SHA-256 of a text, and whether it names no file, nor can."""
-
-def with_line(text: str, name: str, after_includes: bool, /) -> str:
-    """Return a source with its name in it, as ``#line`` says it."""
 
 def keep_signal_handlers(path: str, /) -> bool:
     """Let a loaded library leave the handlers of SIGINT and SIGTERM alone; False: it does so."""
@@ -682,8 +695,78 @@ def kernel_signatures(
     expressions; None if that is too dear.
     """
 
-def library_identity(path: str, /) -> str:
-    """Return what pins one build of NVRTC: no version does, two patch releases share them."""
+def open_nvrtc(
+    path: str, private_directory: Callable[[str, str], str], warn: Callable[[str], None], /
+) -> object:
+    """Find NVRTC: at a path, or anywhere if it is empty.
+
+    `private_directory` returns a directory in the cache for headers, and `warn` takes the text of
+    a warning.
+    """
+
+def nvrtc_place(nvrtc: object, /) -> tuple[str, str]:
+    """Return its path, and what pins this build: two patch releases share a version."""
+
+def nvrtc_version(nvrtc: object, /) -> tuple[str, tuple[int, ...]]:
+    """Load it; return its version and the architectures."""
+
+def nvrtc_headers(nvrtc: object, /) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the directories of CUDA's own headers, and why others were rejected."""
+
+def nvrtc_compile(
+    nvrtc: object,
+    job: tuple[
+        str,
+        str,
+        str | None,
+        Sequence[str],
+        Sequence[str],
+        Sequence[str],
+        dict[str, str],
+        str,
+        int,
+        str,
+        Sequence[str],
+        bool,
+        bool,
+        bool,
+    ],
+    arch: str,
+    /,
+) -> tuple[str, bytes, dict[str, str], dict[str, tuple[str | None, ...]], str]:
+    """Compile for one architecture: the fields of ``Compiled`` after `arch`."""
+
+def explain_failure(
+    log: str,
+    compiler: str,
+    flags: Sequence[str],
+    sources: dict[str, str],
+    notes: Sequence[str],
+    find: Callable[[str], str | None],
+    /,
+) -> str:
+    """Return the message of a failed compilation."""
+
+def set_pip_folders(folders: Sequence[str], /) -> None:
+    """Set the folders of NVIDIA's pip packages, which are searched first."""
+
+def open_nvjitlink() -> tuple[object, str]:
+    """Find and load nvJitLink; return it and its identity."""
+
+def link_images(
+    nvjitlink: object,
+    inputs: Sequence[tuple[str, bytes, str]],
+    arch: str,
+    options: Sequence[str],
+    /,
+) -> tuple[bytes, str]:
+    """Link inputs (kind, contents, name); return the image and the log."""
+
+def library_place(name: str, /) -> tuple[str, str]:
+    """Load nvJitLink or nvFatbin; return its version and its path."""
+
+def combine_images(parts: Sequence[tuple[str, str, bytes]], identifier: str, /) -> bytes:
+    """Return a fatbin of parts (kind, architecture, contents), with nvFatbin."""
 
 def cache_key(
     texts: tuple[str, str, str, str, str],

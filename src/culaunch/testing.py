@@ -434,6 +434,7 @@ def emulator_options(
     *,
     check_races: bool | None = None,
     check_uninitialized: bool | None = None,
+    check_local: bool | None = None,
     check_views: bool | None = None,
     check_variables: bool | None = None,
     check_division: bool | None = None,
@@ -454,7 +455,10 @@ def emulator_options(
         Report accesses of two threads to the same shared or global memory that nothing orders. Off
         by default, because kernels then take several times as long.
     check_uninitialized : bool, optional
-        Report reads of shared memory that the block has not written. On by default.
+        Report uses of shared memory that the block has not written. On by default.
+    check_local : bool, optional
+        Report uses of local arrays that the thread has not written. Off by default, because
+        compilers store registers there that are never set.
     check_views : bool, optional
         Report an access outside a view that is an argument, even if it is inside the array or
         storage behind the view. Off by default, because a GPU allows it.
@@ -498,6 +502,7 @@ def emulator_options(
     switches = {
         "check_races": check_races,
         "check_uninitialized": check_uninitialized,
+        "check_local": check_local,
         "check_views": check_views,
         "check_variables": check_variables,
         "check_division": check_division,

@@ -59,7 +59,7 @@ __global__ void k(cuda::std::complex<float>* x) { *x = exp(*x) * pow(*x, *x); }
 
 
 @pytest.mark.slow
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_several_architectures_are_counted():
     """The compiler runs without the interpreter's lock, or nothing could be shown."""
     program = COMPILING.replace("SOURCE", repr(SOURCE))
@@ -116,7 +116,7 @@ cl.link(parts, arch=["sm_80", "sm_90"], cache=False)
 
 
 @pytest.mark.slow
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_linking_counts_its_architectures():
     text = shown_on_a_terminal([sys.executable, "-c", LINK], CULAUNCH_DRIVER="")
     assert "linking 2 images for sm_80 (1 of 2), 0 s" in text

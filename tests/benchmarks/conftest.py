@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from runs import folder_of_the_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -21,7 +22,7 @@ def benchmarks() -> Path:
 
 @pytest.fixture(scope="session")
 def build_cache(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
-    path = tmp_path_factory.mktemp("benchmark-cache")
+    path = folder_of_the_run(tmp_path_factory) / "benchmark-cache"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(path))
         yield path

@@ -11,7 +11,7 @@ import pytest
 
 import culaunch
 
-pytestmark = pytest.mark.needs("gcc", "g++", "torch", "triton", "cuda.bindings")
+pytestmark = pytest.mark.needs("gcc", "g++", "torch", "triton", "nvrtc")
 
 
 def test_both_wheels_are_measured_by_turns(benchmarks, build_cache, tmp_path):

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.needs("cuda.bindings")
+pytestmark = pytest.mark.needs("nvrtc")
 
 
 @pytest.mark.needs("distributed")

@@ -152,7 +152,7 @@ def test_a_context_is_current_once_it_is_set(null: ctypes.CDLL) -> None:
     assert null.cuCtxGetDevice(ctypes.byref(ctypes.c_int())) != 0
 
 
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_nvrtc_compiles_beside_it(null: ctypes.CDLL, tmp_path: Path) -> None:
     # NVRTC opens libcuda.so.1 itself and crashed if that had no cuGetExportTable.
     code = (

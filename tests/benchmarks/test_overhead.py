@@ -29,7 +29,7 @@ def test_mangled_names_say_the_types(overhead: Callable[[str], Any]) -> None:
         assert done.stdout.strip() == f"{case.name}({expected})"
 
 
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_kernels_compile_under_those_names(overhead: Callable[[str], Any]) -> None:
     import culaunch as cl
 

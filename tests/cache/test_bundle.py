@@ -28,7 +28,7 @@ def run(*command, code=0, **environment):
 
 
 @pytest.mark.slow
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_the_second_start_on_a_fresh_machine_compiles_nothing(tmp_path):
     shipped, first, fresh = (str(tmp_path / name) for name in ("shipped", "first", "fresh"))
     other = cl.cache.Cache(first)
@@ -39,12 +39,12 @@ def test_the_second_start_on_a_fresh_machine_compiles_nothing(tmp_path):
     for name in os.listdir(shipped):
         mode = os.stat(os.path.join(shipped, name)).st_mode
         assert stat.S_IMODE(mode) == 0o644, "whoever runs the program may read it"
-    done = run("-c", PROGRAM, CULAUNCH_CACHE_DIR=fresh, CULAUNCH_CACHE_SHIPPED=shipped)
+    done = run("-c", PROGRAM, CULAUNCH_CACHE_DIR=fresh, CULAUNCH_CACHE_BUNDLES=shipped)
     assert done.stderr == ""
     assert cl.cache.Cache(fresh).info().entries == 0, "what is compiled would be kept there"
     # A program that used what was shipped can be packed again.
     command = ("-m", "culaunch", "bundle", f"{shipped}2", "--", sys.executable, "-c", PROGRAM)
-    run(*command, CULAUNCH_CACHE_DIR=fresh, CULAUNCH_CACHE_SHIPPED=shipped)
+    run(*command, CULAUNCH_CACHE_DIR=fresh, CULAUNCH_CACHE_BUNDLES=shipped)
     assert sorted(os.listdir(shipped)) == sorted(os.listdir(f"{shipped}2"))
 
 
@@ -59,7 +59,7 @@ def test_a_record_is_what_was_used(tmp_path, image, key, monkeypatch):
     cache.lookup(key(5))
     assert record.read_text() == f"{key(1)}\n{key(9)}\n"
     assert cache.bundle(tmp_path / "out", record) == 2
-    packed = cl.cache.Cache(tmp_path / "other", shipped=tmp_path / "out")
+    packed = cl.cache.Cache(tmp_path / "other", bundles=tmp_path / "out")
     assert packed.lookup(key(9)) == image(9)
 
 

@@ -20,7 +20,7 @@ assert x[0] == 1
 """
 
 
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 @pytest.mark.parametrize("end", ["", "raise ValueError", "import os; os._exit(0)"])
 def test_nothing_is_written_but_the_cache(tmp_path, end):
     home, temporary, here = (tmp_path / name for name in ("home", "temporary", "here"))

@@ -48,12 +48,12 @@ def _headers():
 def on(tmp_path, monkeypatch):
     """Use a machine: build a library there, or find it; say what was compiled."""
 
-    def use(machine, url=None, keys="", signing_key="", content=b"ELF", shipped=""):
+    def use(machine, url=None, keys="", signing_key="", content=b"ELF", bundles=""):
         monkeypatch.setenv("CULAUNCH_CACHE_DIR", str(tmp_path / machine))
         monkeypatch.setenv("CULAUNCH_CACHE_REMOTE", url or "")
         monkeypatch.setenv("CULAUNCH_CACHE_REMOTE_KEYS", keys)
         monkeypatch.setenv("CULAUNCH_CACHE_REMOTE_SIGNING_KEY", signing_key)
-        monkeypatch.setenv("CULAUNCH_CACHE_SHIPPED", str(shipped))
+        monkeypatch.setenv("CULAUNCH_CACHE_BUNDLES", str(bundles))
         compiled = []
 
         def build(place):
@@ -216,18 +216,18 @@ def test_a_bundle_has_libraries(on, tmp_path, monkeypatch):
     for at, _, names in os.walk(shipped):
         for name in names:
             assert stat.S_IMODE(os.stat(os.path.join(at, name)).st_mode) == 0o644
-    assert on("fresh", shipped=shipped, content=b"other") == (b"ELF", 0)
+    assert on("fresh", bundles=shipped, content=b"other") == (b"ELF", 0)
     assert not (tmp_path / "fresh" / "inline").exists()
     # A program that used a shipped entry can pack it again.
     assert (
-        cl.cache.Cache(tmp_path / "fresh", shipped=shipped).bundle(tmp_path / "again", record) == 1
+        cl.cache.Cache(tmp_path / "fresh", bundles=shipped).bundle(tmp_path / "again", record) == 1
     )
     Reads.headers = 2
-    assert on("fresh", shipped=shipped, content=b"newer") == (b"newer", 1)
+    assert on("fresh", bundles=shipped, content=b"newer") == (b"newer", 1)
     (library,) = (tmp_path / "again").rglob("*.so")
     library.write_bytes(b"changed")
     Reads.headers = 1
-    assert on("other", shipped=tmp_path / "again", content=b"mine") == (b"mine", 1)
+    assert on("other", bundles=tmp_path / "again", content=b"mine") == (b"mine", 1)
 
 
 PROGRAM = """
@@ -240,7 +240,9 @@ def built(*args):
 
 if sys.argv[1] == "compiles nothing":
     inline.build_library = built
-module = cl.cpp.load_inline("seven", "int seven() { return 7; }", functions="seven")
+module = cl.cpp.load_inline(
+    "seven", "int seven() { return 7; }", functions="seven", flags=["-O0"]
+)
 assert module.seven() == 7
 """
 
@@ -272,5 +274,5 @@ def test_load_inline_on_two_machines(tmp_path, shared, key_pair):
     run("four", "", CULAUNCH_CACHE_RECORD=str(tmp_path / "record"), **keys)
     four = cl.cache.Cache(tmp_path / "four")
     assert four.bundle(tmp_path / "shipped", tmp_path / "record") == 1
-    shipped = {"CULAUNCH_CACHE_SHIPPED": str(tmp_path / "shipped"), "CULAUNCH_CACHE_REMOTE": ""}
+    shipped = {"CULAUNCH_CACHE_BUNDLES": str(tmp_path / "shipped"), "CULAUNCH_CACHE_REMOTE": ""}
     run("five", "compiles nothing", **shipped)

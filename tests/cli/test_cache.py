@@ -26,7 +26,7 @@ def cache(tmp_path):
 def culaunch(cache):
     environment = {**os.environ, "CULAUNCH_CACHE_DIR": cache.path}
     environment["CULAUNCH_CACHE_MAX_SIZE"] = "64M"
-    environment["CULAUNCH_CACHE_SHIPPED"] = "/shipped"
+    environment["CULAUNCH_CACHE_BUNDLES"] = "/shipped"
 
     def run(*arguments, code=0):
         command = [sys.executable, "-m", "culaunch", "cache", *arguments]
@@ -51,7 +51,7 @@ def test_info(culaunch, cache):
     assert lines["usable"] == "yes"
     assert lines["entries"] == "3"
     assert lines["size"] == f"{cache.info().size} bytes of at most 64.0 MiB"
-    assert lines["shipped"] == "/shipped"
+    assert lines["bundle"] == "/shipped"
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_info_says_why_a_cache_is_not_used(culaunch, cache):
 def test_info_as_json(culaunch, cache):
     found = json.loads(culaunch("info", "--json"))
     assert found == {**dataclasses.asdict(cache.info()), "max_bytes": 64 << 20} | {
-        "shipped": ["/shipped"]
+        "bundles": ["/shipped"]
     }
     Path(cache.path).chmod(0o770)
     assert json.loads(culaunch("info", "--json", code=1))["usable"] is False

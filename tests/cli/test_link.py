@@ -16,7 +16,7 @@ extern "C" __global__ void k(float* y) { *y = helper(*y); }
 """
 HELPER = "__device__ float helper(float x) { return 2 * x; }"
 
-pytestmark = pytest.mark.needs("cuda.bindings")
+pytestmark = pytest.mark.needs("nvrtc")
 
 
 @pytest.fixture(scope="module")

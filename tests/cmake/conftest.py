@@ -14,14 +14,21 @@ from runs import alone_in, folder_of_the_run
 import culaunch as cl
 
 HERE = Path(__file__).parent
+COMPILE_ONCE = HERE.parent / "shared" / "compile_once.py"
 FAKE_DRIVER = HERE.parents[1] / "drivers" / "fake"
 
 
 @pytest.fixture(scope="session")
-def cmake():
+def cmake(tmp_path_factory):
     """Run cmake with words; return all that it said. A warning is a failure."""
     program = shutil.which("cmake") or pytest.skip("needs cmake")
-    environment = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
+    objects = folder_of_the_run(tmp_path_factory) / "objects"
+    launcher = [sys.executable, "-ES", COMPILE_ONCE, objects, cl.cpp.cmake_dir()]
+    environment = {
+        **os.environ,
+        "CMAKE_BUILD_PARALLEL_LEVEL": "2",
+        "CMAKE_CXX_COMPILER_LAUNCHER": ";".join(map(str, launcher)),
+    }
 
     def run(*words: str | Path, fails: bool = False) -> str:
         done = subprocess.run(
@@ -70,6 +77,7 @@ def _build_fake_driver(folder, cmake, configure) -> None:
         "cmake_minimum_required(VERSION 3.20)\n"
         "project(fake LANGUAGES CXX)\n"
         "find_package(culaunch REQUIRED)\n"
+        "set(CMAKE_UNITY_BUILD ON)\nset(CMAKE_UNITY_BUILD_BATCH_SIZE 0)\n"
         f"add_library(fake SHARED {sources})\n"
         "target_link_libraries(fake PRIVATE culaunch::culaunch ${CMAKE_DL_LIBS})\n"
     )

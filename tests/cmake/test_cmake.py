@@ -76,7 +76,7 @@ def test_with_nvcc_and_ninja(cmake, configure, project, run_recorded):
     assert "no work to do" in cmake("--build", build)
 
 
-@pytest.mark.needs("make", "cuda.bindings")
+@pytest.mark.needs("make", "nvrtc")
 def test_with_nvrtc_makefiles_and_a_subdirectory(cmake, configure, project, run_recorded):
     build = project.parent / "with nvrtc"
     said = configure(
@@ -129,7 +129,7 @@ def test_the_tree_of_a_wheel(cmake, tmp_path):
     assert re.search(r"^CULAUNCH_CUDA_INCLUDE_DIR:PATH=/", cache, re.MULTILINE)
 
 
-@pytest.mark.needs("ninja", "cuda.bindings")
+@pytest.mark.needs("ninja", "nvrtc")
 def test_whatever_way_a_project_spells_it(cmake, configure, run_recorded, tmp_path):
     """Object libraries, unity builds, relative names, generator expressions, exports."""
     source = Path(shutil.copytree(HERE / "spellings", tmp_path / "spell ings"))

@@ -13,7 +13,7 @@ import pytest
 HERE = Path(__file__).parent
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.needs("cmake", "ninja", "g++", "cuda.bindings"),
+    pytest.mark.needs("cmake", "ninja", "g++", "nvrtc"),
 ]
 
 

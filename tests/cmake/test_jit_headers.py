@@ -11,7 +11,7 @@ import pytest
 from culaunch._compile.nvrtc import loaded_library
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "jit"
-pytestmark = pytest.mark.needs("cmake", "ninja", "g++", "cuda.bindings")
+pytestmark = pytest.mark.needs("cmake", "ninja", "g++", "nvrtc")
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ both_compilers = pytest.mark.parametrize(
     "compiler",
     [
         pytest.param("nvcc", marks=pytest.mark.needs("nvcc")),
-        pytest.param("NVRTC", marks=pytest.mark.needs("cuda.bindings")),
+        pytest.param("NVRTC", marks=pytest.mark.needs("nvrtc")),
     ],
 )
 

@@ -13,7 +13,7 @@ import pytest
 import culaunch as cl
 
 PROJECTS = Path(__file__).parents[2] / "examples" / "kernel_wheels"
-pytestmark = [pytest.mark.slow, pytest.mark.needs("g++", "cuda.bindings")]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("g++", "nvrtc")]
 # Python's own flags have -O3 and -g, which double the compilation of PyTorch's headers.
 FLAGS = dict.fromkeys(("CFLAGS", "CXXFLAGS"), "-O0 -g0")
 

@@ -109,23 +109,23 @@ def test_least_recently_used_go_first(tmp_path, fake, key):
     assert cache.info().size <= cache.max_bytes
 
 
-def test_shipped_directory_is_read_and_never_written(tmp_path, fake, key):
+def test_bundle_is_read_and_never_written(tmp_path, fake, key):
     shipped = cl.cache.Cache(tmp_path / "shipped")
     shipped.store(key(1), fake(1))
     before = os.listdir(shipped.path)
-    cache = cl.cache.Cache(tmp_path / "cache", shipped=[shipped.path])
+    cache = cl.cache.Cache(tmp_path / "cache", bundles=[shipped.path])
     assert cache.get_or_make(key(1), pytest.fail) == fake(1)
     assert cache.get_or_make(key(2), lambda: fake(2)) == fake(2)
     assert os.listdir(shipped.path) == before
     assert entries(cache) == [f"{key(2)}.entry"]
 
 
-def test_bad_shipped_entry_is_left_alone(tmp_path, fake, key):
+def test_bad_entry_of_a_bundle_is_left_alone(tmp_path, fake, key):
     shipped = cl.cache.Cache(tmp_path / "shipped")
     shipped.store(key(1), fake(1))
     path = f"{shipped.path}/{key(1)}.entry"
     os.truncate(path, 60)
-    cache = cl.cache.Cache(tmp_path / "cache", shipped=[shipped.path])
+    cache = cl.cache.Cache(tmp_path / "cache", bundles=[shipped.path])
     with pytest.warns(cl.CacheWarning, match="compiling again"):
         assert cache.get_or_make(key(1), lambda: fake(2)) == fake(2)
     assert os.path.getsize(path) == 60
@@ -202,12 +202,12 @@ def test_default_directory(monkeypatch, variables, expected):
     assert cl.cache.Cache().path == expected
 
 
-def test_environment_sets_the_cap_and_the_shipped_directories(monkeypatch, tmp_path):
+def test_environment_sets_the_cap_and_the_bundles(monkeypatch, tmp_path):
     monkeypatch.setenv("CULAUNCH_CACHE_MAX_SIZE", "512M")
-    monkeypatch.setenv("CULAUNCH_CACHE_SHIPPED", f"{tmp_path}/a:{tmp_path}/b")
+    monkeypatch.setenv("CULAUNCH_CACHE_BUNDLES", f"{tmp_path}/a:{tmp_path}/b")
     cache = cl.cache.Cache(tmp_path / "cache")
     assert cache.max_bytes == 512 << 20
-    assert cache.shipped == (f"{tmp_path}/a", f"{tmp_path}/b")
+    assert cache.bundles == (f"{tmp_path}/a", f"{tmp_path}/b")
 
 
 @pytest.mark.parametrize("size", ["lots", "1.5G", "²G", "0", "9" * 5000, "-1M"])
@@ -229,9 +229,9 @@ def test_a_size_that_is_none_fails_no_compile_and_is_told_once(monkeypatch, tmp_
         (TypeError, "max_bytes", "512M"),
         (TypeError, "max_bytes", True),
         (TypeError, "max_bytes", 1e9),
-        (TypeError, "shipped", 3),
-        (TypeError, "shipped", b"abc"),
-        (TypeError, "shipped", [3]),
+        (TypeError, "bundles", 3),
+        (TypeError, "bundles", b"abc"),
+        (TypeError, "bundles", [3]),
         (TypeError, "lock_timeout", "a"),
         (TypeError, "lock_timeout", None),
         (ValueError, "lock_timeout", -1),
@@ -244,8 +244,8 @@ def test_an_argument_that_is_no_such_thing_is_named(tmp_path, error, argument, v
 
 
 @pytest.mark.parametrize("form", [str, Path])
-def test_one_shipped_directory_is_one_directory(tmp_path, form):
-    assert cl.cache.Cache(tmp_path, shipped=form("/dir")).shipped == ("/dir",)
+def test_one_bundle_is_one_directory(tmp_path, form):
+    assert cl.cache.Cache(tmp_path, bundles=form("/dir")).bundles == ("/dir",)
 
 
 @pytest.mark.parametrize(

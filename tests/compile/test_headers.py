@@ -1,11 +1,16 @@
 """In-memory headers, CUDA's own, and what of them is in the cache key."""
 
 import os
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import culaunch as cl
+from culaunch._compile.nvrtc import loaded_library, loaded_version
+from culaunch._core import nvrtc_headers, open_nvrtc
 
 USE = "__global__ void k(int* x) { *x = VALUE; }"
 
@@ -204,57 +209,99 @@ def test_own_copy_of_a_cuda_header_is_followed(misses):
             pytest.fail("the stand-in broke the header")
 
 
-def test_headers_of_another_version_are_refused(tmp_path):
-    from culaunch._compile.toolkit import find_nvrtc_headers
-
-    include = tmp_path / "include"
-    include.mkdir()
-    (include / "cuda_runtime_api.h").write_text("#define CUDART_VERSION 12040\n")
-    library = tmp_path / "lib" / "libnvrtc.so.12"
-    found, notes = find_nvrtc_headers("99.1", str(library), lambda _: "it has none", lambda: "/x")
-    assert found == []
-    text = "\n".join(notes)
-    assert f"{str(include)!r} were not used: it is for CUDA 12.4, but NVRTC is 99.1" in text
-    assert "it has none" in text
-    assert "pip install 'nvidia-cuda-runtime==99.1.*'" in text
+def linked_nvrtc(folder):
+    """Put NVRTC into a folder of its own."""
+    folder.mkdir(parents=True)
+    for path in Path(loaded_library()).parent.glob("libnvrtc*"):
+        try:
+            os.link(path, folder / path.name)
+        except OSError:  # another file system
+            shutil.copy(path, folder)
+    return str(folder)
 
 
-def test_bundled_headers_stand_in(tmp_path):
-    from culaunch._compile.toolkit import find_nvrtc_headers
+@pytest.fixture
+def headers_of(tmp_path):
+    """Return a function that gives the header directories of an NVRTC in a folder of its own."""
 
-    library = tmp_path / "lib" / "libnvrtc.so.12"
-    found, _ = find_nvrtc_headers("99.1", str(library), lambda _: None, lambda: "/bundled")
-    assert found == ["/bundled", "/bundled/cccl"]
+    def find(version, *names):
+        library = linked_nvrtc(tmp_path / "lib")
+        for name in names:
+            header = tmp_path / "include" / name
+            header.parent.mkdir(parents=True, exist_ok=True)
+            header.write_text(f"#define CUDART_VERSION {version}\n")
+        return nvrtc_headers(open_nvrtc(library, lambda *_: "", pytest.fail))
+
+    return find
 
 
-@pytest.mark.parametrize("little", ["no room", ""])
-def test_bundled_headers_go_elsewhere_where_the_cache_is_full(tmp_path, monkeypatch, little):
-    from culaunch._compile import toolkit
+def version_number():
+    major, minor = map(int, loaded_version()[0].split("."))
+    return 1000 * major + 10 * minor
 
-    monkeypatch.setattr(toolkit, "little_room", lambda _: little)
-    library = tmp_path / "lib" / "libnvrtc.so.12"
-    found, notes = toolkit.find_nvrtc_headers(
-        "99.1", str(library), {"/full": "it failed", "/spare": None}.get,
-        lambda: "/full", lambda: "/spare",
-    )  # fmt: skip
-    if little:
-        assert found == ["/spare", "/spare/cccl"]
-    else:
-        assert "NVRTC's bundled headers were not used: it failed" in notes
+
+def test_headers_of_another_version_are_refused(headers_of, tmp_path):
+    dirs, notes = headers_of(12040, "cuda_runtime_api.h")
+    include = str(tmp_path / "include")
+    assert include not in dirs
+    assert (
+        f"headers in {include} were not used: it is for CUDA 12.4, but NVRTC is "
+        f"{loaded_version()[0]}" in notes
+    )
+
+
+def test_headers_beside_the_library_come_first(headers_of, tmp_path):
+    dirs, _ = headers_of(version_number(), "cuda_runtime_api.h", "cccl/nv/target")
+    include = str(tmp_path / "include")
+    # They lack the others, which a second place of the same version adds.
+    assert dirs[:2] == (include, f"{include}/cccl")
+    assert any(Path(one, "cuda_fp16.h").exists() for one in dirs[2:])
+
+
+# In a process whose extension is in no environment with pip's packages.
+ALONE = r"""
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from culaunch._core import nvrtc_headers, open_nvrtc
+
+def private_directory(*names):
+    if sys.argv[3] == "full":
+        return ""
+    os.makedirs(path := os.path.join(sys.argv[3], *names), exist_ok=True)
+    return path
+
+dirs, notes = nvrtc_headers(open_nvrtc(sys.argv[2], private_directory, print))
+times = [os.stat(os.path.join(one, "cuda_fp16.h")).st_mtime_ns for one in dirs[:1]]
+print(*dirs, *notes, *times, sep="\n")
+"""
 
 
 @pytest.mark.slow
-def test_nvrtcs_bundled_headers_compile(cache):
-    from culaunch._compile import nvrtc
-
-    directory = cache.private_directory("headers", "bundled")
-    failure = nvrtc.install_bundled_headers(directory)
-    if failure is not None:
-        pytest.skip(f"needs NVRTC-13.3: {failure}")
-    # Once: no process writes existing files again.
-    written = os.stat(f"{directory}/cuda_fp16.h").st_mtime_ns
-    assert nvrtc.install_bundled_headers(directory) is None
-    assert os.stat(f"{directory}/cuda_fp16.h").st_mtime_ns == written
-    source = "#include <cuda_fp16.h>\n#include <mma.h>\n__global__ void k(__half* x) {}"
-    dirs = [directory, f"{directory}/cccl"]
-    assert cl.compile(source, arch="sm_80", include_dirs=dirs, cache=cache)
+@pytest.mark.parametrize("place", ["cache", "full"])
+def test_bundled_headers_stand_in(tmp_path, place):
+    if version_number() < 13030:
+        pytest.skip("needs NVRTC-13.3")
+    shutil.copytree(
+        Path(cl.__file__).parent, tmp_path / "site" / "culaunch",
+        ignore=shutil.ignore_patterns("__pycache__", "include"),
+    )  # fmt: skip
+    cache = str(tmp_path / "cache") if place == "cache" else place
+    command = [
+        sys.executable, "-I", "-S", "-c", ALONE, str(tmp_path / "site"),
+        linked_nvrtc(tmp_path / "lib"), cache,
+    ]  # fmt: skip
+    environment = {"PATH": str(tmp_path), "TMPDIR": str(tmp_path)}
+    outputs = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    first, second, *_ = outputs[0].splitlines()
+    assert second == f"{first}/cccl"
+    if place == "cache":
+        assert first.startswith(f"{cache}/headers/{loaded_version()[0]}-")
+        # Once: no process writes existing files again.
+        assert outputs[1] == outputs[0]
+    else:
+        # A folder that goes with the process.
+        assert first.startswith(f"{tmp_path}/culaunch-pch-")
+        assert not os.path.exists(first)

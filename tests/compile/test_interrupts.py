@@ -74,7 +74,6 @@ def test_a_library_that_is_not_loaded(tmp_path):
 
 COMPILE = """
 import culaunch as cl
-from culaunch._compile.nvrtc import nvrtc
 
 # Constants that the front end computes, for a second or more.
 sums = "".join(
@@ -83,7 +82,6 @@ sums = "".join(
     f"static constexpr int value = sum(20000); }}; constexpr int sum{i} = S{i}<{i}>::value;"
     for i in range(100)
 )
-nvrtc()
 # First everything is imported: an interrupt there would reach Python's own exec.
 cl.compile("__global__ void k() {}", arch="compute_80")
 print("compiling", flush=True)

@@ -1,6 +1,9 @@
 """The cache key: what changes it, and what does not."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -70,23 +73,28 @@ def test_two_builds_of_nvrtc_never_share_an_entry(cache, scale, monkeypatch):
     first = cl.compile(scale, arch="sm_80", names=["scale<int>"], cache=cache)
     assert cache.info().entries == 1
     monkeypatch.setattr(Nvrtc, "identity", lambda self: "another build, of the same version")
-    monkeypatch.setattr(Nvrtc, "confirm", lambda self: True)
     second = cl.compile(scale, arch="sm_80", names=["scale<int>"], cache=cache)
     assert second == first
     assert cache.info().entries == 2
 
 
-def test_a_guess_of_the_library_that_was_wrong_is_corrected(cache, scale, monkeypatch):
-    from culaunch._compile import compilation, nvrtc
-
-    compilation.loaded_backend.cache_clear()
-    monkeypatch.setattr(nvrtc, "expected_library", lambda: __file__)
-    monkeypatch.setattr(nvrtc, "library_identity", lambda path: f"identity of {path}")
-    cl.compile(scale, arch="sm_80", names=["scale<int>"], cache=cache)
-    identity = compilation.loaded_backend("nvrtc").identity()
-    compilation.loaded_backend.cache_clear()
-    assert identity == f"identity of {nvrtc.loaded_library()}"
-    assert cache.info().entries == 1
+def test_the_library_in_the_key_is_the_one_that_is_loaded(cache, scale):
+    """Also when the process has loaded another build, as frameworks do."""
+    program = """
+        import ctypes, os, shutil, sys
+        import culaunch as cl
+        from culaunch._compile.nvrtc import loaded_library
+        other = os.path.join(sys.argv[1], os.path.basename(loaded_library()))
+        shutil.copy(loaded_library(), other)
+        ctypes.CDLL(other)
+        image = cl.compile(sys.argv[2], arch="compute_80", names=["scale<int>"], cache=False)
+        lines = {line.split()[-1] for line in open("/proc/self/maps") if "libnvrtc.so" in line}
+        print(sorted(map(os.path.realpath, lines)) == sorted([other, loaded_library()]))
+    """
+    lines = "\n".join(line.strip() for line in program.strip().splitlines())
+    command = [sys.executable, "-c", lines, cache.path, scale]
+    os.makedirs(cache.path, exist_ok=True)
+    assert subprocess.check_output(command, text=True) == "True\n"
 
 
 @pytest.mark.sweep(4)

@@ -122,8 +122,8 @@ def test_no_nvcc_names_the_pip_command(monkeypatch, tmp_path):
 
 @pytest.fixture
 def programs(monkeypatch, tmp_path):
-    """Put an nvcc into each of three places; none of them is chosen yet."""
-    for place in ("home", "other", "path"):
+    """Put an nvcc into each of four places; none of them is chosen yet."""
+    for place in ("home", "other", "path", "pip"):
         program = tmp_path / place / "bin" / "nvcc"
         program.parent.mkdir(parents=True)
         program.write_text("#!/bin/sh\n")
@@ -140,9 +140,8 @@ def test_compile_and_load_inline_use_the_same_nvcc(programs, monkeypatch):
         assert len(found) == 1
         return found.pop()
 
-    pip = str(programs / "pip" / "nvcc")
-    monkeypatch.setattr(cuda_places, "_pip_nvcc", lambda: pip)
-    assert chosen() == pip
+    monkeypatch.setattr(cuda_places, "pip_folders", lambda *_: [str(programs / "pip" / "bin")])
+    assert chosen() == str(programs / "pip" / "bin" / "nvcc")
     monkeypatch.setenv("PATH", str(programs / "path" / "bin"))
     assert chosen() == str(programs / "path" / "bin" / "nvcc")
     monkeypatch.setenv("CUDA_PATH", str(programs / "other"))

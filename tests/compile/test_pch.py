@@ -4,13 +4,11 @@ import importlib
 import os
 import subprocess
 import sys
-import tempfile
 
 import pytest
 from forks import is_free_in_a_fork
 
 import culaunch as cl
-from culaunch._compile import pch
 
 CUB = (
     """
@@ -87,43 +85,104 @@ def test_errors_name_the_source():
         assert str(info.value).startswith(f"my.cu({text.count(chr(10)) + 1}): error")
 
 
+# Every disk has as much space left as the variable says.
+LITTLE_ROOM = """
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+int statvfs64(const char* path, struct statvfs64* found) {
+  (void)path;
+  memset(found, 0, sizeof *found);
+  found->f_frsize = 4096;
+  found->f_bavail = strtoull(getenv("LEFT"), 0, 10) / 4096;
+  return 0;
+}
+int statvfs(const char* path, struct statvfs* found) {  // the same struct on 64 bits
+  return statvfs64(path, (struct statvfs64*)found);
+}
+"""
+TWICE = """
+import warnings, culaunch as cl
+source = "#include <cuda_fp16.h>\\n__global__ void k(__half* x) { *x = __hadd(*x, *x); }"
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    images = [cl.compile(source, arch="compute_80", pch=True, cache=False) for _ in range(2)]
+assert images == [cl.compile(source, arch="compute_80", cache=False)] * 2
+print(*(f"{one.category.__name__}: {one.message}" for one in said), sep="\\n")
+"""
+
+
+def said_of(tmp_path, **environment):
+    """Compile twice in a process that keeps its files in a folder; return its warnings."""
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE], capture_output=True, text=True, check=True,
+        env={**os.environ, "TMPDIR": str(tmp_path), **environment},
+    )  # fmt: skip
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.needs("gcc")
 @pytest.mark.parametrize("left", [0, 100 << 20])
-def test_without_room_headers_are_compiled_each_time(left, monkeypatch):
+def test_without_room_headers_are_compiled_each_time(left, tmp_path):
     """NVRTC would end the process by SIGBUS, if its heap grows past what the disk has."""
-    source = "#include <cuda_fp16.h>\n__global__ void k(__half* x) { *x = __hadd(*x, *x); }"
-    wanted = cl.compile(source, arch="compute_80", cache=False)
-
-    def compiled():
-        return [cl.compile(source, arch="compute_80", pch=True, cache=False) for _ in range(2)]
-
-    monkeypatch.setattr(pch, "_said", set())
-    monkeypatch.setattr(pch, "_scratch", None)
-    space = list(os.statvfs("/"))
-    space[1], space[4] = 4096, left // 4096  # f_frsize, f_bavail
-    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result(space))
-    monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: pytest.fail("there is no room"))
-    with pytest.warns(cl.CacheWarning, match=rf"{left >> 20} MiB left, .*set TMPDIR") as said:
-        assert compiled() == [wanted] * 2
-    assert len(said) == 1
+    source, library = tmp_path / "room.c", tmp_path / "room.so"
+    source.write_text(LITTLE_ROOM)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (said,) = said_of(folder, LD_PRELOAD=str(library), LEFT=str(left))
+    assert said.startswith("CacheWarning: pch has no room for precompiled headers")
+    assert f"{folder} has {left >> 20} MiB left" in said
+    assert said.endswith("(set TMPDIR to use another directory)")
 
 
-def test_a_directory_that_cannot_be_made(tmp_path, monkeypatch):
-    source = "__global__ void k(int* x) { *x = 1; }"
-    monkeypatch.setattr(pch, "_said", set())
-    monkeypatch.setattr(pch, "_scratch", None)
-    monkeypatch.setattr(pch, "_base", lambda: str(tmp_path / "nowhere"))
-    with pytest.warns(cl.CacheWarning, match="pch=True has no room.*nowhere"):
-        assert cl.compile(source, arch="compute_80", pch=True, cache=False).format == "ptx"
+@pytest.mark.slow
+def test_a_directory_that_cannot_be_made(tmp_path):
+    (said,) = said_of(tmp_path / "nowhere")
+    assert said.startswith("CacheWarning: pch has no room for precompiled headers")
+    assert f"{tmp_path}/nowhere: No such file or directory" in said
 
 
-def test_any_process_that_compiles_removes_what_killed_ones_left(tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_any_process_that_compiles_removes_what_killed_ones_left(tmp_path):
     left = tmp_path / "culaunch-pch-dead0000"
     left.mkdir()
     (left / "kernel.pch").write_bytes(b"x")
-    monkeypatch.setattr(pch, "_base", lambda: str(tmp_path))
-    monkeypatch.setattr(pch, "_swept", 0)
-    cl.compile("__global__ void k(int* x) { *x = 1; }", arch="compute_80", cache=False)
+    program = (
+        "import culaunch as cl; "
+        "cl.compile('__global__ void k() {}', arch='compute_80', cache=False)"
+    )
+    command = ["env", f"TMPDIR={tmp_path}", sys.executable, "-c", program]
+    subprocess.run(command, check=True)
     assert not left.exists()
+
+
+OLD = """
+import sys
+from culaunch._core import nvrtc_compile, open_nvrtc
+nvrtc = open_nvrtc(sys.argv[1], lambda *_: "", print)
+job = ("", "k.cu", None, (), (), (), {}, "", 0, "", (), False, False, True)
+try:
+    nvrtc_compile(nvrtc, job, "compute_80")
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("gcc")
+def test_an_nvrtc_that_is_too_old(tmp_path):
+    names = ("Version", "GetNumSupportedArchs", "GetSupportedArchs", "GetErrorString",
+             "CreateProgram", "DestroyProgram", "AddNameExpression", "CompileProgram",
+             "GetLoweredName", "GetProgramLogSize", "GetProgramLog", "GetPTXSize", "GetPTX",
+             "GetCUBINSize", "GetCUBIN", "GetLTOIRSize", "GetLTOIR")  # fmt: skip
+    source, library = tmp_path / "old.c", tmp_path / "libnvrtc.so.12"
+    source.write_text("".join(f"int nvrtc{name}(void) {{ return 0; }}\n" for name in names))
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+    command = [sys.executable, "-c", OLD, library]
+    assert subprocess.check_output(command, text=True) == "pch needs NVRTC 12.8 or later\n"
 
 
 @pytest.mark.slow
@@ -158,7 +217,7 @@ def test_what_killed_processes_left_is_removed(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of CPython 3.12 and newer
 @pytest.mark.filterwarnings("ignore:os.fork.* was called:RuntimeWarning")  # of JAX
-@pytest.mark.parametrize("module", ["_compile.pch", "_compile.recall", "_inline.inline"])
+@pytest.mark.parametrize("module", ["_compile.recall", "_inline.inline"])
 def test_a_fork_while_another_thread_compiles(module):
     """Otherwise its locks stay held in the child, whose first compile never ends."""
     assert is_free_in_a_fork(importlib.import_module(f"culaunch.{module}")._lock)

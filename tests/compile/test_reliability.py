@@ -176,25 +176,23 @@ def test_a_directory_that_another_user_puts_in_its_place_is_noticed(tmp_path, fa
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775])
-def test_a_shipped_directory_that_others_may_write_to_is_not_read(tmp_path, fake, key, mode):
+def test_a_bundle_that_others_may_write_to_is_not_read(tmp_path, fake, key, mode):
     shipped = cl.cache.Cache(tmp_path / "shipped")
     shipped.store(key(1), fake(666))
     Path(shipped.path).chmod(mode)
-    cache = cl.cache.Cache(tmp_path / "cache", shipped=[shipped.path])
-    with pytest.warns(
-        cl.CacheWarning, match="the shipped directory .* other users may write to it"
-    ):
+    cache = cl.cache.Cache(tmp_path / "cache", bundles=[shipped.path])
+    with pytest.warns(cl.CacheWarning, match="the bundle .* other users may write to it"):
         assert cache.lookup(key(1)) is None
     Path(shipped.path).chmod(0o555)
     assert cache.lookup(key(1)) == fake(666)
 
 
-def test_a_shipped_directory_of_another_user_is_not_read(tmp_path, fake, key, root):
+def test_a_bundle_of_another_user_is_not_read(tmp_path, fake, key, root):
     shipped = cl.cache.Cache(tmp_path / "shipped")
     shipped.store(key(1), fake(666))
-    cache = cl.cache.Cache(tmp_path / "cache", shipped=[shipped.path])
+    cache = cl.cache.Cache(tmp_path / "cache", bundles=[shipped.path])
     os.chown(shipped.path, 12345, 12345)
-    with pytest.warns(cl.CacheWarning, match="shipped directory .* belongs to user 12345"):
+    with pytest.warns(cl.CacheWarning, match="bundle .* belongs to user 12345"):
         assert cache.get_or_make(key(1), lambda: fake(1)) == fake(1)
 
 

@@ -15,6 +15,8 @@ from runs import alone_in, folder_of_the_run
 import culaunch as cl
 
 HERE = Path(__file__).parent
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
+OF_GXX = ("-Wuseless-cast", "-fno-gnu-unique")
 
 
 def cuda_include() -> str:
@@ -44,6 +46,19 @@ def clang() -> str:
         if found := shutil.which(name):
             return found
     pytest.skip("needs clang++")
+
+
+@pytest.fixture(scope="session")
+def sanitizing(request, gxx, tmp_path_factory) -> str:
+    """Return the name of the compiler for sanitizers: clang takes half of g++'s time, if it can."""
+    place = tmp_path_factory.mktemp("sanitizing")
+    (place / "none.cpp").write_text("int main() {}\n")
+    try:
+        command = [request.getfixturevalue("clang"), "-fsanitize=address,undefined", "none.cpp"]
+    except pytest.skip.Exception:
+        return "gxx"
+    done = subprocess.run(command, cwd=place, capture_output=True, check=False)
+    return "clang" if done.returncode == 0 else "gxx"
 
 
 @pytest.fixture(scope="session")
@@ -95,7 +110,8 @@ def jit_part(build):
         source = Path(cl.cpp.cmake_dir()) / "culaunch_jit.cpp"
         key = (compiler, *flags)
         if key not in built:
-            built[key] = build(compiler, "jit_part.o", "-c", "-fPIC", *flags, source)
+            words = ("-c", "-fPIC", *WARNINGS, *flags, source)
+            built[key] = build(compiler, "jit_part.o", *words)
         return built[key]
 
     return run
@@ -104,7 +120,7 @@ def jit_part(build):
 @pytest.fixture(scope="session")
 def jit_tool(build, jit_part, gxx) -> Path:
     """A program that does what it is asked line by line."""
-    part = jit_part(gxx, "-fno-gnu-unique")
+    part = jit_part(gxx, *OF_GXX)
     # Two files of a program may bring what the header declares.
     again = part.with_suffix(".again.o")
     with alone_in(part.parent):
@@ -117,7 +133,9 @@ def jit_tool(build, jit_part, gxx) -> Path:
 def fake_driver(build, gxx) -> Path:
     # A function of the table that it lacks is an error here.
     flags = ["-Wall", "-Wextra", "-Wl,--no-undefined"]
-    sources = sorted((HERE.parents[1] / "drivers" / "fake").glob("*.cpp"))
+    *others, last = sorted((HERE.parents[1] / "drivers" / "fake").glob("*.cpp"))
+    # As one unit, whose headers are read once.
+    sources = [word for source in others for word in ("-include", source)] + [last]
     return build(gxx, "libfake.so", "-shared", "-fPIC", *flags, *sources, "-ldl")
 
 

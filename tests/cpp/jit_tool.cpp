@@ -67,7 +67,7 @@ struct Request {
     if (field == "header") last_header = value;
     if (field == "text") headers.emplace_back(last_header, value);
     if (field == "cache") jit.cache.path = value;
-    if (field == "shipped") jit.cache.shipped.emplace(1, value);
+    if (field == "bundles") jit.cache.bundles.emplace(1, value);
     if (field == "max_bytes") jit.cache.max_bytes = std::stoll(value);
     if (field == "nvrtc") jit.nvrtc = value;
     if (field == "nvjitlink") jit.nvjitlink = value;

@@ -33,7 +33,7 @@ for path in sys.argv[1:]:
 """
 
 
-@pytest.mark.needs("tvm_ffi", "numpy", "cuda.bindings", "g++")
+@pytest.mark.needs("tvm_ffi", "numpy", "nvrtc", "g++")
 def test_examples_launch_where_their_arrays_are(tmp_path, fake_driver):
     log = tmp_path / "record"
     examples = [LAUNCHERS / f"{name}.py" for name in ("dynamic", "embedded")]

@@ -2,18 +2,22 @@
 // directory.
 #include <cuda_fp16.h>
 #include <culaunch/jit.h>
+#include <culaunch/jit/base/fork_mutex.h>
 #include <culaunch/jit/link_input.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 #include "check.h"
@@ -146,7 +150,7 @@ void KeepsWhatItCompiled() {
   // A shipped one serves without being written to.
   culaunch::JitOptions shipped;
   shipped.cache.path = "other-cache";
-  shipped.cache.shipped.emplace(1, "own-cache");
+  shipped.cache.bundles.emplace(1, "own-cache");
   CHECK(Jit(shipped).Compile(kScale, {"scale<float, 2>"}, Options()).data == first.data);
   CHECK(!IsFile("other-cache/" + key + ".entry"));
   // Others may write to it: not used.
@@ -202,8 +206,10 @@ void SaysWhatIsWrong() {
   options.arch = {"sm_11"};
   CHECK(of(kScale, {}, options).find("which supports sm_") != std::string::npos);
   CHECK(of(kScale, {"nothere<1>"}, Options()).find("names no kernel") != std::string::npos);
-  CHECK(of("#include <vector>\n__global__ void k() {}", {}, Options()).find("cuda/std/vector") !=
-        std::string::npos);
+  CHECK(of("#include <vector>\n__global__ void k() {}", {}, Options())
+            .find("device code has no equivalent: leave it out") != std::string::npos);
+  CHECK(of("#include <cmath>\n__global__ void k() {}", {}, Options())
+            .find("include <cuda/std/cmath>") != std::string::npos);
   CHECK(of(" \n", {}, Options()).find("source is empty") != std::string::npos);
   options = Options();
   options.lto = true;
@@ -392,6 +398,31 @@ void GivesErrorsAsValues() {
   CHECK(!jit.TryAddDirectory("nothere").ok());
 }
 
+// A fork while another thread holds the mutex leaves the child a free one.
+void IsFreeInAFork() {
+  culaunch::jit::ForkMutex mutex;
+  std::mutex order;
+  order.lock();
+  std::atomic<bool> is_held{false};
+  std::thread holder([&] {
+    const auto lock = mutex.Lock();
+    is_held = true;
+    order.lock();  // until the fork is done
+  });
+  while (!is_held) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    const auto lock = mutex.Lock();
+    _exit(lock.owns_lock() ? 0 : 1);
+  }
+  int status = 1;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  order.unlock();
+  holder.join();
+}
+
 }  // namespace
 
 int main() {
@@ -407,4 +438,5 @@ int main() {
   SavesWholeOrNotAtAll();
   LinksImages();
   GivesErrorsAsValues();
+  IsFreeInAFork();
 }

@@ -12,7 +12,7 @@ import pytest
 
 from culaunch._compile.nvrtc import loaded_library
 
-pytestmark = pytest.mark.needs("cuda.bindings")
+pytestmark = pytest.mark.needs("nvrtc")
 SOURCE = 'extern "C" __global__ void k(int* x) { *x = 1; }'
 
 
@@ -106,7 +106,7 @@ def test_a_shipped_cache_that_nobody_may_write_to_serves_a_program(said, tmp_pat
     for path in (*shipped.iterdir(), shipped):
         path.chmod(0o500 if path.is_dir() else 0o400)
     before = sorted((path.name, path.stat().st_mtime_ns) for path in shipped.iterdir())
-    again, stderr = said([nvrtc, ("shipped", shipped)])
+    again, stderr = said([nvrtc, ("bundles", shipped)])
     assert (again, stderr) == (first, "")
     assert sorted((path.name, path.stat().st_mtime_ns) for path in shipped.iterdir()) == before
     assert list((tmp_path / "cache").glob("*.entry")) == []
@@ -116,7 +116,7 @@ def test_a_shipped_cache_that_nobody_may_write_to_serves_a_program(said, tmp_pat
     data = bytearray(entry.read_bytes())
     data[-1] ^= 1
     entry.write_bytes(data)
-    again, stderr = said([nvrtc, ("shipped", shipped)])
+    again, stderr = said([nvrtc, ("bundles", shipped)])
     assert again == first
     assert "does not match its SHA-256; compiling again" in stderr
 

@@ -37,7 +37,7 @@ RUN_ANYWHERE = {"cuda_core", "triton", "tvm_ffi"}
 
 
 @pytest.fixture
-def run_rows(tmp_path, has):
+def run_rows(request, tmp_path, has):
     """Return what runs the rows of a page: how many ran left and right, how many left are code."""
 
     def run(page):
@@ -48,11 +48,14 @@ def run_rows(tmp_path, has):
         environment = {**os.environ, "TORCH_EXTENSIONS_DIR": str(tmp_path)}
         if not has("gpu"):
             environment["CULAUNCH_DRIVER"] = "emulator"
-        done = subprocess.run(
-            [sys.executable, "-W", "error", HERE / "run_rows.py", page, *here],
-            check=False, capture_output=True, text=True, cwd=tmp_path, env=environment,
-            timeout=300,
-        )  # fmt: skip
+        words = ["-W", "error", HERE / "run_rows.py", page, *here]
+        where = {"cwd": tmp_path, "env": environment, "timeout": 300}
+        if "torch" in OURS.get(page.stem, ()):
+            done = request.getfixturevalue("run_after_torch")(words, **where)
+        else:
+            done = subprocess.run(
+                [sys.executable, *words], check=False, capture_output=True, text=True, **where
+            )
         assert done.returncode == 0, done.stdout + done.stderr
         return tuple(map(int, done.stdout.splitlines()[-1].split()))
 

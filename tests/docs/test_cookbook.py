@@ -23,7 +23,7 @@ def test_every_example_is_on_a_page_and_every_page_in_the_table():
 
 
 @pytest.mark.slow
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_the_tests_of_a_kernel_pass(has, tmp_path):
     environment = dict(os.environ)
     if not has("gpu"):

@@ -41,7 +41,7 @@ def page_name(page):
     [page for page in PAGES if page not in RUN_WITH_ROWS and run_page.blocks(page)],
     ids=page_name,
 )
-def test_snippets_run(page, tmp_path, has):
+def test_snippets_run(request, page, tmp_path, has):
     blocks = run_page.blocks(page)
     left_out, missing = [], []
     for block in blocks:
@@ -60,15 +60,14 @@ def test_snippets_run(page, tmp_path, has):
         environment.pop("CULAUNCH_DRIVER", None)
     elif not has("gpu"):
         environment["CULAUNCH_DRIVER"] = "emulator"
-    result = subprocess.run(
-        [sys.executable, "-W", "error", HERE / "run_page.py", page, *left_out],
-        check=False,
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    words = ["-W", "error", HERE / "run_page.py", page, *left_out]
+    where = {"cwd": tmp_path, "env": environment, "timeout": 300}
+    if "torch" in NEEDS.get(page_name(page), ()):
+        result = request.getfixturevalue("run_after_torch")(words, **where)
+    else:
+        result = subprocess.run(
+            [sys.executable, *words], check=False, capture_output=True, text=True, **where
+        )
     assert result.returncode == 0, result.stdout + result.stderr
 
 

@@ -48,7 +48,7 @@ def test_what_is_here(found):
     assert here["cache"].detail.startswith(cl.cache.Cache().path)
 
 
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_the_compiler_is_here(found):
     here = by_name(found.components)
     assert ", for sm_" in here["NVRTC"].detail

@@ -23,7 +23,7 @@ def _needs(extras):
 
 
 @pytest.mark.slow
-@pytest.mark.needs("click", "numpy", "cuda.bindings", "tvm_ffi", "installed-wheel")
+@pytest.mark.needs("click", "numpy", "nvrtc", "tvm_ffi", "installed-wheel")
 @pytest.mark.parametrize(
     "extras",
     [pytest.param(one, id=one or "none", marks=_needs(one)) for one in tool.STAGES],

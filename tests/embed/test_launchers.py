@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 LAUNCHERS = Path(__file__).parents[2] / "examples" / "launchers"
-NEEDS = ("g++", "tvm_ffi", "numpy", "cuda.bindings")
+NEEDS = ("g++", "tvm_ffi", "numpy", "nvrtc")
 
 
 @pytest.mark.slow

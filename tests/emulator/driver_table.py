@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from culaunch._emulator import Device, Options
+from emulator_internals import Device, EmulatedDriver, Options
+
 from culaunch._emulator.driver.c_types import LaunchAttribute, LaunchConfig
-from culaunch._emulator.driver.table import EmulatedDriver
 
 ADD = """
 .version 8.0

@@ -6,8 +6,7 @@ import functools
 from typing import Any
 
 import numpy as np
-
-from culaunch._emulator import Device, LoadedModule, Options, PtxImage
+from emulator_internals import Device, LoadedModule, Options, PtxImage
 
 
 @functools.lru_cache(maxsize=64)

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from emulate import evaluate
-
-from culaunch._emulator import Fault
+from emulator_internals import Fault
 
 _MIN32, _MAX32 = -(2**31), 2**31 - 1
 _MIN64, _MAX64 = -(2**63), 2**63 - 1

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from emulate import launch
+from emulator_internals import Device, Fault, Options
 
 import culaunch as cl
-from culaunch._emulator import Device, Fault, Options
 
 SOURCE = r"""
 typedef unsigned long long u64;

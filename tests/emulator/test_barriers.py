@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from corpus._case import cuda
 from emulate import launch
-
-from culaunch._emulator import Fault
+from emulator_internals import Fault
 
 LAUNCH_FAILED, LAUNCH_TIMEOUT = 719, 702
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from emulate import launch
+from emulator_internals import Device, Fault, Options
 
 import culaunch as cl
-from culaunch._emulator import Device, Fault, Options
 
 SOURCE = r"""
 extern "C" __global__ void places(uint4* out) {

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from corpus._case import cuda
 from emulate import image_of, launch
-
-from culaunch._emulator import Device
+from emulator_internals import Device
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from emulate import evaluate, launch
-
-from culaunch._emulator import Fault
+from emulator_internals import Fault
 
 RNG = np.random.default_rng(5)
 WORDS = np.concatenate(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from emulator_internals import INSTRUCTIONS
+
 from culaunch._emulator import kernel_code  # noqa: F401  (registers the instructions)
-from culaunch._emulator.decode.instruction import INSTRUCTIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "emulator.md"
 

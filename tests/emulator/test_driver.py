@@ -9,14 +9,9 @@ import threading
 import numpy as np
 import pytest
 from driver_table import ADD, Table
+from emulator_internals import ERRORS, Device, DeviceAttribute, EmulatedDriver, PtxImage, Result
 
 from culaunch import _core
-from culaunch._base.cuda import DeviceAttribute, Result
-from culaunch._emulator import Device, PtxImage
-from culaunch._emulator.driver.c_types import (
-    ERRORS,
-)
-from culaunch._emulator.driver.table import EmulatedDriver
 
 INT, SIZE, HANDLE, ADDRESS = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_ulonglong
 INVALID_VALUE, NO_MEMORY = Result.INVALID_VALUE, Result.OUT_OF_MEMORY

@@ -6,9 +6,15 @@ import ctypes
 
 import numpy as np
 import pytest
+from emulator_internals import (
+    NOTE_ARRAY,
+    NOTE_LAUNCH,
+    ConditionalType,
+    GraphNodeType,
+    LaunchAttribute,
+    Result,
+)
 
-from culaunch._base.cuda import ConditionalType, GraphNodeType, LaunchAttribute, Result
-from culaunch._emulator.driver.c_types import NOTE_ARRAY, NOTE_LAUNCH
 from culaunch._emulator.driver.conditional_nodes import ConditionalParams
 from culaunch._emulator.driver.graph_nodes import (
     CopyParams,

@@ -7,13 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-
-from culaunch._base.cuda import Result
-from culaunch._emulator.driver.c_types import (
-    NOTE_ARRAY,
-    NOTE_FUNCTION,
-    NOTE_LAUNCH,
-)
+from emulator_internals import NOTE_ARRAY, NOTE_FUNCTION, NOTE_LAUNCH, Result
 
 INT, SIZE, HANDLE, ADDRESS = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_ulonglong
 INVALID_VALUE, NO_MEMORY = Result.INVALID_VALUE, Result.OUT_OF_MEMORY

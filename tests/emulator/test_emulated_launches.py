@@ -43,8 +43,9 @@ def load(ptx=ADD):
 
 
 @pytest.fixture(scope="module")
-def faults():
-    pytest.importorskip("cuda.bindings")
+def faults(has):
+    if not has("nvrtc"):
+        pytest.skip("needs nvrtc")
     return cl.compile(FAULTS, arch="compute_80", line_info=True, name="faults.cu")
 
 
@@ -166,16 +167,16 @@ def test_the_architecture_from_the_environment():
     assert "must be an architecture such as 'sm_80' (got 'H100')" in done.stderr
 
 
+@pytest.mark.needs("nvrtc")
 def test_compile_makes_ptx():
-    pytest.importorskip("cuda.bindings")
     image = cl.compile('extern "C" __global__ void f(int* x) { *x = 3; }')
     x = np.zeros(1, np.int32)
     cl.load(image)["f"][1, 1](x)
     assert x[0] == 3
 
 
+@pytest.mark.needs("nvrtc")
 def test_the_newest_ptx_that_fits_is_taken():
-    pytest.importorskip("cuda.bindings")
     source = 'extern "C" __global__ void f(int* x) { *x = __CUDA_ARCH__; }__device__ int dummy;'
     arches = ("compute_75", "compute_80", "compute_90")
     both = cl.compiling.fatbin([cl.compile(source, arch=arch) for arch in arches])
@@ -184,8 +185,8 @@ def test_the_newest_ptx_that_fits_is_taken():
     assert x[0] == 800
 
 
+@pytest.mark.needs("nvrtc")
 def test_machine_code_alone_cannot_run(monkeypatch):
-    pytest.importorskip("cuda.bindings")
     with monkeypatch.context() as patch:
         patch.setenv("CULAUNCH_DRIVER", "cuda")
         image = cl.compile('extern "C" __global__ void f() {}', arch="sm_80")

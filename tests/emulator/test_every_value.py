@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from emulate import evaluate, launch
+from emulator_internals import INSTRUCTIONS
 
 from culaunch._emulator import kernel_code  # noqa: F401  (it defines the instructions)
-from culaunch._emulator.decode.instruction import INSTRUCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 from corpus._case import cuda
 from emulate import launch
-
-from culaunch._base.cuda import Result
-from culaunch._emulator import Device, Fault, Options
+from emulator_internals import Device, Fault, Options, Result
 
 ILLEGAL_ADDRESS, MISALIGNED = Result.ILLEGAL_ADDRESS, Result.MISALIGNED_ADDRESS
 LAUNCH_FAILED = Result.LAUNCH_FAILED

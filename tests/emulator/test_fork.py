@@ -8,10 +8,10 @@ import threading
 
 import numpy as np
 import pytest
+from emulator_internals import Device
 
 import culaunch as cl
 from culaunch import testing
-from culaunch._emulator import Device
 from culaunch._emulator.driver.state import DriverState
 
 pytestmark = [

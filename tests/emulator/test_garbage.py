@@ -6,8 +6,7 @@ import gc
 from typing import TYPE_CHECKING
 
 import pytest
-
-from culaunch._emulator import Device
+from emulator_internals import Device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from corpus._case import cuda
 from emulate import launch
-
-from culaunch._emulator import Device, Fault, Options
+from emulator_internals import Device, Fault, Options
 
 GRID, BLOCK = 4, 64
 I = np.arange(GRID * BLOCK)  # noqa: E741

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from corpus._case import HERE, cuda
 from emulate import image_of, launch
+from emulator_internals import Device, Fault, Options, Result
 
 import culaunch as cl
 from culaunch import testing
-from culaunch._base.cuda import Result
-from culaunch._emulator import Device, Fault, Options
 
 ILLEGAL_ADDRESS, LAUNCH_FAILED = Result.ILLEGAL_ADDRESS, Result.LAUNCH_FAILED
 HEAP = 8 << 20

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from emulate import launch
+from emulator_internals import INSTRUCTIONS, decodes, definition
 
 import culaunch as cl
 from culaunch._emulator import PtxImage, kernel_code  # noqa: F401  (the latter defines them)
-from culaunch._emulator.decode.instruction import INSTRUCTIONS, decodes, definition
 
 if TYPE_CHECKING:
-    from culaunch._emulator.ptx.syntax import Instruction
+    from emulator_internals import Instruction
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 # Forms for which lanes of a warp wait for each other, and others that end a block or do neither.

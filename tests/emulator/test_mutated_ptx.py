@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from corpus import CASES
 from emulate import pack
+from emulator_internals import Device, Fault, Options, PtxImage
 
 import culaunch as cl
 from culaunch import testing
-from culaunch._emulator import Device, Options, PtxImage
-from culaunch._emulator.fault import Fault
 
 _TOKEN = re.compile(
     r"""\s+|[%$_A-Za-z][\w$]*|\.\w+(?:::\w+)*|\d\w*|"[^"]*"|.""", re.DOTALL | re.VERBOSE

@@ -8,11 +8,11 @@ import ctypes
 import numpy as np
 import pytest
 from corpus._case import recorded
+from emulator_internals import Device, PtxImage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import culaunch as cl
-from culaunch._emulator import Device, PtxImage
 from culaunch._emulator.ptx import parse_module
 from culaunch._emulator.ptx.tokens import Tokens, parse_number
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from corpus._case import cuda
 from emulate import launch
-
-from culaunch._emulator import Fault
+from emulator_internals import Fault
 
 I = np.arange(64)  # noqa: E741
 X = np.arange(256, dtype=np.int32) ** 2

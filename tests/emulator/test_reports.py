@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from emulator_internals import Position, PtxImage
 
 import culaunch as cl
 from culaunch import testing
-from culaunch._emulator import Position, PtxImage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

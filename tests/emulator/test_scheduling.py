@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from emulate import evaluate, launch
-
-from culaunch._emulator import Fault
+from emulator_internals import Fault
 
 HEAD = ".version 8.7\n.target sm_80\n.address_size 64\n"
 LANES = np.arange(128, dtype=np.uint32)

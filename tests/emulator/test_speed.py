@@ -9,9 +9,9 @@ import pytest
 from corpus._basics import matmul_arguments
 from corpus._case import cuda
 from emulate import image_of, launch
+from emulator_internals import Device, PtxImage
 
 import culaunch as cl
-from culaunch._emulator import Device, PtxImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -69,7 +69,7 @@ def test_the_devices_own_arrays_are_taken(kernel):
         np.from_dlpack(array)
 
 
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_functions_and_fused_kernels_refuse_them_too(strict):
     import culaunch.elementwise as ew
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from corpus._case import cuda
 from emulate import evaluate, launch
-
-from culaunch._emulator import Fault
+from emulator_internals import Fault
 
 LAUNCH_FAILED = 719
 UNWRITTEN = "which the block has not written"
@@ -260,3 +259,73 @@ def test_what_says_where_or_for_whom_must_be_defined(line: str, use: str) -> Non
         launch(text, "k")
     assert use in str(caught.value)
     assert "undefined value" in str(caught.value)
+
+
+LOCAL = """
+.version 8.4
+.target sm_80
+.address_size 64
+.visible .entry f(.param .u64 out, .param .u32 n)
+{
+  .local .align 4 .b8 box[32];
+  .reg .u64 %p, %at; .reg .u32 %n, %v; .reg .pred %q;
+  ld.param.u64 %p, [out];
+  ld.param.u32 %n, [n];
+  setp.eq.u32 %q, %n, 0;
+  @%q bra READ;
+  st.local.u32 [box+4], %n;
+READ:
+  ld.local.u32 %v, [box+4];
+  st.global.u32 [%p], %v;
+  ret;
+}
+"""
+
+
+def test_with_an_option_local_memory_begins_undefined() -> None:
+    out = np.full(1, 9, np.uint32)
+    launch(LOCAL, "f", out, np.uint32(0))
+    assert out[0] == 0
+    launch(LOCAL, "f", out, np.uint32(7), check_local=True)
+    assert out[0] == 7
+    with pytest.raises(Fault, match="a 4-byte read of local address 0x4, which the thread has not"):
+        launch(LOCAL, "f", out, np.uint32(0), check_local=True)
+
+
+GROWING = """
+.version 8.4
+.target sm_80
+.address_size 64
+.func (.reg .u32 %r) deeper(.reg .u32 %n)
+{
+  .local .align 4 .b8 frame[64];
+  .reg .u32 %v, %m; .reg .pred %q;
+  setp.eq.u32 %q, %n, 0;
+  @%q bra READ;
+  sub.u32 %m, %n, 1;
+  call (%v), deeper, (%m);
+  mov.u32 %r, %v;
+  ret;
+READ:
+  ld.local.u32 %r, [frame+60];
+  ret;
+}
+.visible .entry f(.param .u64 out, .param .u32 n)
+{
+  .reg .u64 %p; .reg .u32 %n, %v;
+  ld.param.u64 %p, [out];
+  ld.param.u32 %n, [n];
+  call (%v), deeper, (%n);
+  st.global.u32 [%p], %v;
+  ret;
+}
+"""
+
+
+@pytest.mark.parametrize("depth", [0, 1, 9])
+def test_the_frames_of_calls_begin_undefined_too(depth: int) -> None:
+    out = np.full(1, 9, np.uint32)
+    launch(GROWING, "f", out, np.uint32(depth))
+    assert out[0] == 0
+    with pytest.raises(Fault, match="read of local address"):
+        launch(GROWING, "f", out, np.uint32(depth), check_local=True)

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from emulate import launch
+from emulator_internals import INSTRUCTIONS, computes, decodes, engine
 
 import culaunch as cl
 from culaunch._emulator import Fault, PtxImage, kernel_code  # noqa: F401  (the latter defines them)
-from culaunch._emulator.decode.instruction import INSTRUCTIONS, computes, decodes
 from culaunch._emulator.decode.undefined_bits import MOVES, Flow, Moves
-from culaunch._emulator.undefined import engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._emulator.machine.state import Group
-    from culaunch._emulator.types import Lanes
+    from emulator_internals import Group, Lanes
+
     from culaunch._emulator.undefined.plan import Plan
 
 # In these each of %a, %b and %c has undefined bits, %la and %lb are as wide as two, and %p is

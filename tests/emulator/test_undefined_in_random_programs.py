@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import random_ptx
 from emulate import launch
+from emulator_internals import Fault, memory_rules
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from culaunch._emulator import Fault
 from culaunch._emulator.memory import scratch
-from culaunch._emulator.undefined import memory_rules
 
 
 def hide(text: str, word: int, lane: int) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from emulate import launch
+from emulator_internals import Fault
 
 import culaunch as cl
-from culaunch._emulator import Fault
 
 SOURCE = r"""
 extern "C" __global__ void read(int* out, int i) {

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from emulate import pack
-
-from culaunch._emulator import Device, Options, PtxImage
+from emulator_internals import Device, Options, PtxImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

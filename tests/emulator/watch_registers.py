@@ -11,22 +11,21 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from emulator_internals import Group, Instruction, definition
+
 # Loaded before the watch begins, for it binds by itself: its registers are variables of C.
 import culaunch._emulator.compiled.text  # noqa: F401
 from culaunch._emulator.decode import operation
-from culaunch._emulator.decode.instruction import definition
 from culaunch._emulator.decode.liveness import reads_and_writes
 from culaunch._emulator.machine.spaces import LOCATORS, Locator
-from culaunch._emulator.machine.state import Group
-from culaunch._emulator.ptx.syntax import Instruction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from emulator_internals import Lanes, Op
+
     from culaunch._emulator.decode.decoder import Decoder
-    from culaunch._emulator.machine.state import Op
     from culaunch._emulator.memory.bytes import Piece
-    from culaunch._emulator.types import Lanes
 
 
 class Registers(list[Any]):

@@ -12,7 +12,7 @@ import culaunch as cl
 from culaunch.testing import use_driver
 
 tvm_ffi = pytest.importorskip("tvm_ffi")
-pytestmark = [pytest.mark.needs("g++", "cuda.bindings"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("g++", "nvrtc"), pytest.mark.slow]
 
 
 def made(kernels):

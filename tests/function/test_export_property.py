@@ -20,7 +20,7 @@ import culaunch as cl
 
 tvm_ffi = pytest.importorskip("tvm_ffi")
 pytestmark = [
-    pytest.mark.needs("g++", "cuda.bindings"),
+    pytest.mark.needs("g++", "nvrtc"),
     pytest.mark.slow,
     pytest.mark.usefixtures("emulated"),
 ]

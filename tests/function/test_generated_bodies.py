@@ -181,7 +181,7 @@ def from_ffi(value):
 
 
 @pytest.mark.slow
-@pytest.mark.needs("g++", "cuda.bindings")
+@pytest.mark.needs("g++", "nvrtc")
 def test_bodies_by_chance_are_exported(emulated, tmp_path):
     tvm_ffi = pytest.importorskip("tvm_ffi")
     functions = {}

@@ -7,4 +7,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "embed"))  # for object_fixtures
 
+import pytest
 from object_fixtures import compile_object, cxx, stand_in_cubin  # noqa: F401
+from runs import folder_of_the_run
+
+
+@pytest.fixture(scope="session")
+def libraries(tmp_path_factory) -> Path:
+    """A build directory of the whole run: the object that libraries share is built once in it."""
+    return folder_of_the_run(tmp_path_factory) / "libraries"

@@ -106,13 +106,13 @@ def nothing() -> None: ...
 
 @pytest.mark.slow
 @pytest.mark.needs("g++")
-def test_texts_are_built_with_the_names_of_their_parameters(tmp_path):
+def test_texts_are_built_with_the_names_of_their_parameters(libraries):
     library = cl.cpp.build_inline(
         "twice",
         "int64_t twice(const int64_t x) { return 2 * x; }",
         functions={"twice": "Double it."},
         flags=["-O0"],
-        build_directory=tmp_path,
+        build_directory=libraries,
     )
     assert library.suffix == ".so"
     assert 'def twice(x: int, /) -> int:\n    """Double it."""' in cl.cpp.stubs(library)

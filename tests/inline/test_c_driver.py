@@ -32,7 +32,7 @@ def run(tmp_path, how, driver):
     return done.stdout.splitlines()
 
 
-@pytest.mark.needs("g++", "nvidia.cu13", "cuda.bindings")
+@pytest.mark.needs("g++", "nvidia.cu13", "nvrtc")
 @pytest.mark.parametrize("how", ["by path", "by name"])
 def test_nvrtc_compiles_beside_it(tmp_path, how):
     """NVRTC asks the process's libcuda.so.1 for what only NVIDIA's has, and crashed."""
@@ -40,7 +40,7 @@ def test_nvrtc_compiles_beside_it(tmp_path, how):
 
 
 @pytest.mark.gpu
-@pytest.mark.needs("g++", "cuda.bindings")
+@pytest.mark.needs("g++", "nvrtc")
 def test_it_finds_the_driver_of_the_system(tmp_path):
     """Loaded before libcuda.so.1 is, it was what culaunch then found under that name."""
     assert run(tmp_path, "by path", None) == ["0 0 True", "cubin"]

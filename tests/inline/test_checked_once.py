@@ -8,7 +8,7 @@ import culaunch as cl
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("tvm_ffi")
-pytestmark = [pytest.mark.needs("g++", "cuda.bindings"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("g++", "nvrtc"), pytest.mark.slow]
 
 # Included before all other headers. A class that counts stands in for the one that checks.
 COUNTING = """

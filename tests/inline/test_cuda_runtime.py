@@ -57,30 +57,31 @@ def load(image, **options):
     )
 
 
-def test_sources_of_tvm_ffis_launcher_build_unchanged(tmp_path, stand_in_cubin):
-    module = load(stand_in_cubin(), build_directory=tmp_path)
+def test_sources_of_tvm_ffis_launcher_build_unchanged(libraries, stand_in_cubin):
+    module = load(stand_in_cubin(), build_directory=libraries)
     assert module.runtime_is_the_headers()
 
 
-def test_a_library_without_runtime_calls_holds_nothing_of_it(tmp_path):
+def test_a_library_without_runtime_calls_holds_nothing_of_it(tmp_path, libraries):
     path = cl.cpp.build_inline(
-        "alone", "int f() { return 1; }", functions="f", flags=["-O0"], output=tmp_path / "alone.so"
-    )
+        "alone", "int f() { return 1; }", functions="f", flags=["-O0"],
+        output=tmp_path / "alone.so", build_directory=libraries,
+    )  # fmt: skip
     said = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
     assert "cudaLibrary" not in said
     assert "cudart" not in said
 
 
-def test_a_missing_runtime_is_named(tmp_path, stand_in_cubin, monkeypatch):
+def test_a_missing_runtime_is_named(libraries, stand_in_cubin, monkeypatch):
     monkeypatch.setattr(toolchain, "cudart_flags", lambda root: ())
     with pytest.raises(cl.CompileError, match=r"calls cuda\w+ of the CUDA runtime.*pip install"):
-        load(stand_in_cubin(), build_directory=tmp_path)
+        load(stand_in_cubin(), build_directory=libraries)
 
 
 @pytest.mark.gpu
-def test_sources_of_tvm_ffis_launcher_launch(tmp_path):
+def test_sources_of_tvm_ffis_launcher_launch(libraries):
     torch = pytest.importorskip("torch")
     x = torch.arange(1000.0, device="cuda")
     y = torch.empty_like(x)
-    load(cl.compile(KERNEL), build_directory=tmp_path).add_one(x, y)
+    load(cl.compile(KERNEL), build_directory=libraries).add_one(x, y)
     assert torch.equal(y, x + 1)

@@ -145,10 +145,14 @@ def test_a_warm_call_starts_no_process(module, load, monkeypatch):
 
 
 @pytest.mark.slow
-def test_what_the_compiler_says_is_all_there(tmp_path, stand_in_cubin):
+def test_what_the_compiler_says_is_all_there(tmp_path, libraries, stand_in_cubin):
     with pytest.raises(cl.CompileError) as caught:
         cl.cpp.load_inline(
-            "broken", "int f() {\n  return nonsense;\n}", functions="f", build_directory=tmp_path
+            "broken",
+            "int f() {\n  return nonsense;\n}",
+            functions="f",
+            flags=["-O0"],
+            build_directory=tmp_path,
         )
     text = str(caught.value)
     assert "failed with code 1" in text
@@ -161,16 +165,14 @@ def test_what_the_compiler_says_is_all_there(tmp_path, stand_in_cubin):
 
     code = "CULAUNCH_EMBED_CUBIN(k); long f() { return culaunch_image_k[0]; }"
     with pytest.raises(cl.CompileError, match="The code embeds 'k', but embed_cubin has no image"):
-        cl.cpp.load_inline(
-            "asks", code, functions="f", flags=["-O0"], build_directory=tmp_path / "asks"
-        )
+        cl.cpp.load_inline("asks", code, functions="f", flags=["-O0"], build_directory=libraries)
     with pytest.raises(cl.ImageError, match="embed_cubin has 'k', but no source of 'silent' uses"):
         cl.cpp.load_inline(
             "silent",
             "int x;",
             flags=["-O0"],
             embed_cubin={"k": stand_in_cubin()},
-            build_directory=tmp_path / "silent",
+            build_directory=libraries,
         )
 
 
@@ -215,7 +217,7 @@ def test_wrong_arguments(tmp_path, arguments, error, message):
 
 
 @pytest.mark.slow
-def test_code_that_may_be_right_is_compiled(tmp_path):
+def test_code_that_may_be_right_is_compiled(libraries):
     """Names under a condition, in a comment or from a macro are left to the compiler."""
     code = """
     #define MAKE(name) int64_t add_##name(int64_t x) { return x + 1; }
@@ -230,7 +232,7 @@ def test_code_that_may_be_right_is_compiled(tmp_path):
     void f() { CULAUNCH_GET_KERNEL(d, "k")({1, 1}); }
     #endif
     """
-    arguments = {"flags": ["-O0"], "build_directory": tmp_path}
+    arguments = {"flags": ["-O0"], "build_directory": libraries}
     module = cl.cpp.load_inline("demo", code, functions="add_one", **arguments)
     assert module.add_one(1) == 2
     with pytest.raises(cl.CompileError, match="\nfunctions names 'add_two', and the code has no"):
@@ -266,7 +268,7 @@ def test_importing_culaunch_embed_needs_nothing_optional():
 
 @pytest.mark.slow
 @pytest.mark.needs("nvcc")
-def test_cuda_sources(tmp_path):
+def test_cuda_sources(libraries):
     code = """
     __global__ void add_one(float* x, int n) {
       int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -283,16 +285,16 @@ def test_cuda_sources(tmp_path):
         functions=["launch", "count"],
         flags=["-O0"],
         arch="sm_80",
-        build_directory=tmp_path,
+        build_directory=libraries,
     )
     assert module.count(np.zeros(5, np.float32)) == 5
 
 
 @pytest.mark.slow
-def test_a_static_module_outlives_python(tmp_path):
+def test_a_static_module_outlives_python(libraries):
     # Its destructor calls the driver, whose functions are Python's, after Python has ended.
     done = subprocess.run(
-        [sys.executable, "-c", AT_EXIT, str(tmp_path)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", AT_EXIT, str(libraries)], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "twice\n", "")
 

@@ -12,7 +12,7 @@ import culaunch as cl
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("tvm_ffi")
-pytestmark = [pytest.mark.needs("g++", "cuda.bindings"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("g++", "nvrtc"), pytest.mark.slow]
 
 KERNELS = """
 extern "C" __global__ void add(float* y, const float* x, float a, int n) {
@@ -74,12 +74,7 @@ void add_past_the_end(TensorView x) { Launch(Data(x), Data(x), 1, x.numel() + 1)
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory):
-    return tmp_path_factory.mktemp("emulated")
-
-
-@pytest.fixture(scope="module")
-def module(directory):
+def module(libraries):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULAUNCH_DRIVER_TABLE", "")
         patch.setenv("CULAUNCH_DRIVER", "emulator")
@@ -98,7 +93,7 @@ def module(directory):
             ],
             embed_cubin={"kernels": cl.compile(KERNELS)},
             flags=["-O0"],
-            build_directory=directory,
+            build_directory=libraries,
         )
 
 
@@ -190,14 +185,14 @@ def test_an_output_that_culaunch_has_no_array_for(module):
         module.elsewhere(cl.empty(3, "f4"))
 
 
-def test_inspect_reads_the_library(module, directory):
-    (library,) = directory.glob("*/emulated-*.so")
+def test_inspect_reads_the_library(module, libraries):
+    (library,) = libraries.glob("*/emulated-*.so")
     (image,) = cl.inspect(library).images
     assert (image.format, [kernel.name for kernel in image.kernels]) == ("ptx", ["add"])
     assert [param.type for param in image.kernels[0].parameters][2:] == ["float", "int"]
 
 
-def test_a_read_past_the_end_is_found(module, directory, tmp_path):
+def test_a_read_past_the_end_is_found(module, libraries, tmp_path):
     # In a process of its own: the error stays with the emulated device, as with a real one.
     (tmp_path / "program.py").write_text(
         "import sys, numpy as np, tvm_ffi, culaunch as cl\n"
@@ -206,7 +201,7 @@ def test_a_read_past_the_end_is_found(module, directory, tmp_path):
         "try: module.add_past_the_end(np.zeros(100, np.float32))\n"
         "except RuntimeError as error: print(error)\n"
     )
-    (library,) = directory.glob("*/emulated-*.so")
+    (library,) = libraries.glob("*/emulated-*.so")
     done = subprocess.run(
         [sys.executable, tmp_path / "program.py", library],
         env={**os.environ, "CULAUNCH_DRIVER": "emulator"},
@@ -218,8 +213,8 @@ def test_a_read_past_the_end_is_found(module, directory, tmp_path):
     assert "4-byte read of global address" in done.stdout
 
 
-def test_a_library_starts_the_chosen_emulator_itself(module, directory):
-    (library,) = directory.glob("*/emulated-*.so")
+def test_a_library_starts_the_chosen_emulator_itself(module, libraries):
+    (library,) = libraries.glob("*/emulated-*.so")
     script = """
 import sys, numpy as np, tvm_ffi
 module = tvm_ffi.load_module(sys.argv[1])

@@ -8,7 +8,7 @@ import culaunch as cl
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("tvm_ffi")
-pytestmark = [pytest.mark.gpu, pytest.mark.needs("g++", "cuda.bindings")]
+pytestmark = [pytest.mark.gpu, pytest.mark.needs("g++", "nvrtc")]
 
 KERNELS = """
 extern "C" __global__ void add(float* y, const float* x, float a, int n) {

@@ -1,6 +1,6 @@
 """Every class of parameter crossed with every kind of argument, bit for bit.
 
-docs/launching.md prints the table, csrc/arguments/rules.cpp obeys it; the words here are theirs.
+docs/launching.md prints the table, csrc/arguments/types/rules.cpp obeys it; the words are theirs.
 """
 
 import ctypes

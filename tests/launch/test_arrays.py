@@ -1,6 +1,6 @@
 """Arrays of every protocol: what is passed, from where, in which stream.
 
-The code is csrc/arguments/arrays.cpp, and a file for each protocol beside it.
+The code is csrc/arguments/protocols/arrays.cpp, and a file for each protocol beside it.
 """
 
 import ctypes

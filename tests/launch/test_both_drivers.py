@@ -12,7 +12,7 @@ import culaunch as cl
 from culaunch import testing
 
 np = pytest.importorskip("numpy")
-pytestmark = pytest.mark.needs("cuda.bindings")
+pytestmark = pytest.mark.needs("nvrtc")
 
 SOURCE = Path(__file__).with_name("both.cu")
 ELEMENTS = {"float": "f4", "double": "f8", "int": "i4", "long long": "i8", "unsigned char": "u1"}

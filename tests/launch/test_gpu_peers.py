@@ -10,7 +10,7 @@ import pytest
 import culaunch as cl
 
 pytestmark = [
-    pytest.mark.needs("numpy", "cuda.bindings"),
+    pytest.mark.needs("numpy", "nvrtc"),
     # Warnings of other frameworks do not matter here.
     pytest.mark.filterwarnings("ignore", "error:::culaunch"),
 ]

@@ -88,7 +88,7 @@ def test_what_is_not_contiguous(install):
 
 
 @pytest.mark.multi_gpu
-@pytest.mark.needs("numpy", "cuda.bindings")
+@pytest.mark.needs("numpy", "nvrtc")
 def test_on_two_gpus():
     import numpy as np
 

@@ -1,6 +1,6 @@
 """Tensors of torch that are read where they lie: just what torch's exchange function tells of them.
 
-The code is csrc/arguments/torch_layout.h; what finds the places is _launch/torch/layout.py.
+The code is csrc/arguments/torch/layout.h; what finds the places is _launch/torch/layout.py.
 """
 
 import threading

@@ -1,10 +1,9 @@
 """Tensors of torch are refused if their memory is not what they show.
 
-The code is csrc/arguments/torch_tensor.cpp.
+The code is csrc/arguments/torch/tensor.cpp.
 """
 
 import os
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -141,7 +140,7 @@ def test_a_tensor_is_asked_for_its_gradient_where_its_place_is_not_known(monkeyp
 
 
 @pytest.mark.slow
-def test_where_the_bits_are_not_known_the_tensor_is_asked():
+def test_where_the_bits_are_not_known_the_tensor_is_asked(run_after_torch):
     """In a process of its own: the place is kept for a process's life."""
     program = """
         import torch
@@ -182,11 +181,9 @@ def test_where_the_bits_are_not_known_the_tensor_is_asked():
         hidden = False  # as if a mode had ended: now they are found
         show()
         """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
-        check=False, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = run_after_torch(["-c", textwrap.dedent(program)], env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "False True True False 4\nFalse True True False 0\n"
 

@@ -253,6 +253,40 @@ def test_functions_are_listed_by_their_kernels(emulated, array):
     assert [(one.name, one.block[0]) for one in profile.launches] == [("add", 1), ("add", 2)]
 
 
+def test_the_bytes_of_a_functions_kernels(emulated, array):
+    add = add_kernel()
+
+    @cl.function
+    def several(y):
+        add[1, 1](y, 1)
+        half = cl.empty(y.shape[0] // 2, "int32")
+        add[1, 2](half, 1)
+        add[1, 3](y[8:24], 1)
+
+    several(array)
+    with cl.profile.launches() as profile:
+        several(array)
+    # An argument and an array that it makes; the size of a view is not known.
+    assert [one.argument_bytes for one in profile.launches] == [4096, 2048, None]
+
+
+@pytest.mark.needs("triton", "torch")
+def test_the_bytes_of_triton_kernels(emulated):
+    torch = pytest.importorskip("torch")
+    from kernels_of_triton import add_up
+
+    x, y = torch.arange(100.0), torch.ones(100)
+    out = torch.zeros(100)
+    native = cl.triton.native(add_up)
+    native[(1,)](x, y, out, 100, BLOCK=128)
+    with cl.profile.launches() as profile:
+        native[(1,)](x, y, out, 100, BLOCK=128)
+        native[(1,)](x, x, out=out, n=100, BLOCK=128)
+    assert torch.equal(out, 2 * x)
+    # Each array counts once.
+    assert [one.argument_bytes for one in profile.launches] == [1200, 800]
+
+
 def test_under_capture_nothing_is_timed(driver):
     kernel, stream = driver.kernel(4), driver.make_stream()
     kernel[1, 32, 0, stream](1)

@@ -236,7 +236,7 @@ def test_changed_words_do_no_harm():
 
 
 @pytest.mark.slow
-@pytest.mark.needs("tvm_ffi", "g++", "cuda.bindings")
+@pytest.mark.needs("tvm_ffi", "g++", "nvrtc")
 def test_an_export(tmp_path):
     tvm_ffi = pytest.importorskip("tvm_ffi")
 

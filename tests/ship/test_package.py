@@ -199,11 +199,8 @@ def environment(scale, kernels, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.needs("torch")
-def test_the_operators_of_torch(environment, tmp_path):
-    run = [sys.executable, "-c", TORCH]
-    done = subprocess.run(
-        run, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+def test_the_operators_of_torch(run_after_torch, environment, tmp_path):
+    done = run_after_torch(["-c", TORCH], env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "[0.0, 2.0, 4.0, 6.0, 8.0]",
@@ -229,7 +226,7 @@ torch.library.opcheck(torch.ops.My_kernels.times.default, (factors, x))
 
 @pytest.mark.slow
 @pytest.mark.needs("torch")
-def test_a_backward_function_that_returns_none(module, tmp_path):
+def test_a_backward_function_that_returns_none(run_after_torch, module, tmp_path):
     @cl.function
     def times(factors: cl.Array("float32", "n"), x: cl.Array("float32", "n")):
         y = cl.empty_like(x)
@@ -247,21 +244,14 @@ def test_a_backward_function_that_returns_none(module, tmp_path):
     wheel = cl.ship.package(tmp_path / "k.culib", name="My_kernels", version="1.0", output=tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    done = run_python(GRADIENTS, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["[1.0, 2.0, 3.0, 4.0, 5.0] None"] * 6
-
-
-def run_python(program, folder):
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(folder / "site"), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]),
         "CULAUNCH_DRIVER": "emulator",
     }
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment, cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_after_torch(["-c", GRADIENTS], env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[1.0, 2.0, 3.0, 4.0, 5.0] None"] * 6
 
 
 JAX = """

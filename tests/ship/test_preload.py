@@ -122,7 +122,7 @@ def gpu():
 
 
 @pytest.mark.gpu
-@pytest.mark.needs("cuda.bindings")
+@pytest.mark.needs("nvrtc")
 def test_on_a_gpu_images_are_taken_from_the_file(gpu, tmp_path):
     source = """extern "C" __global__ void scale(float* y, const float* x, float a, int n) {
       int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -8,6 +8,16 @@ import culaunch as cl
 pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch"), pytest.mark.slow]
 
 
+@pytest.fixture
+def plain_cpp():
+    """Let Inductor's C++ be as it is without vectors and precompiled headers, for their time."""
+    from torch._inductor import config
+
+    changes = {"cpp_cache_precompile_headers": False, "cpp.vec_isa_ok": False}
+    with config.patch({**changes, "aot_inductor.precompile_headers": False}):
+        yield
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_a_compiled_graph_has_no_break(scale, name, torch, backend):
     op = cl.frameworks.torch_op(name, scale)
@@ -22,6 +32,7 @@ def test_a_compiled_graph_has_no_break(scale, name, torch, backend):
 
 
 @pytest.mark.needs("g++")
+@pytest.mark.usefixtures("plain_cpp")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of inductor's own imports
 def test_inductor_calls_it(product, name, torch):
     op = cl.frameworks.torch_op(name, product)
@@ -53,6 +64,7 @@ def test_what_is_exported_has_a_free_size(scale, name, torch):
 
 
 @pytest.mark.needs("g++")
+@pytest.mark.usefixtures("plain_cpp")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # inductor's own
 def test_a_model_that_is_compiled_ahead_of_time(scale, scale_in_place, name, torch, tmp_path):
     """AOTInductor calls operators by their names: they are registered where it loads."""

@@ -11,7 +11,7 @@ import pytest
 import culaunch as cl
 from culaunch._compile import compilation
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("numpy", "cuda.bindings")]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("numpy", "nvrtc")]
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 #include <array>
 #include <string>
 
-#include "arguments/array_view.h"
-#include "arguments/tensor_versions.h"
-#include "arguments/torch_tensor.h"
-#include "arguments/type_table.h"
+#include "arguments/torch/tensor.h"
+#include "arguments/torch/tensor_versions.h"
+#include "arguments/types/type_table.h"
+#include "arguments/views/array_view.h"
 #include "driver/errors.h"
 #include "launch/fill_memory.h"
 

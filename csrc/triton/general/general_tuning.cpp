@@ -1,7 +1,7 @@
 // The choice of an autotuner for a call, and the changes that it makes to the arguments.
 #include <algorithm>
 
-#include "arguments/torch_tensor.h"
+#include "arguments/torch/tensor.h"
 #include "python/call_arguments.h"
 #include "python/free_threaded_lock.h"
 #include "python/upcalls.h"

@@ -1,6 +1,7 @@
 #include "triton/objects/call.h"
 
 #include "python/call_arguments.h"
+#include "python/call_keeper.h"
 #include "python/upcalls.h"
 #include "triton/grids/fallback.h"
 #include "triton/quick/form.h"
@@ -84,6 +85,13 @@ CULAUNCH_RARE void PreferArgumentError(DispatcherObject* self, PyObject* const* 
   Py_XDECREF(traceback);
 }
 
+// Tell a profile the arguments of a call that launched.
+inline void NoteLaunch(PyObject* const* args, size_t count, PyObject* keyword_names) {
+  if (!CULAUNCH_UNLIKELY(CallKeeper::AreNoted())) return;
+  const Py_ssize_t named = keyword_names != nullptr ? PyTuple_Size(keyword_names) : 0;
+  CallKeeper::NoteTriton(args, count + static_cast<size_t>(named));
+}
+
 }  // namespace
 
 PyObject* CallDispatcher(DispatcherObject* self, PyObject* grid, const uint32_t* dims,
@@ -105,6 +113,7 @@ PyObject* CallDispatcher(DispatcherObject* self, PyObject* grid, const uint32_t*
         }
         return FallBack(self, grid, args, count, keyword_names);
       }
+      NoteLaunch(args, count, keyword_names);
       if (CULAUNCH_UNLIKELY(state.checks != 0)) {
         return Compared(self, args, count, keyword_names, result);
       }
@@ -116,6 +125,7 @@ PyObject* CallDispatcher(DispatcherObject* self, PyObject* grid, const uint32_t*
   if (CULAUNCH_UNLIKELY(result == nullptr)) {
     return FallBack(self, grid, args, count, keyword_names);
   }
+  NoteLaunch(args, count, keyword_names);
   return state.checks != 0 ? Compared(self, args, count, keyword_names, result) : result;
 }
 

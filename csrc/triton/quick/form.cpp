@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "arguments/storage.h"
-#include "arguments/torch_tensor.h"
+#include "arguments/torch/tensor.h"
+#include "arguments/views/storage.h"
 #include "formats/half.h"
 #include "python/numbers.h"
 #include "python/upcalls.h"

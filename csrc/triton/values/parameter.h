@@ -4,7 +4,7 @@
 #include <atomic>
 #include <string>
 
-#include "arguments/type_table.h"
+#include "arguments/types/type_table.h"
 #include "python/python.h"
 #include "triton/values/types.h"
 

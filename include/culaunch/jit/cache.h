@@ -36,7 +36,7 @@ class Cache {
       options_.path = jit::JoinPath(jit::CurrentDirectory(), options_.path);
     options_.path = jit::NormalPath(options_.path);
     if (options_.max_bytes <= 0) options_.max_bytes = DefaultMaxBytes();
-    if (!options_.shipped) options_.shipped = DefaultShipped();
+    if (!options_.bundles) options_.bundles = DefaultBundles();
   }
 
   bool enabled() const noexcept { return options_.enabled; }
@@ -69,13 +69,13 @@ class Cache {
     if (const auto directory = Open()) {
       if (std::optional<Image> image = Read(*directory, path(), key, true)) return image;
     }
-    for (const std::string& shipped : *options_.shipped) {
+    for (const std::string& bundle : *options_.bundles) {
       try {
-        const auto directory = jit::TrustedDirectory::Open(shipped);
-        if (std::optional<Image> image = Read(directory, shipped, key, false)) return image;
+        const auto directory = jit::TrustedDirectory::Open(bundle);
+        if (std::optional<Image> image = Read(directory, bundle, key, false)) return image;
       } catch (const jit::FileError& error) {
         if (error.code != ENOENT) {
-          Warn("the shipped directory " + shipped + " is not used: " + error.why);
+          Warn("the bundle " + bundle + " is not used: " + error.why);
         }
       }
     }
@@ -132,6 +132,15 @@ class Cache {
     return jit::JoinPath(base, "culaunch");
   }
 
+  // Report a problem to the program, or on stderr.
+  void Report(const std::string& message) const {
+    if (options_.warn) {
+      options_.warn(message);
+    } else {
+      std::fprintf(stderr, "culaunch: %s\n", message.c_str());
+    }
+  }
+
  private:
   static std::string Variable(const char* name) {
     const char* const value = std::getenv(name);
@@ -143,9 +152,9 @@ class Cache {
     return home.empty() ? "/" : home;
   }
 
-  static std::vector<std::string> DefaultShipped() {
+  static std::vector<std::string> DefaultBundles() {
     std::vector<std::string> found;
-    const std::string all = Variable("CULAUNCH_CACHE_SHIPPED");
+    const std::string all = Variable("CULAUNCH_CACHE_BUNDLES");
     for (size_t start = 0; start <= all.size();) {
       const size_t end = std::min(all.find(':', start), all.size());
       if (end > start) found.push_back(all.substr(start, end - start));
@@ -250,14 +259,6 @@ class Cache {
       if (!warned_.insert(message).second) return;
     }
     Report("cache " + path() + ": " + message);
-  }
-
-  void Report(const std::string& message) const {
-    if (options_.warn) {
-      options_.warn(message);
-    } else {
-      std::fprintf(stderr, "culaunch: %s\n", message.c_str());
-    }
   }
 
   CacheOptions options_;

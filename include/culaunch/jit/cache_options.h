@@ -35,13 +35,13 @@ class MessageFunction {
 };
 
 // The directory and the size of a cache. The environment supplies the defaults: CULAUNCH_CACHE_DIR,
-// CULAUNCH_CACHE_MAX_SIZE, CULAUNCH_CACHE_SHIPPED.
+// CULAUNCH_CACHE_MAX_SIZE, CULAUNCH_CACHE_BUNDLES.
 struct CacheOptions {
   bool enabled = true;
   std::string path;
   int64_t max_bytes = 0;
   // Directories that an application ships: read if the cache has no entry, never written to.
-  std::optional<std::vector<std::string>> shipped;
+  std::optional<std::vector<std::string>> bundles;
   double lock_timeout = 300.0;  // seconds to wait for another process that compiles the same
   // Called with each problem of the cache, which never fails a compile; prints to stderr by
   // default.

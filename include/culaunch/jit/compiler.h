@@ -2,11 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,9 +13,10 @@
 #include "../error.h"
 #include "../text.h"
 #include "../version.h"
-#include "cache.h"
+#include "base/fork_mutex.h"
+#include "base/paths.h"
 #include "diagnostics.h"
-#include "files/includes.h"
+#include "header_hints.h"
 #include "program.h"
 #include "signatures.h"
 #include "store/image.h"
@@ -31,18 +30,38 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace jit {
 
+// The functions that a compiler calls in the code around it.
+struct CompilerHost {
+  // A directory in the cache, by the names of its parents and itself; empty if there is no room.
+  std::function<std::string(const std::string& first, const std::string& second)> private_directory;
+  std::function<void(const std::string&)> warn;
+  Wording wording = {};
+};
+
 // An NVRTC, with the headers that belong to it. Safe to use from many threads.
 class Compiler {
  public:
-  // nvrtc: its path, a directory that contains it, or empty. The cache has room for its headers.
-  Compiler(const std::string& nvrtc, Cache* cache) : nvrtc_(nvrtc), cache_(cache) {}
+  // The result for one architecture.
+  struct Part {
+    CompiledPart compiled;
+    std::vector<std::pair<std::string, std::string>> names;
+    std::vector<std::pair<std::string, Image::Signature>> signatures;
+    std::string log;
+  };
+
+  // nvrtc: its path, a directory that contains it, or empty.
+  Compiler(const std::string& nvrtc, CompilerHost host) : nvrtc_(nvrtc), host_(std::move(host)) {}
 
   const std::string& Identity() { return nvrtc_.Identity(); }
   const std::string& path() const noexcept { return nvrtc_.path(); }
+  std::string Version() { return nvrtc_.Version(); }
+  std::vector<int> SupportedArchs() { return nvrtc_.SupportedArchs(); }
+  // Load NVRTC, if it is not.
+  void Load() { nvrtc_.Api(); }
 
   // CUDA's own headers, found at first use.
   const ToolkitHeaders& Toolkit() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = mutex_.Lock();
     if (toolkit_) return *toolkit_;
     const std::string version = nvrtc_.Version();
     toolkit_ = FindToolkitHeaders(version, path(), [&](std::string* why) {
@@ -57,7 +76,7 @@ class Compiler {
         return status == kNvrtcSuccess;
       };
       const std::string root =
-          cache_->PrivateDirectory("headers", version + "-" + Identity().substr(0, 16));
+          host_.private_directory("headers", version + "-" + Identity().substr(0, 16));
       if (root.empty()) *why = "the cache has no room for them";
       if (install(root)) return root;
       // A cache's full disk fails no compile.
@@ -91,18 +110,11 @@ class Compiler {
     const bool is_single = compiled.size() == 1;
     image.data = is_single && compiled[0].kind != CompiledPart::Kind::kLtoIr
                      ? std::move(compiled[0].data)
-                     : CombineParts(compiled, job.name, DirectoryOf(path()));
+                     : CombineParts(compiled, job.name, {DirectoryOf(path())});
     return image;
   }
 
- private:
-  struct Part {
-    CompiledPart compiled;
-    std::vector<std::pair<std::string, std::string>> names;
-    std::vector<std::pair<std::string, Image::Signature>> signatures;
-    std::string log;
-  };
-
+  // Throw for an architecture that NVRTC does not know.
   void CheckArchs(const std::vector<std::string>& archs) {
     const std::vector<int> known = nvrtc_.SupportedArchs();
     for (const std::string& arch : archs) {
@@ -117,6 +129,7 @@ class Compiler {
   }
 
   Part Compile(const Job& job, const std::string& arch) {
+    PrecompiledHeaders::RemoveDeadOnce();
     std::vector<std::string> flags = {"--gpu-architecture=" + arch};
     flags.insert(flags.end(), job.flags.begin(), job.flags.end());
     std::vector<std::string> dirs = job.include_dirs;
@@ -134,15 +147,18 @@ class Compiler {
     identity.insert(identity.end(), flags.begin(), flags.end());
     identity.push_back(job.includes.digest);
     std::vector<std::string> all = flags;
-    for (const std::string& flag : headers.Flags(nvrtc_.Api(), identity)) all.push_back(flag);
+    for (std::string& flag : headers.Flags(nvrtc_.Api(), identity, host_.warn)) {
+      all.push_back(std::move(flag));
+    }
     return Compile(job, arch, all, flags);
   }
 
+ private:
   Part Compile(const Job& job, const std::string& arch, const std::vector<std::string>& flags,
                const std::vector<std::string>& plain_flags) {
     Part part;
-    const Program program(&nvrtc_, job, job.includes.text, job.names, Notes(job));
-    part.log = program.Compile(flags);
+    const Program program(&nvrtc_, job, job.includes.text, job.names);
+    part.log = program.Compile(flags, Refusal(job));
     if (job.pch) PrecompiledHeaders::RaiseHeap(nvrtc_.Api(), program.handle());
     for (const std::string& name : job.names) part.names.emplace_back(name, program.Lowered(name));
     part.compiled.arch = arch;
@@ -153,10 +169,8 @@ class Compiler {
     }
     std::string ptx = program.Get("PTX");
     while (!ptx.empty() && ptx.back() == '\0') ptx.pop_back();
-    // CUB takes seconds to read twice.
-    constexpr size_t kManyFiles = 150;
     Probe probe;
-    if (job.includes.system_files <= kManyFiles) {
+    if (!job.includes.IsHeavy()) {
       probe = [&](const std::string& text, const std::map<std::string, std::string>& expressions) {
         return Ask(job, plain_flags, text, expressions);
       };
@@ -177,8 +191,9 @@ class Compiler {
     flags.push_back("--fdevice-syntax-only");
     std::map<std::string, std::string> found;
     try {
-      const Program program(&nvrtc_, job, job.includes.text + text, names, Notes(job));
-      program.Compile(flags);
+      const std::string extended = job.includes.text + text;
+      const Program program(&nvrtc_, job, extended, names);
+      program.Compile(flags, Refusal(job));
       for (const auto& [kernel, name] : expressions) found[kernel] = program.Lowered(name);
     } catch (const CompileError&) {
       // A kernel that cannot be named from the outside: the PTX then has to do.
@@ -187,9 +202,15 @@ class Compiler {
     return found;
   }
 
-  const std::vector<std::string>& Notes(const Job& job) {
-    static const auto* const none = new std::vector<std::string>;
-    return job.includes.missing.empty() ? *none : Toolkit().notes;
+  // A function that makes the error of a program that was refused.
+  MakeCompileError Refusal(const Job& job) {
+    return [&](FailedCompile failed) {
+      failed.compiler = "NVRTC " + nvrtc_.Version();
+      if (!job.includes.missing.empty()) failed.notes = Toolkit().notes;
+      failed.find = [&](const std::string& name) { return Toolkit().Find(name); };
+      failed.wording = host_.wording;
+      return Diagnosis(failed).Error();
+    };
   }
 
   static bool HasLine(const std::string& log, const std::string& part) {
@@ -207,8 +228,8 @@ class Compiler {
   }
 
   Nvrtc nvrtc_;
-  Cache* cache_;
-  std::mutex mutex_;
+  CompilerHost host_;
+  ForkMutex mutex_;
   std::optional<ToolkitHeaders> toolkit_;
 };
 

@@ -24,6 +24,20 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace jit {
 
+// As Python's link calls the kinds, and as they are in keys.
+inline constexpr std::pair<LinkKind, const char*> kLinkKinds[] = {{LinkKind::kCubin, "CUBIN"},
+                                                                  {LinkKind::kPtx, "PTX"},
+                                                                  {LinkKind::kFatbin, "FATBIN"},
+                                                                  {LinkKind::kObject, "OBJECT"},
+                                                                  {LinkKind::kLibrary, "LIBRARY"}};
+
+inline LinkKind LinkKindOf(std::string_view name) {
+  for (const auto& one : kLinkKinds) {
+    if (one.second == name) return one.first;
+  }
+  throw Error(std::string(name) + " is not a kind of input");
+}
+
 // One input, read.
 struct LinkPart {
   std::string where;  // for messages
@@ -31,13 +45,11 @@ struct LinkPart {
   Image image;
   bool is_lto = false;
 
-  // As Python's link calls the kind, and as it is in keys.
   const char* KindName() const {
-    return kind == LinkKind::kCubin    ? "CUBIN"
-           : kind == LinkKind::kPtx    ? "PTX"
-           : kind == LinkKind::kFatbin ? "FATBIN"
-           : kind == LinkKind::kObject ? "OBJECT"
-                                       : "LIBRARY";
+    for (const auto& one : kLinkKinds) {
+      if (one.first == kind) return one.second;
+    }
+    return "";
   }
 };
 

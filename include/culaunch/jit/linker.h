@@ -36,12 +36,10 @@ namespace jit {
 // An nvJitLink. Safe to use from many threads.
 class Linker {
  public:
-  // nvjitlink: its path, a directory that contains it, or empty. beside: the directory of NVRTC,
-  // searched first; empty if there is none.
-  Linker(const std::string& nvjitlink, const std::string& beside)
-      : library_(NvJitLinkLibrary(), nvjitlink,
-                 beside.empty() ? std::vector<std::string>() : std::vector<std::string>{beside}),
-        api_(&library_) {
+  // nvjitlink: its path, a directory that contains it, or empty. first: directories that are
+  // searched first, such as NVRTC's.
+  Linker(const std::string& nvjitlink, const std::vector<std::string>& first)
+      : library_(NvJitLinkLibrary(), nvjitlink, first), api_(&library_) {
     unsigned major = 0;
     unsigned minor = 0;
     api_.Version(&major, &minor);
@@ -49,11 +47,63 @@ class Linker {
     identity_ = version_ + " " + BuildIdentity(library_.path());
   }
 
-  const NvJitLinkApi& api() const noexcept { return api_; }
   const std::string& path() const noexcept { return library_.path(); }
   const std::string& version() const noexcept { return version_; }
   // The identity of this build.
   const std::string& identity() const noexcept { return identity_; }
+
+  // The image for one architecture, "sm_90" or, from LTO-IR, "compute_90". Threads link side by
+  // side.
+  CompiledPart Link(const std::vector<LinkPart>& parts, const std::string& arch,
+                    const std::vector<std::string>& options, std::string* log) const {
+    const NvJitLinkApi& api = api_;
+    const bool to_ptx = StartsWith(arch, "compute_");
+    std::vector<std::string> words = {"-arch=sm_" + arch.substr(arch.find('_') + 1)};
+    words.insert(words.end(), options.begin(), options.end());
+    if (to_ptx) words.emplace_back("-ptx");
+    std::string spelled;
+    std::vector<const char*> pointers;
+    for (const std::string& word : words) {
+      spelled.append(spelled.empty() ? "" : " ").append(word);
+      pointers.push_back(word.c_str());
+    }
+    // Destroyed however this ends.
+    struct Open {
+      const NvJitLinkApi& api;
+      NvJitLinkHandle handle = nullptr;
+      ~Open() {
+        if (handle != nullptr) api.Destroy(&handle);
+      }
+    } open{api};
+    int status = api.Create(&open.handle, static_cast<uint32_t>(pointers.size()), pointers.data());
+    if (status != 0) {
+      throw CompileError(version_ + " refused " + spelled + ": " + NvJitLinkApi::ErrorName(status) +
+                             "; check that it knows the architecture and the options",
+                         "");
+    }
+    for (const LinkPart& part : parts) {
+      if (status != 0) break;
+      status = api.AddData(open.handle, static_cast<int>(part.kind), part.image.data.data(),
+                           part.image.data.size(), part.where.c_str());
+    }
+    if (status == 0) status = api.Complete(open.handle);
+    CompiledPart made;
+    made.arch = arch;
+    made.kind = to_ptx ? CompiledPart::Kind::kPtx : CompiledPart::Kind::kCubin;
+    if (status == 0) status = (to_ptx ? api.ptx : api.cubin).Read(open.handle, &made.data);
+    if (status == 0) {
+      api.info_log.Read(open.handle, log);
+      *log = Decoded(*log);
+      return made;
+    }
+    std::string said;
+    api.error_log.Read(open.handle, &said);
+    said = Decoded(said);
+    if (said.empty()) said = NvJitLinkApi::ErrorName(status);
+    throw CompileError("linking for " + arch + " failed: " + said.substr(0, said.find('\n')) +
+                           "\noptions: " + spelled + "\nnvJitLink says:\n" + said,
+                       said);
+  }
 
  private:
   SharedCudaLibrary library_;
@@ -141,12 +191,12 @@ class LinkRequest {
     std::set<std::string> logs;
     for (const std::string& arch : archs_) {
       std::string log;
-      made.push_back(LinkFor(arch, &log));
+      made.push_back(linker_.Link(parts_, arch, options_, &log));
       if (log.empty() || !logs.insert(log).second) continue;
       linked_.log.append(linked_.log.empty() ? "" : "\n").append(log);
     }
     linked_.data = made.size() == 1 ? std::move(made[0].data)
-                                    : CombineParts(made, "linked", DirectoryOf(linker_.path()));
+                                    : CombineParts(made, "linked", {DirectoryOf(linker_.path())});
     ImageFormat format{};
     const Status checked = CheckImage(linked_.data.data(), linked_.data.size(), &format);
     if (!checked) {
@@ -172,57 +222,6 @@ class LinkRequest {
     } else {
       values->emplace_back(name, value);
     }
-  }
-
-  CompiledPart LinkFor(const std::string& arch, std::string* log) const {
-    const NvJitLinkApi& api = linker_.api();
-    const bool to_ptx = IsVirtual(arch);
-    std::vector<std::string> words = {"-arch=sm_" + arch.substr(arch.find('_') + 1)};
-    words.insert(words.end(), options_.begin(), options_.end());
-    if (to_ptx) words.emplace_back("-ptx");
-    std::string spelled;
-    std::vector<const char*> pointers;
-    for (const std::string& word : words) {
-      spelled.append(spelled.empty() ? "" : " ").append(word);
-      pointers.push_back(word.c_str());
-    }
-    // Destroyed however this ends.
-    struct Open {
-      const NvJitLinkApi& api;
-      NvJitLinkHandle handle = nullptr;
-      ~Open() {
-        if (handle != nullptr) api.Destroy(&handle);
-      }
-    } open{api};
-    int status = api.Create(&open.handle, static_cast<uint32_t>(pointers.size()), pointers.data());
-    if (status != 0) {
-      throw CompileError(linker_.version() + " refused " + spelled + ": " +
-                             NvJitLinkApi::ErrorName(status) +
-                             "; check that it knows the architecture and the options",
-                         "");
-    }
-    for (const LinkPart& part : parts_) {
-      if (status != 0) break;
-      status = api.AddData(open.handle, static_cast<int>(part.kind), part.image.data.data(),
-                           part.image.data.size(), part.where.c_str());
-    }
-    if (status == 0) status = api.Complete(open.handle);
-    CompiledPart made;
-    made.arch = arch;
-    made.kind = to_ptx ? CompiledPart::Kind::kPtx : CompiledPart::Kind::kCubin;
-    if (status == 0) status = (to_ptx ? api.ptx : api.cubin).Read(open.handle, &made.data);
-    if (status == 0) {
-      api.info_log.Read(open.handle, log);
-      *log = Decoded(*log);
-      return made;
-    }
-    std::string said;
-    api.error_log.Read(open.handle, &said);
-    said = Decoded(said);
-    if (said.empty()) said = NvJitLinkApi::ErrorName(status);
-    throw CompileError("linking for " + arch + " failed: " + said.substr(0, said.find('\n')) +
-                           "\noptions: " + spelled + "\nnvJitLink says:\n" + said,
-                       said);
   }
 
   Linker& linker_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -63,18 +64,13 @@ inline std::string Decoded(std::string text) {
   return decoded;
 }
 
+using MakeCompileError = std::function<CompileError(FailedCompile)>;
+
 // An nvrtcProgram.
 class Program {
  public:
-  // notes: which header directories were rejected, for an error about a missing header.
-  Program(Nvrtc* nvrtc, const Job& job, const std::string& text, std::vector<std::string> names,
-          const std::vector<std::string>& notes)
-      : api_(nvrtc->Api()),
-        nvrtc_(*nvrtc),
-        notes_(notes),
-        job_(job),
-        text_(text),
-        names_(std::move(names)) {
+  Program(Nvrtc* nvrtc, const Job& job, const std::string& text, std::vector<std::string> names)
+      : api_(nvrtc->Api()), job_(job), text_(text), names_(std::move(names)) {
     std::vector<const char*> sources, headers;
     for (const auto& [name, contents] : job.includes.memory) {
       headers.push_back(name.c_str());
@@ -91,8 +87,10 @@ class Program {
 
   NvrtcProgram handle() const noexcept { return handle_; }
 
-  // Give the log.
-  std::string Compile(const std::vector<std::string>& flags) const {
+  // Return the log. If the source is refused, throw the error of make_error(failed), which adds
+  // what the program does not know: the compiler's version, the headers, the wording.
+  std::string Compile(const std::vector<std::string>& flags,
+                      const MakeCompileError& make_error) const {
     for (const std::string& name : names_) {
       api_.Check(api_.AddNameExpression(handle_, name.c_str()), "nvrtcAddNameExpression");
     }
@@ -109,18 +107,16 @@ class Program {
     if (status == kNvrtcSuccess) return log;
     FailedCompile failed;
     failed.log = log.empty() ? api_.ErrorString(status) : log;
-    failed.compiler = "NVRTC " + nvrtc_.Version();
     failed.flags = flags;
     for (const auto& [name, contents] : job_.includes.memory) failed.sources[name] = contents;
     failed.sources[job_.ShownName()] = text_;
-    if (!job_.includes.missing.empty()) failed.notes = notes_;
-    throw Diagnosis(failed).Error();
+    throw make_error(std::move(failed));
   }
 
   std::string Lowered(const std::string& name) const {
     const char* lowered = nullptr;
     if (api_.GetLoweredName(handle_, name.c_str(), &lowered) != kNvrtcSuccess) {
-      throw CompileError("names has \"" + name + "\", for which NVRTC gives no lowered name", "");
+      throw CompileError("names has " + name + ", for which NVRTC gives no lowered name", "");
     }
     return lowered;
   }
@@ -137,8 +133,6 @@ class Program {
 
  private:
   const NvrtcApi& api_;
-  Nvrtc& nvrtc_;
-  const std::vector<std::string>& notes_;
   const Job& job_;
   const std::string& text_;
   std::vector<std::string> names_;

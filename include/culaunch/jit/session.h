@@ -49,14 +49,25 @@ struct Session {
   // NVRTC is looked for when it is first needed.
   jit::Compiler& Compiler() {
     const std::lock_guard<std::mutex> lock(compiler_mutex);
-    if (compiler == nullptr) compiler = std::make_unique<jit::Compiler>(nvrtc, &cache);
+    if (compiler == nullptr) {
+      CompilerHost host;
+      host.private_directory = [this](const std::string& first, const std::string& second) {
+        return cache.PrivateDirectory(first, second);
+      };
+      host.warn = [this](const std::string& text) { cache.Report(text); };
+      compiler = std::make_unique<jit::Compiler>(nvrtc, std::move(host));
+    }
     return *compiler;
   }
 
   // nvJitLink is looked for on demand, beside NVRTC. Both should have the same version.
   jit::Linker& Linker() {
     const std::lock_guard<std::mutex> lock(linker_mutex);
-    if (linker == nullptr) linker = std::make_unique<jit::Linker>(nvjitlink, NvrtcDirectory());
+    if (linker == nullptr) {
+      const std::string beside = NvrtcDirectory();
+      linker = std::make_unique<jit::Linker>(
+          nvjitlink, beside.empty() ? std::vector<std::string>() : std::vector{beside});
+    }
     return *linker;
   }
 

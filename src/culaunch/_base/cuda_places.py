@@ -38,15 +38,5 @@ def find_nvcc() -> str | None:
     for place in (*(os.path.join(home, "bin") for home in chosen_homes()), None):
         if program := shutil.which("nvcc", path=place):
             return program
-    return _pip_nvcc() or shutil.which("nvcc", path=os.path.join(USUAL_HOME, "bin"))
-
-
-def _pip_nvcc() -> str | None:
-    try:
-        from cuda.pathfinder import (  # type: ignore[import-untyped]
-            find_nvidia_binary_utility,
-        )
-    except ImportError:
-        return None
-    path = find_nvidia_binary_utility("nvcc")
-    return None if path is None else str(path)
+    places = (*pip_folders("cu13/bin", "cuda_nvcc/bin"), os.path.join(USUAL_HOME, "bin"))
+    return next(filter(None, (shutil.which("nvcc", path=place) for place in places)), None)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # The names must not match directories of a user, a test or another version.
 PREFIX = "culaunch-scratch-"
+_swept = 0
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -90,6 +91,14 @@ def remove_dead(base: str, prefix: str = PREFIX) -> None:
             if descriptor is not None:
                 shutil.rmtree(item.path, ignore_errors=True)
                 os.close(descriptor)
+
+
+def remove_dead_once() -> None:
+    """Remove, once in a process, the temporary directories of killed processes."""
+    global _swept  # noqa: PLW0603 - twice does no harm
+    if _swept != os.getpid():
+        _swept = os.getpid()
+        remove_dead(tempfile.gettempdir())
 
 
 def _make(base: str, prefix: str) -> tuple[str, int]:

@@ -25,7 +25,7 @@ def write_bundle(
 
     The directory is created if necessary. Everyone may read it, because the users of a program
     rarely built it. Only its owner may write to it. The libraries come from `places`: the cache's
-    directory and the shipped ones.
+    directory and the bundles.
 
     Raises
     ------

@@ -11,11 +11,11 @@ from culaunch._base.checks import checked_flag, checked_path, checked_text
 from culaunch._base.trusted import TrustedDirectory, make_private
 from culaunch._base.values import spell
 from culaunch._cache.checks import (
+    checked_bundles,
     checked_image,
     checked_key,
     checked_lock_timeout,
     checked_max_bytes,
-    checked_shipped,
 )
 from culaunch._cache.entry import BadEntryError
 from culaunch._cache.image import IMAGES
@@ -49,10 +49,10 @@ class Cache:
     max_bytes : int, optional
         The least recently used entries are evicted above this size. The default is
         ``$CULAUNCH_CACHE_MAX_SIZE`` (such as ``512M``), else 2 GiB.
-    shipped : str, os.PathLike, or iterable of them, optional
+    bundles : str, os.PathLike, or iterable of them, optional
         Directories in the same format that an application ships. They are searched if the directory
         itself has no entry, and never written to. The same ownership rule as for `path` applies.
-        The default is ``$CULAUNCH_CACHE_SHIPPED``, separated as in ``$PATH``.
+        The default is ``$CULAUNCH_CACHE_BUNDLES``, separated as in ``$PATH``.
     lock_timeout : float, optional
         Seconds to wait for another process that compiles the same image.
     remote : str, RemoteCache or False, optional
@@ -77,20 +77,20 @@ class Cache:
         path: str | os.PathLike[str] | None = None,
         *,
         max_bytes: int | None = None,
-        shipped: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
+        bundles: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
         lock_timeout: float = 300.0,
         remote: str | RemoteCache | Literal[False] | None = None,
     ) -> None:
         self.path = os.path.abspath(default_path() if path is None else checked_path("path", path))
         self.max_bytes = checked_max_bytes(max_bytes)
-        self.shipped = checked_shipped(shipped)
+        self.bundles = checked_bundles(bundles)
         self.lock_timeout = checked_lock_timeout(lock_timeout)
         self.remote = checked_remote(remote)
         self._server = None if self.remote is None else self.remote._server  # noqa: SLF001
         # Nothing is opened or created yet, so a program that compiles nothing leaves no directory
         # behind.
         self._store = Store(self.path, self.max_bytes)
-        self._local = LocalEntries(self._store, self.shipped)
+        self._local = LocalEntries(self._store, self.bundles)
 
     def get_or_make(self, key: str, make: Callable[[], Image]) -> Image:
         """Return the image for a key; make and cache it if it is missing.
@@ -152,9 +152,9 @@ class Cache:
         Image or None
             None if the cache has no intact image of the key.
         """
-        # The own directory comes first: a shipped entry may be damaged, and is then compiled again
-        # and cached here.
-        image = self._local.read_own(checked_key(key)) or self._local.read_shipped(key)
+        # The own directory comes first: an entry of a bundle may be damaged, and is then compiled
+        # again and cached here.
+        image = self._local.read_own(checked_key(key)) or self._local.read_bundle(key)
         if image is not None:
             record_use(key)
         return image
@@ -236,7 +236,7 @@ class Cache:
         except OSError as error:
             reason = error.strerror or str(error)
             return CacheInfo(
-                self.path, False, reason, 0, 0, self.max_bytes, self.shipped, remote=remote
+                self.path, False, reason, 0, 0, self.max_bytes, self.bundles, remote=remote
             )
         return CacheInfo(
             self.path,
@@ -245,7 +245,7 @@ class Cache:
             sum(not entry.is_note for entry in found.entries),
             sum(entry.size for entry in found.entries) + found.temporary_size,
             self.max_bytes,
-            self.shipped,
+            self.bundles,
             sum(bool(entry.folder) for entry in found.entries),
             found.temporary_files,
             remote,
@@ -340,7 +340,7 @@ class Cache:
         Parameters
         ----------
         output : str or os.PathLike
-            A directory to name in ``shipped`` or ``$CULAUNCH_CACHE_SHIPPED``. It is created if
+            A directory to name in ``bundles`` or ``$CULAUNCH_CACHE_BUNDLES``. It is created if
             necessary.
         record : str or os.PathLike
             The file that the program wrote while ``$CULAUNCH_CACHE_RECORD`` named it.
@@ -363,7 +363,7 @@ class Cache:
             checked_path("output", output),
             checked_path("record", record),
             lambda key: self.lookup(key) or self._fetch(key),
-            (self.path, *self.shipped),
+            (self.path, *self.bundles),
         )
 
     def private_directory(self, *parts: str) -> str:
@@ -406,7 +406,7 @@ class Cache:
     def __reduce__(self) -> tuple[object, ...]:
         # For an executor's workers, in which the cache of many requests is one object.
         remote = False if self.remote is None else self.remote
-        return _rebuild, (self.path, self.max_bytes, self.shipped, self.lock_timeout, remote)
+        return _rebuild, (self.path, self.max_bytes, self.bundles, self.lock_timeout, remote)
 
     def __repr__(self) -> str:
         return f"<culaunch.cache.Cache {self.path!r}>"
@@ -443,10 +443,10 @@ def _shared_cache(
     _process: int,
     path: str,
     max_bytes: int,
-    shipped: tuple[str, ...],
+    bundles: tuple[str, ...],
     lock_timeout: float,
     remote: RemoteCache | Literal[False],
 ) -> Cache:
     return Cache(
-        path, max_bytes=max_bytes, shipped=shipped, lock_timeout=lock_timeout, remote=remote
+        path, max_bytes=max_bytes, bundles=bundles, lock_timeout=lock_timeout, remote=remote
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from culaunch._base.checks import checked_path
 from culaunch._base.values import spell
 from culaunch._cache.entry import KEY
-from culaunch._cache.place import default_max_bytes, default_shipped
+from culaunch._cache.place import default_bundles, default_max_bytes
 from culaunch._image import Image
 
 
@@ -28,16 +28,16 @@ def checked_image(what: str, image: object) -> Image:
     return image
 
 
-def checked_shipped(given: object) -> tuple[str, ...]:
-    """Return the shipped directories, by default from the environment."""
+def checked_bundles(given: object) -> tuple[str, ...]:
+    """Return the bundles, by default from the environment."""
     if given is None:
-        given = default_shipped()
+        given = default_bundles()
     # A str is iterable, too, and would become directories with one-letter names.
     if isinstance(given, (str, os.PathLike)):
         given = [given]
     if not isinstance(given, Iterable) or isinstance(given, bytes):
-        raise TypeError(f"shipped must be directories (got {spell(given)})")
-    return tuple(os.path.abspath(checked_path("shipped", directory)) for directory in given)
+        raise TypeError(f"bundles must be directories (got {spell(given)})")
+    return tuple(os.path.abspath(checked_path("bundles", directory)) for directory in given)
 
 
 def checked_max_bytes(given: object) -> int:

@@ -34,4 +34,4 @@ def _cache_of(path: str, others: tuple[str | None, ...], process: int) -> Cache:
 
 
 # The environment variables of a cache, except for its path.
-_OTHERS = ("CULAUNCH_CACHE_MAX_SIZE", "CULAUNCH_CACHE_SHIPPED", *VARIABLES)
+_OTHERS = ("CULAUNCH_CACHE_MAX_SIZE", "CULAUNCH_CACHE_BUNDLES", *VARIABLES)

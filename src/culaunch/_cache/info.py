@@ -25,7 +25,7 @@ class CacheInfo:
     size: int
     """Bytes of entries and of files that writers left."""
     max_bytes: int
-    shipped: tuple[str, ...]
+    bundles: tuple[str, ...]
     libraries: int = 0
     """How many of the entries are libraries."""
     leftovers: int = 0

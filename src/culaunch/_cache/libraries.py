@@ -13,7 +13,7 @@ from culaunch._base.scratch import Scratch
 from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache.library import INLINE, LIBRARIES, SOURCES, SUFFIX
 from culaunch._cache.note import NOTES, Note
-from culaunch._cache.place import default_max_bytes, default_path, default_shipped
+from culaunch._cache.place import default_bundles, default_max_bytes, default_path
 from culaunch._cache.record import record_use
 from culaunch._cache.remote.environment import checked_remote
 from culaunch._cache.store import Store
@@ -41,7 +41,7 @@ class Libraries:
     key: str
     reads_of: Callable[[Any], Reads]
     """Makes them from the result of ``as_json``; ValueError or TypeError for other values."""
-    shipped: tuple[str, ...] = ()
+    bundles: tuple[str, ...] = ()
     """Directories that are looked in when the store has none, and never written to."""
     server: Server | None = None
     """The remote cache. It supplies and receives only signed libraries."""
@@ -66,8 +66,8 @@ class Libraries:
             store = Store(os.path.abspath(default_path()), default_max_bytes())
             remote = checked_remote(None)
             server = None if remote is None else remote._server  # noqa: SLF001
-            shipped = tuple(map(os.path.abspath, default_shipped()))
-            return cls(store, (INLINE, folder), name, key, reads_of, shipped, server, is_part)
+            bundles = tuple(map(os.path.abspath, default_bundles()))
+            return cls(store, (INLINE, folder), name, key, reads_of, bundles, server, is_part)
         # A directory named by the caller belongs to the caller, so nothing there is evicted.
         store = Store(os.path.abspath(os.fsdecode(build_directory)), None)
         return cls(store, (folder,), name, key, reads_of, is_part=is_part)
@@ -82,7 +82,7 @@ class Libraries:
         found = None
         with contextlib.suppress(OSError), self.store.open(*self.folders, make=False) as directory:
             found = self._find(directory, is_own=True)
-        for path in self.shipped:
+        for path in self.bundles:
             if found is None:
                 with contextlib.suppress(OSError), _opened(path, self.folders) as directory:
                     found = self._find(directory, is_own=False)

@@ -1,4 +1,4 @@
-"""The directories of a cache on this machine: its own, and the shipped ones."""
+"""The directories of a cache on this machine: its own, and the bundles."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class LocalEntries:
     ----------
     store : Store
         The cache's own directory.
-    shipped : tuple of str
+    bundles : tuple of str
         Directories that are read after it, and never written to.
     """
 
-    def __init__(self, store: Store, shipped: tuple[str, ...]) -> None:
+    def __init__(self, store: Store, bundles: tuple[str, ...]) -> None:
         self.store = store
-        self.shipped = shipped
+        self.bundles = bundles
         self._warned: set[str] = set()
 
     def read_own(self, key: str) -> Image | None:
@@ -40,10 +40,10 @@ class LocalEntries:
         with directory:
             return _read(directory, key, own=True)
 
-    def read_shipped(self, key: str) -> Image | None:
-        """Return the image of a key in a shipped directory."""
-        for path in self.shipped:
-            directory = self._open_shipped(path)
+    def read_bundle(self, key: str) -> Image | None:
+        """Return the image of a key in a bundle."""
+        for path in self.bundles:
+            directory = self._open_bundle(path)
             if directory is None:
                 continue
             with directory:
@@ -74,13 +74,13 @@ class LocalEntries:
             self.warn(f"it is not used: {error.strerror or error}")
             return None
 
-    def _open_shipped(self, path: str) -> TrustedDirectory | None:
+    def _open_bundle(self, path: str) -> TrustedDirectory | None:
         try:
             return TrustedDirectory.open(path)
         except FileNotFoundError:
             return None
         except OSError as error:
-            self.warn(f"the shipped directory {path!r} is not used: {error.strerror or error}")
+            self.warn(f"the bundle {path!r} is not used: {error.strerror or error}")
             return None
 
     def warn(self, message: str) -> None:

@@ -24,9 +24,9 @@ def default_path() -> str:
     return os.path.join(base, "culaunch")
 
 
-def default_shipped() -> list[str]:
+def default_bundles() -> list[str]:
     """Return the directories that an application ships."""
-    return [path for path in os.environ.get("CULAUNCH_CACHE_SHIPPED", "").split(os.pathsep) if path]
+    return [path for path in os.environ.get("CULAUNCH_CACHE_BUNDLES", "").split(os.pathsep) if path]
 
 
 def default_max_bytes() -> int:

@@ -33,9 +33,10 @@ class Job:
     """In-memory headers, by name."""
     include_dirs: Sequence[str] = ()
     includes_digest: str = ""
-    uses_toolkit: bool = False
-    heavy: bool = False
-    """Whether the headers take so long to read that they should be read once only."""
+    system_files: int = 0
+    """How many of the compiler's own headers it reads. Without one, it compiles without them."""
+    is_heavy: bool = False
+    unknown: str = ""
     missing: Sequence[str] = ()
     lto: bool = False
     paths: bool = False
@@ -78,10 +79,6 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def identity(self) -> str:
         """Return the identity of exactly this build of the compiler, for a cache key."""
-
-    @abc.abstractmethod
-    def confirm(self) -> bool:
-        """Return False if the compiler differs from :meth:`identity`."""
 
     @abc.abstractmethod
     def flags(self, options: Options) -> list[str]:

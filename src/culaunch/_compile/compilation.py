@@ -175,16 +175,10 @@ def compile(  # noqa: A001
 
 def _make_image(request: Request, store: Cache | None) -> Image:
     """Return the cached image, or compile and cache it."""
-    compiler = request.compiler
     if store is None:
-        compiler.confirm()
-        return _build(request.job(request.includes()), compiler, request.archs)
+        return _build(request.job(request.includes()), request.compiler, request.archs)
     try:
-        try:
-            return _find_image(request, store)
-        except _OtherCompilerError:
-            # Now the compiler is loaded, so its version and its headers are known.
-            return _find_image(request, store)
+        return _find_image(request, store)
     except _NotToBeKeptError as error:
         return error.image
 
@@ -199,10 +193,6 @@ def _find_image(request: Request, store: Cache) -> Image:
     includes = request.includes(store)
 
     def make() -> Image:
-        # The key names the build in the compiler's file. If the loaded compiler is a different one,
-        # the key was wrong, and a new one is made.
-        if not request.compiler.confirm():
-            raise _OtherCompilerError
         image = _build(request.job(includes), request.compiler, request.archs)
         # The compiler may have read newer files than those in the key.
         if includes.unknown or includes.footprint.renewed() is None:
@@ -285,10 +275,6 @@ def loaded_backend(name: str) -> Backend:
         return Nvcc()
     meant = did_you_mean(name, ("nvrtc", "nvcc")) if isinstance(name, str) else ""
     raise ValueError(f"backend must be 'nvrtc' or 'nvcc' (got {name!r}){meant}")
-
-
-class _OtherCompilerError(Exception):
-    """The loaded compiler is not the one in the key."""
 
 
 class _NotToBeKeptError(Exception):

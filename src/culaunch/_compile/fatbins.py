@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from culaunch._base.nvidia_libraries import needed
 from culaunch._base.values import spell
-from culaunch._compile.architectures import arch_number
 from culaunch._compile.backend import Compiled
-from culaunch._compile.nvrtc_build import missing
-from culaunch._errors import InternalError
+from culaunch._core import combine_images, set_pip_folders
 from culaunch._image import Image
 
 if TYPE_CHECKING:
@@ -72,34 +71,9 @@ def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
 def combine(parts: Sequence[Compiled], identifier: str) -> bytes:
     """Return the bytes of a fatbin with all parts."""
     linkable = any(part.kind == "ltoir" for part in parts)
-    api = _nvfatbin("LTO-IR, which is kept in a fatbin," if linkable else "a fatbin")
-    # Uncompressed, because the driver loads it faster, and every tool can read it.
-    options = ["-64", "-compress=false"]
-    handle = api.create(options, len(options))
-    try:
-        for part in parts:
-            number = arch_number(part.arch)
-            data, size = part.data, len(part.data)
-            if part.kind == "cubin":
-                api.add_cubin(handle, data, size, number, identifier)
-            elif part.kind == "ptx":
-                api.add_ptx(handle, data, size, number, identifier, "")
-            else:
-                api.add_ltoir(handle, data, size, number, identifier, "")
-        buffer = bytearray(api.size(handle))
-        api.get(handle, buffer)
-    except api.nvFatbinError as error:
-        raise InternalError(f"nvFatbin failed: {error}") from error
-    finally:
-        api.destroy(handle)
-    return bytes(buffer)
-
-
-def _nvfatbin(purpose: str) -> Any:
-    try:
-        from cuda.bindings import nvfatbin  # type: ignore[import-untyped]
-
-        nvfatbin.version()
-    except Exception as error:  # pathfinder raises several exceptions of its own
-        raise missing(purpose, "nvFatbin", error) from error
-    return nvfatbin
+    with needed(
+        "LTO-IR, which is kept in a fatbin," if linkable else "a fatbin",
+        "nvFatbin",
+        set_pip_folders,
+    ):
+        return combine_images([(part.kind, part.arch, part.data) for part in parts], identifier)

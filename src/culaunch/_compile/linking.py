@@ -7,25 +7,23 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_flag, checked_path
 from culaunch._base.elf import EM_CUDA, MAGIC
+from culaunch._base.nvidia_libraries import needed
 from culaunch._base.values import spell
 from culaunch._base.waiting import waiting
 from culaunch._cache.default import checked_cache
-from culaunch._compile.architectures import arch_number, resolve_arch, with_ptx
+from culaunch._compile.architectures import resolve_arch, with_ptx
 from culaunch._compile.backend import Compiled
-from culaunch._compile.duplicates import check_duplicates
-from culaunch._compile.nvrtc_build import library_identity, missing
 from culaunch._compile.options import check_register_count, checked_extra_options
+from culaunch._core import link_images, open_nvjitlink, set_pip_folders
 from culaunch._errors import CompileError, ImageError
 from culaunch._image import Image, inspect
 from culaunch._image.files import check_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from culaunch._cache.cache import Cache
 
     Input = str | os.PathLike[str] | bytes | Image
@@ -120,12 +118,20 @@ def link(
     names = {name: lowered for image in merged for name, lowered in image.names.items()}
     signatures = {kernel: types for image in merged for kernel, types in image.signatures.items()}
 
+    nvjitlink, identity = opened_nvjitlink()
+
     def make() -> Image:
+        given = [
+            (kind, _bytes(data), _where(index, data))
+            for index, (kind, data, _) in enumerate(inputs)
+        ]
         what, parts = f"linking {len(inputs)} image{'s' * (len(inputs) > 1)}", []
         with waiting(what) as show:
             for number, one in enumerate(archs, 1):
                 show(f"{what} for {one} ({number} of {len(archs)})")
-                parts.append(_link_one(inputs, one, options))
+                data, log = link_images(nvjitlink, given, one, options)
+                kind = "ptx" if one.startswith("compute_") else "cubin"
+                parts.append(Compiled(one, kind, data, log=log))
         if len(parts) == 1:
             data = parts[0].data
         else:
@@ -150,52 +156,13 @@ def link(
     digest = hashlib.sha256()
     # The lengths come before the contents, so two different lists of inputs never give the same
     # bytes.
-    facts = [_SCHEMA, "link", _identity(), archs, options, names, signatures]
+    facts = [_SCHEMA, "link", identity, archs, options, names, signatures]
     digest.update(json.dumps(facts, sort_keys=True).encode())
     for kind, data, _ in inputs:
         content = _bytes(data)
         digest.update(f"{kind} {len(content)}\n".encode())
         digest.update(content)
     return store.get_or_make(digest.hexdigest(), make)
-
-
-def _link_one(
-    inputs: Sequence[tuple[str, bytes | Image, bool]], arch: str, options: Sequence[str]
-) -> Compiled:
-    api = needed_nvjitlink()
-    to_ptx = arch.startswith("compute_")
-    given = [f"-arch=sm_{arch_number(arch)}", *options, *["-ptx"] * to_ptx]
-    try:
-        handle = api.create(len(given), given)
-    except api.nvJitLinkError as error:
-        version = ".".join(map(str, api.version()))
-        raise CompileError(
-            f"nvJitLink {version} refused {' '.join(given)}: {error}; "
-            "check that it knows the architecture and the options"
-        ) from error
-    try:
-        check_duplicates(
-            (_where(index, data), kind, _bytes(data))
-            for index, (kind, data, _) in enumerate(inputs)
-        )
-        for index, (kind, data, _) in enumerate(inputs):
-            content = _bytes(data)
-            where = _where(index, data)
-            api.add_data(handle, getattr(api.InputType, kind), content, len(content), where)
-        api.complete(handle)
-        kind = "ptx" if to_ptx else "cubin"
-        buffer = bytearray(getattr(api, f"get_linked_{kind}_size")(handle))
-        getattr(api, f"get_linked_{kind}")(handle, buffer)
-        return Compiled(arch, kind, bytes(buffer), log=_log(api, handle, "info"))
-    except api.nvJitLinkError as error:
-        log = _log(api, handle, "error") or str(error)
-        raise CompileError(
-            f"linking for {arch} failed: {log.splitlines()[0]}\n"
-            f"options: {' '.join(given)}\nnvJitLink says:\n{log}",
-            log=log,
-        ) from error
-    finally:
-        api.destroy(handle)
 
 
 def _read_inputs(images: Input | Iterable[Input]) -> list[tuple[str, bytes | Image, bool]]:
@@ -232,28 +199,8 @@ def _bytes(data: bytes | Image) -> bytes:
     return data.data if isinstance(data, Image) else data
 
 
-def _log(api: Any, handle: int, kind: str) -> str:
-    buffer = bytearray(getattr(api, f"get_{kind}_log_size")(handle))
-    if buffer:
-        getattr(api, f"get_{kind}_log")(handle, buffer)
-    return bytes(buffer).rstrip(b"\0\n ").decode(errors="replace")
-
-
 @functools.cache
-def needed_nvjitlink() -> Any:
-    try:
-        from cuda.bindings import nvjitlink  # type: ignore[import-untyped]
-
-        nvjitlink.version()
-    except Exception as error:  # pathfinder raises several kinds of its own
-        raise missing("linking", "nvJitLink", error) from error
-    return nvjitlink
-
-
-@functools.cache
-def _identity() -> str:
-    major, minor = needed_nvjitlink().version()
-    from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
-
-    path = load_nvidia_dynamic_lib("nvJitLink").abs_path
-    return f"nvJitLink {major}.{minor} {library_identity(os.path.realpath(path)) if path else ''}"
+def opened_nvjitlink() -> tuple[object, str]:
+    """Find and load nvJitLink; return it and the identity of its build."""
+    with needed("linking", "nvJitLink", set_pip_folders):
+        return open_nvjitlink()

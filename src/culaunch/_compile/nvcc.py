@@ -45,10 +45,6 @@ class Nvcc(Backend):
         """Return the full version of nvcc and of the host compiler, and their environment."""
         return _identity(needed_nvcc(), environment())
 
-    def confirm(self) -> bool:
-        """Return True: :meth:`identity` asked the compilers themselves."""
-        return True
-
     def flags(self, options: Options) -> list[str]:
         """Spell the options."""
         return options.nvcc_flags()
@@ -150,7 +146,7 @@ class _Run:
             # A cubin contains little about parameter types. The intermediate PTX contains a little
             # more.
             ptx, kind = _read(os.path.join(keep, "kernel.ptx")), "cubin"
-        signatures = kernel_signatures(ptx, job.text, None if job.heavy else self.probe)
+        signatures = kernel_signatures(ptx, job.text, None if job.is_heavy else self.probe)
         return Compiled(arch, kind, data, self.lowered(), signatures, log)
 
     def lowered(self) -> dict[str, str]:

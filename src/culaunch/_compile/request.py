@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from culaunch._compile.source import Source
     from culaunch._includes.closure import Search
 
-# cuda_fp16.h pulls in some tens of files and is read in milliseconds; CUB hundreds, in seconds.
-_MANY_FILES = 150
-
 
 @dataclass(frozen=True)
 class Request:
@@ -74,10 +71,9 @@ class Request:
             includes.memory,
             self.include_dirs,
             includes.digest,
-            # Pass CUDA's directories only if the source reads one of their files: other sources
-            # then compile without CUDA's headers.
-            includes.system_files > 0 or bool(includes.unknown),
-            includes.system_files > _MANY_FILES,
+            includes.system_files,
+            includes.is_heavy,
+            includes.unknown,
             includes.missing,
             self.options.lto,
             self.options.shows_paths,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
 import subprocess
@@ -10,6 +9,8 @@ import sysconfig
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda_places import find_nvcc
+from culaunch._base.nvidia_libraries import needed
+from culaunch._core import library_place, set_pip_folders
 from culaunch._doctor.diagnosis import Component
 from culaunch._doctor.packages import distribution
 from culaunch._errors import CompileError, CulaunchError
@@ -25,8 +26,8 @@ def check_compilers() -> Iterator[Component]:
     """Check NVRTC with its headers, nvJitLink, nvFatbin, nvcc, and the compiler of C++."""
     yield _tried("NVRTC", _nvrtc)
     yield from _check_headers()
-    yield _tried("nvJitLink", lambda: _library("nvjitlink", "nvJitLink"))
-    yield _tried("nvFatbin", lambda: _library("nvfatbin", "nvfatbin"))
+    yield _tried("nvJitLink", lambda: _library("linking", "nvJitLink"))
+    yield _tried("nvFatbin", lambda: _library("a fatbin", "nvFatbin"))
     yield _check_nvcc()
     yield _tried("C++ compiler", _cxx)
     found = distribution("apache-tvm-ffi")
@@ -37,10 +38,11 @@ def check_compilers() -> Iterator[Component]:
 
 
 def _nvrtc() -> str:
-    from culaunch._compile.nvrtc import loaded_library, supported_archs, version
+    from culaunch._compile.nvrtc import loaded_library, loaded_version
 
-    archs = ", ".join(f"sm_{number}" for number in supported_archs())
-    return f"{version()}, {loaded_library()}, for {archs}"
+    version, known = loaded_version()
+    archs = ", ".join(f"sm_{number}" for number in known)
+    return f"{version}, {loaded_library()}, for {archs}"
 
 
 def _check_headers() -> Iterator[Component]:
@@ -64,13 +66,10 @@ def _check_headers() -> Iterator[Component]:
         yield Component(_TOPIC, header, state, detail, remedy)
 
 
-def _library(module: str, library: str) -> str:
-    api = importlib.import_module(f"cuda.bindings.{module}")
-    # Calling it loads the library: this finds a library that exists but does not load.
-    found = ".".join(str(part) for part in api.version())
-    from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
-
-    return f"{found}, {load_nvidia_dynamic_lib(library).abs_path}"
+def _library(purpose: str, name: str) -> str:
+    with needed(purpose, name, set_pip_folders):
+        # This loads the library, and finds one that exists but does not load.
+        return ", ".join(library_place(name))
 
 
 def _check_nvcc() -> Component:

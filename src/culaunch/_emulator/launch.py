@@ -204,7 +204,10 @@ class Launch:
         if self._history is not None:
             chunk.races = Races(chunk, self._history)
         # Without shared memory, none of these checks can find uninitialized memory or a race there.
-        # The shadow of local memory is created when an undefined value is first stored there.
+        # Without `check_local`, the shadow of local memory is created when an undefined value is
+        # first stored there.
+        if options.check_local:
+            chunk.local.shadow = Shadow(UndefinedBytes(chunk.local, undefined=True))
         shared, variables = chunk.shared, self.kernel.variables
         has_gaps = options.check_variables and variables.shared
         if self.shared_bytes and (options.check_uninitialized or options.check_races or has_gaps):

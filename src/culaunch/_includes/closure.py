@@ -74,6 +74,8 @@ class Includes:
     """Names that were not found; they may well sit behind a false ``#if``."""
     system_files: int = 0
     """How many of the compiler's own headers there are."""
+    is_heavy: bool = False
+    """Whether they take so long to read that they should be read once only."""
     footprint: Footprint = field(default_factory=Footprint)
     unknown: str = ""
     """An include that the text does not name; any file may then have been read."""
@@ -93,11 +95,13 @@ def follow(text: str, path: str, search: Search) -> Includes:
     """
     # The extension scans. C++ programs that compile at run time use the same code and find the same
     # files.
-    changed, digest, memory, missing, system_files, looked, unknown = follow_source(
+    changed, digest, memory, missing, system_files, is_heavy, looked, unknown = follow_source(
         text, path, dict(search.headers), search.fields, search.system
     )
     footprint = Footprint.from_json(looked)
-    return Includes(changed, digest, dict(memory), missing, system_files, footprint, unknown)
+    return Includes(
+        changed, digest, dict(memory), missing, system_files, is_heavy, footprint, unknown
+    )
 
 
 class SourceFacts(NamedTuple):

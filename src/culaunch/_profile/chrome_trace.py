@@ -39,12 +39,13 @@ def trace_events(profile: Listing) -> list[dict[str, Any]]:
             details["argument bytes"] = launch.argument_bytes
         if launch.error:
             details["error"] = launch.error
-        thread = lane(_HOST, launch.thread, f"thread {launch.thread}")
         common = {"name": launch.name, "ph": "X", "args": details}
-        events.append(
-            {**common, "cat": "launch", "pid": _HOST, "tid": thread}
-            | {"ts": 1e3 * launch.begin, "dur": 1e3 * launch.host_time}
-        )
+        if launch.host_time is not None:
+            thread = lane(_HOST, launch.thread, f"thread {launch.thread}")
+            events.append(
+                {**common, "cat": "launch", "pid": _HOST, "tid": thread}
+                | {"ts": 1e3 * launch.begin, "dur": 1e3 * launch.host_time}
+            )
         if launch.device_begin is None or launch.device_time is None:
             continue
         process = launch.device + 1

@@ -23,13 +23,15 @@ class Launch:
     shared_memory : int
         Dynamic shared memory of a block in bytes.
     device, stream : int
-        The device's ordinal, and the stream's handle.
+        The device's ordinal, and the stream's handle; with ``others=True``, CUPTI's number of the
+        stream.
     thread : str
-        The name of the thread that launched.
+        The name of the thread that launched; empty if culaunch did not launch it.
     begin : float
         When the driver was called, in milliseconds since the profile began.
-    host_time : float
-        How long the driver took for the launch, in milliseconds.
+    host_time : float or None
+        How long the driver took for the launch, in milliseconds; None if culaunch did not launch
+        it.
     state : str
         One of ``"timed"``, ``"captured"`` (into a graph, which ran nothing), ``"refused"`` (by the
         driver), ``"lost"`` (the device failed) and ``"untimed"`` (there is no clock).
@@ -37,9 +39,9 @@ class Launch:
         When the device began, in milliseconds since the profile began (see
         :meth:`~culaunch.profile.Profile.save`).
     device_time : float or None
-        Milliseconds on the device, between two events around the launch.
+        Milliseconds on the device, between two events around the launch, or as CUPTI records them.
     argument_bytes : int or None
-        Bytes of the arrays that a launcher was given, each counted once; None where an array's size
+        Bytes of the arrays that the kernel was given, each counted once; None where an array's size
         is not known.
     error : str
         What the driver reported; empty if it reported nothing.
@@ -62,7 +64,7 @@ class Launch:
     stream: int
     thread: str
     begin: float
-    host_time: float
+    host_time: float | None
     state: str
     device_begin: float | None = None
     device_time: float | None = None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from culaunch._base.checks import checked_flag
 from culaunch._base.values import fits
 from culaunch._core import demangle, start_profile, stop_profile
 from culaunch._errors import DriverError
 from culaunch._launch.devices.device import Device
 from culaunch._launch.devices.driver import current_driver
 from culaunch._launch.measure.peak_rates import peak_rates
+from culaunch._profile.device_kernels import Recording
 from culaunch._profile.kernel_profile import KernelProfile, median_bandwidth, median_bytes
 from culaunch._profile.launch import STATES, Launch
 from culaunch._profile.listing import Listing
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from culaunch._core import Driver
+    from culaunch._profile.device_kernels import DeviceKernel
 
 # The resources of a multiprocessor, in the order of the class.
 _RESOURCES = (
@@ -69,12 +73,13 @@ class _Record(NamedTuple):
 
 
 @contextlib.contextmanager
-def launches(*, limit: int = 100_000) -> Iterator[Profile]:
+def launches(*, limit: int = 100_000, others: bool = False) -> Iterator[Profile]:
     """Profile every launch inside a ``with`` block.
 
     The profile lists launches of launchers, functions, graphs, and Triton kernels that culaunch
-    launches, from all threads of the process. It does not list launches that bypass culaunch, such
-    as those of a framework, or of C++ libraries with a copy of culaunch's headers.
+    launches, from all threads of the process. With ``others=True``, it also lists kernels that
+    bypass culaunch, such as those of a framework, or of C++ libraries with a copy of culaunch's
+    headers.
 
     Each launch is enclosed by two events in its stream. Launches do not go as graphs inside the
     block, so the profile sees each of them. The end of the block waits for its launches. A launch
@@ -84,6 +89,12 @@ def launches(*, limit: int = 100_000) -> Iterator[Profile]:
     ----------
     limit : int, optional
         The number of launches to keep. Later ones are only counted.
+    others : bool, optional
+        Let CUPTI (pip's ``nvidia-cuda-cupti``) record the kernels of all devices and libraries. All
+        times on devices are then CUPTI's. The kernels of a graph are listed one by one.
+        The end of the block waits for the current device. Only one profiler of a process can use
+        CUPTI, so ``torch.profiler`` must not run. On the emulator, which only culaunch uses, it
+        changes nothing.
 
     Returns
     -------
@@ -95,8 +106,12 @@ def launches(*, limit: int = 100_000) -> Iterator[Profile]:
     ------
     DriverNotFoundError
         If there is no driver.
+    MissingDependencyError
+        If CUPTI is not installed.
+    InternalError
+        If CUPTI refuses, for instance because another profiler uses it.
     TypeError, ValueError
-        If the limit is not an int above 0.
+        If the limit is not an int above 0, or `others` is not a bool.
 
     Examples
     --------
@@ -107,43 +122,82 @@ def launches(*, limit: int = 100_000) -> Iterator[Profile]:
     """
     if fits(limit, "limit", 32) < 1:
         raise ValueError(f"limit must be above 0 (got {limit})")
+    checked_flag("others", others)
     driver = current_driver()
     profile = Profile()
+    recording = Recording.start() if others and driver.name != "emulator" else None
     mark = start_profile(driver, limit)
     try:
         yield profile
     finally:
         kernels, records, omitted = stop_profile(driver, mark)
-        _fill(profile, driver, [_Kernel(*one) for one in kernels], records, omitted)
+        if recording is not None:
+            recording.stop()
+        _fill(profile, driver, [_Kernel(*one) for one in kernels], records, omitted, recording)
 
 
 def _fill(
-    profile: Profile, driver: Driver, kernels: list[_Kernel], records: list[Any], omitted: int
+    profile: Profile,
+    driver: Driver,
+    kernels: list[_Kernel],
+    records: list[Any],
+    omitted: int,
+    recording: Recording | None,
 ) -> None:
     found = [_Record(*one) for one in records]
     # The emulator has neither a clock of a device nor registers.
     is_emulated = driver.name == "emulator"
     origin = min((one.begin for one in found), default=0)
+    if recording is not None:
+        origin = recording.began
+        omitted += recording.dropped
     offsets = _offsets(found, origin)
     names = {one.ident: one.name for one in threading.enumerate()}
-    listed = [_launch(one, kernels, driver, origin, offsets, names) for one in found]
-    groups: dict[Any, list[int]] = {}
-    for i, one in enumerate(found):
-        of = kernels[one.kernel].name if one.kernel >= 0 else one.graph_kernels
-        groups.setdefault((of, one.device, one.grid, one.block, one.shared), []).append(i)
-    devices = {one.device: _Device(one.device, is_emulated) for one in found}
-    rows = [
-        _row(
-            [listed[i] for i in group],
-            kernels[found[group[0]].kernel] if found[group[0]].kernel >= 0 else None,
-            devices[found[group[0]].device],
-        )
-        for group in groups.values()
-    ]
+    own = [_launch(one, kernels, driver, origin, offsets, names) for one in found]
+    of: dict[Any, _Kernel] = {
+        _group(launch): kernels[one.kernel]
+        for launch, one in zip(own, found, strict=True)
+        if one.kernel >= 0
+    }
+    listed: list[tuple[Launch, DeviceKernel | None]] = [(one, None) for one in own]
+    if recording is not None:
+        # CUPTI has the kernels of a graph, whose time would count twice.
+        own = [one if one.mangled else replace(one, device_time=None) for one in own]
+        listed = recording.complete(own)
+    groups: dict[Any, list[tuple[Launch, DeviceKernel | None]]] = {}
+    for pair in listed:
+        groups.setdefault(_group(pair[0]), []).append(pair)
+    devices = {one.device: _Device(one.device, is_emulated) for one, _ in listed}
+    rows = []
+    for group, pairs in groups.items():
+        device, recorded = devices[pairs[0][0].device], pairs[0][1]
+        kernel = of.get(group)
+        if kernel is None and recorded is not None:
+            kernel = _recorded_kernel(recorded, device)
+        rows.append(_row([launch for launch, _ in pairs], kernel, device))
     rows.sort(key=lambda row: (-row.total_time, -sum(row.host_times)))
     profile._listing = Listing(  # noqa: SLF001 - set once, here
-        tuple(listed), tuple(rows), is_emulated, omitted
+        tuple(launch for launch, _ in listed), tuple(rows), is_emulated, omitted
     )
+
+
+def _group(launch: Launch) -> tuple[object, ...]:
+    """Return what the launches of a row share."""
+    name = launch.mangled or launch.name
+    return (name, launch.device, launch.grid, launch.block, launch.shared_memory)
+
+
+def _recorded_kernel(one: DeviceKernel, device: _Device) -> _Kernel:
+    """Return the facts of a kernel that culaunch did not load."""
+    threads = one.block[0] * one.block[1] * one.block[2]
+    blocks = -1
+    if device.multiprocessor is not None:
+        needs = BlockNeeds(threads, one.registers, one.static_shared + one.dynamic_shared)
+        blocks = limits_of(needs, device.multiprocessor).blocks
+    return _Kernel(
+        one.name, one.device, threads, one.dynamic_shared, one.registers, one.static_shared,
+        one.local_bytes, -1, blocks,
+    )  # fmt: skip
 
 
 def _launch(
@@ -246,7 +300,7 @@ def _row(launches: list[Launch], kernel: _Kernel | None, device: _Device) -> Ker
         shared_memory=first.shared_memory,
         calls=len(done),
         device_times=tuple(one.device_time for one in done if one.device_time is not None),
-        host_times=tuple(one.host_time for one in done),
+        host_times=tuple(one.host_time for one in done if one.host_time is not None),
         argument_bytes=median_bytes(done),
         bandwidth=median_bandwidth(done),
         peak_bandwidth=device.bandwidth,

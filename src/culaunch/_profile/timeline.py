@@ -24,8 +24,9 @@ def draw_timeline(listing: Listing, axes: Any = None) -> Any:
     axes = axes_for("Profile.plot", axes)
     rows: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for launch in listing.launches:
-        host = rows.setdefault(f"thread {launch.thread}", {})
-        host.setdefault(launch.name, []).append((launch.begin, launch.host_time))
+        if launch.host_time is not None:
+            host = rows.setdefault(f"thread {launch.thread}", {})
+            host.setdefault(launch.name, []).append((launch.begin, launch.host_time))
         if launch.device_begin is not None and launch.device_time is not None:
             device = rows.setdefault(f"device {launch.device}, stream {launch.stream:#x}", {})
             span = (launch.device_begin, launch.device_time)

@@ -19,10 +19,10 @@ from culaunch._base.values import counted
 def command(output: str, program: tuple[str, ...], record: str | None) -> int:
     """Pack the code that a program compiles or calls, to ship it.
 
-    OUTPUT is a directory or a .culib file. To use the directory, set $CULAUNCH_CACHE_SHIPPED to its
+    OUTPUT is a directory or a .culib file. To use the directory, set $CULAUNCH_CACHE_BUNDLES to its
     path where the program runs. A .culib file contains every cl.function that the program called,
     every kernel that it launched, and their images; load_library reads it without a compiler.
-    PROGRAM is the command to run: culaunch bundle shipped -- python serve.py --warm-up
+    PROGRAM is the command to run: culaunch bundle kernels -- python serve.py --warm-up
     """
     if bool(program) == bool(record):
         raise click.UsageError("give a program to run, or --record, and not both")

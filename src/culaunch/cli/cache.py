@@ -39,8 +39,8 @@ def info(as_json: bool) -> int:
     click.echo(f"usable     {'yes' if found.usable else f'no: {found.reason}'}")
     click.echo(f"entries    {found.entries}{libraries}")
     click.echo(f"size       {_human(found.size)} of at most {_human(found.max_bytes)}{leftovers}")
-    for directory in found.shipped:
-        click.echo(f"shipped    {directory}")
+    for directory in found.bundles:
+        click.echo(f"bundle     {directory}")
     if found.remote:
         click.echo(f"remote     {found.remote}")
     return 0 if found.usable else 1

@@ -10,7 +10,7 @@ from jit_requests import HEADERS, compile_here, key_here, link_here, saved
 import culaunch as cl
 from culaunch._cache.entry import pack_entry, unpack_entry
 
-pytestmark = pytest.mark.needs("cuda.bindings")
+pytestmark = pytest.mark.needs("nvrtc")
 
 SIGNATURES = """
 #include <cuda_fp16.h>

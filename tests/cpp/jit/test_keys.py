@@ -7,7 +7,7 @@ from jit_requests import SOURCES, AskedKey, KeyCache, key_here, link_here, rando
 
 import culaunch as cl
 
-pytestmark = pytest.mark.needs("cuda.bindings")
+pytestmark = pytest.mark.needs("nvrtc")
 
 
 def test_both_languages_come_to_the_same_keys(ask, folders, tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from culaunch._compile.nvrtc import loaded_library
 CPP = Path(__file__).parents[1]
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
 
-pytestmark = pytest.mark.needs("cuda.bindings")
+pytestmark = pytest.mark.needs("nvrtc")
 
 
 def test_half_of_each_language_make_each_key_once(build, gxx, tmp_path):

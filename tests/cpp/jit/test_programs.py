@@ -14,23 +14,25 @@ from culaunch._compile.nvrtc import loaded_library
 CPP = Path(__file__).parents[1]
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
 SANITIZERS = ("-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+OF_GXX = ("-Wuseless-cast", "-fno-gnu-unique")
 
-pytestmark = pytest.mark.needs("cuda.bindings")
+pytestmark = pytest.mark.needs("nvrtc")
 
 
-@pytest.mark.parametrize(
-    ("compiler", "flags"), [("gxx", ("-Wuseless-cast", *SANITIZERS)), ("clang", ())]
-)
+@pytest.mark.parametrize("sanitized", [True, False], ids=["sanitized", "plain"])
 def test_a_program_compiles_keeps_loads_and_launches(
-    request, build, jit_part, run_cpp, compiler, flags, tmp_path, monkeypatch
+    request, build, jit_part, run_cpp, sanitizing, sanitized, tmp_path, monkeypatch
 ):
+    """One of two compilers with sanitizers, the other one without."""
+    compiler = "clang" if (sanitizing == "clang") == sanitized else "gxx"
+    flags = (*(OF_GXX if compiler == "gxx" else ()), *(SANITIZERS if sanitized else ()))
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
     monkeypatch.setenv("CULAUNCH_CACHE_DIR", "cache")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     # NVRTC keeps what it allocates for the life of the process.
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
     program = request.getfixturevalue(compiler)
-    part = jit_part(program, *WARNINGS, *flags)
+    part = jit_part(program, *flags)
     words = (*WARNINGS, *flags, CPP / "test_jit.cpp", part, "-ldl")
     program = build(program, f"jit_{compiler}", *words)
     left, own = tmp_path / "culaunch-pch-a1B2_3", tmp_path / "culaunch-pch-of-the-user"
@@ -49,7 +51,7 @@ def test_where_a_jit_stands_when_the_process_ends(
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
     monkeypatch.setenv("CULAUNCH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("FAKE_DRIVER_LOG_FILE", str(tmp_path / "log"))
-    part = jit_part(gxx, "-fno-gnu-unique")
+    part = jit_part(gxx, *OF_GXX)
     program = build(gxx, f"jit_at_exit_{how}", *WARNINGS, CPP / "jit_at_exit.cpp", part, "-ldl")
     assert run_cpp(program, how) == "the end of main\n"
     log = (tmp_path / "log").read_text().splitlines()
@@ -95,7 +97,7 @@ assert entries() == made
 
 @pytest.mark.needs("numpy")
 def test_a_library_compiles_for_the_emulator(build, jit_part, gxx, tmp_path):
-    part = jit_part(gxx, "-fno-gnu-unique")
+    part = jit_part(gxx, *OF_GXX)
     words = ("-shared", "-fPIC", "-fno-gnu-unique", *WARNINGS, CPP / "jit_library.cpp", part)
     library = build(gxx, "libjit.so", *words, "-ldl")
     words = ["readelf", "-sW", library]
@@ -124,7 +126,7 @@ def launch_from(library, code, environment, *options):
 
 @pytest.mark.gpu
 def test_a_library_compiles_for_the_gpu(build, jit_part, gxx, tmp_path):
-    part = jit_part(gxx, "-fno-gnu-unique")
+    part = jit_part(gxx, *OF_GXX)
     words = ("-shared", "-fPIC", CPP / "jit_library.cpp", part, "-ldl")
     library = build(gxx, "libjit_gpu.so", *words)
     code = EMULATED.replace(

@@ -136,7 +136,7 @@ def test_a_library_has_the_kinds_that_were_specialized(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.needs("tvm_ffi", "g++", "cuda.bindings")
+@pytest.mark.needs("tvm_ffi", "g++", "nvrtc")
 def test_an_export(tmp_path):
     tvm_ffi = pytest.importorskip("tvm_ffi")
     host = softmax.as_function()

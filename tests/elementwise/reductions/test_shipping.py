@@ -149,7 +149,7 @@ def has_jax():
 
 
 @pytest.mark.slow
-@pytest.mark.needs("tvm_ffi", "g++", "cuda.bindings")
+@pytest.mark.needs("tvm_ffi", "g++", "nvrtc")
 def test_a_shared_library(called, tmp_path):
     tvm_ffi = pytest.importorskip("tvm_ffi")
     cl.ship.export(called[0], tmp_path / "libnorms.so", flags=["-O0"])

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from emulate import image_of, launch, pack
+from emulator_internals import CompiledKernel, Device, Fault, InstructionCount, compiled_kernel
 
-from culaunch._emulator import Device, InstructionCount
-from culaunch._emulator.compiled.engine import CompiledKernel, compiled_kernel
-from culaunch._emulator.fault import Fault
 from culaunch._emulator.memory.read_only import NamedArray
 
 if TYPE_CHECKING:
-    from culaunch._emulator import LoadedModule
+    from emulator_internals import LoadedModule
 
 pytestmark = pytest.mark.needs("gcc")
 

@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from emulate import image_of, pack
-
-from culaunch._emulator import Device
-from culaunch._emulator.compiled.engine import compiled_kernel
-from culaunch._emulator.decode.instruction import INSTRUCTIONS
+from emulator_internals import INSTRUCTIONS, Device, compiled_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from emulator_internals import CompiledKernel
 
 import culaunch as cl
 from culaunch import testing
-from culaunch._emulator.compiled.engine import CompiledKernel
 
 pytestmark = [pytest.mark.needs("gcc"), pytest.mark.slow]
 

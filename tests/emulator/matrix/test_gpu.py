@@ -7,9 +7,9 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
+from emulator_internals import matrix as mx
 
 import culaunch as cl
-from culaunch._emulator import matrix as mx
 
 pytestmark = pytest.mark.gpu
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from culaunch._emulator import matrix as mx
+from emulator_internals import matrix as mx
 
 
 def load(memory: np.ndarray, addresses: np.ndarray, count: int, trans: bool) -> list[np.ndarray]:

@@ -11,8 +11,7 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-
-from culaunch._emulator import matrix as mx
+from emulator_internals import matrix as mx
 
 WIDTHS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "s8": 8, "u8": 8,
           "e4m3": 8, "e5m2": 8, "s4": 4, "u4": 4, "b1": 1}  # fmt: skip

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from emulate import launch
+from emulator_internals import Device, Fault
 
 import culaunch as cl
-from culaunch._emulator import Device, Fault
 
 ROWS = {"none": 16, "32B": 32, "64B": 64, "128B": 128}
 MODES = {"none": 0, "128B": 1, "64B": 2, "32B": 3}

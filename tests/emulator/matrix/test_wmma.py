@@ -5,8 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-
-from culaunch._emulator import matrix as mx
+from emulator_internals import matrix as mx
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "tf32": np.float32, "f16": np.float16,
           "bf16": ml_dtypes.bfloat16, "s8": np.int8, "u8": np.uint8, "s32": np.int32}  # fmt: skip

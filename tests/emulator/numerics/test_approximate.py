@@ -5,8 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-
-from culaunch._emulator import numerics as nm
+from emulator_internals import numerics as nm
 
 INF, NAN = np.inf, np.nan
 

@@ -7,9 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from emulator_internals import numerics as nm
 from hypothesis import HealthCheck, given, settings
-
-from culaunch._emulator import numerics as nm
 
 MODES = ["rn", "rz", "rm", "rp"]
 KINDS = ["f32", "f64", "f16", "bf16"]

@@ -7,9 +7,8 @@ import operator
 
 import numpy as np
 import pytest
+from emulator_internals import numerics as nm
 from hypothesis import HealthCheck, given, settings
-
-from culaunch._emulator import numerics as nm
 
 ORDER = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 few = settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)

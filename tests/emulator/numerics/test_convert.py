@@ -8,11 +8,10 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from emulator_internals import numerics as nm
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-
-from culaunch._emulator import numerics as nm
 
 INTEGERS = [s + w for s in "su" for w in ("8", "16", "32", "64")]
 FLOATS = ["f16", "bf16", "f32", "f64"]

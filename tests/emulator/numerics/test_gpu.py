@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from emulator_internals import numerics as nm
 
 import culaunch as cl
-from culaunch._emulator import numerics as nm
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from emulator_internals import numerics as nm
 from hypothesis import HealthCheck, given, settings
-
-from culaunch._emulator import numerics as nm
 
 KINDS = ["f32", "f64", "f16", "bf16"]
 few = settings(max_examples=30, suppress_health_check=list(HealthCheck), deadline=None)

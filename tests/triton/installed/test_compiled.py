@@ -219,8 +219,8 @@ def test_the_stand_in_for_tritons_driver_says_where_tensors_are(on_emulator):
 @pytest.mark.slow
 @MARKS[1]
 @MARKS[2]
-def test_as_by_tritons_own_launcher(tmp_path):
-    own, installed, errors = run_both("compiled_program.py", tmp_path)
+def test_as_by_tritons_own_launcher(run_after_torch, tmp_path):
+    own, installed, errors = run_both(run_after_torch, "compiled_program.py", tmp_path)
     assert len(own) == 14
     assert sum("Error" in line for line in own) == 4
     for line, other in zip(own, installed, strict=True):

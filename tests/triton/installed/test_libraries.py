@@ -1,8 +1,6 @@
 """Libraries that are written in Triton run natively by ``install``, and are right."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,16 +17,10 @@ PROGRAM = Path(__file__).parents[1] / "shared" / "libraries_program.py"
         pytest.param("fla", marks=pytest.mark.needs("fla")),
     ],
 )
-def test_operators_forward_and_backward(library):
+def test_operators_forward_and_backward(run_after_torch, library):
     """Every launch is native, and about half of the choices are compared with what Python says."""
     environment = {**os.environ, "CULAUNCH_DRIVER": "emulator", "CULAUNCH_TRITON_CHECK": "1"}
-    done = subprocess.run(
-        [sys.executable, PROGRAM, library],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environment,
-    )
+    done = run_after_torch([PROGRAM, library], env=environment)
     assert done.returncode == 0, done.stderr
     assert "kernels, " in done.stdout
 
@@ -41,14 +33,9 @@ def test_operators_forward_and_backward(library):
     ],
     ids=["liger", "fla"],
 )
-def test_all_of_their_decorators_can_be_saved(packages, count):
+def test_all_of_their_decorators_can_be_saved(run_after_torch, packages, count):
     """Every heuristic is an expression, and every hook of a configuration is data."""
-    done = subprocess.run(
-        [sys.executable, PROGRAM.with_name("saved_libraries_program.py"), *packages],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    done = run_after_torch([PROGRAM.with_name("saved_libraries_program.py"), *packages])
     assert done.returncode == 0, done.stderr
     *refused, last = done.stdout.splitlines()
     assert refused == []

@@ -49,14 +49,11 @@ PROGRAM = """
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["script", "module"])
-def test_a_program_runs_natively_without_an_edit(tmp_path, how):
+def test_a_program_runs_natively_without_an_edit(run_after_torch, tmp_path, how):
     (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM.format(folder=str(FOLDER))))
     what = ["-m", "program"] if how == "module" else ["program.py"]
-    done = subprocess.run(
-        [sys.executable, "-m", "culaunch.triton", "--report", "--json", "found.json", *what,
-         "--report", "-x"],
-        check=False, capture_output=True, text=True, cwd=tmp_path,
-    )  # fmt: skip
+    run = ["-m", "culaunch.triton", "--report", "--json", "found.json"]
+    done = run_after_torch([*run, *what, "--report", "-x"], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "['--report', '-x']\n"
     assert ADD in done.stderr
@@ -65,13 +62,10 @@ def test_a_program_runs_natively_without_an_edit(tmp_path, how):
 
 
 @pytest.mark.slow
-def test_a_program_is_counted_to_its_end(tmp_path):
+def test_a_program_is_counted_to_its_end(run_after_torch, tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM.format(folder=str(FOLDER))))
-    run = [sys.executable, "-m", "culaunch.triton", "--report", "--json", "found.json", "--"]
-    done = subprocess.run(
-        [*run, "program.py", "at the end"], check=False, capture_output=True, text=True,
-        cwd=tmp_path,
-    )  # fmt: skip
+    run = ["-m", "culaunch.triton", "--report", "--json", "found.json", "--"]
+    done = run_after_torch([*run, "program.py", "at the end"], cwd=tmp_path)
     assert done.returncode == 3, done.stderr
     assert done.stderr.splitlines().count("all                            2          0") == 1
     assert json.loads((tmp_path / "found.json").read_text())["native"] == 2
@@ -146,15 +140,12 @@ def test_what_cannot_be_run_is_refused(arguments, message, capsys, monkeypatch, 
 
 
 @pytest.mark.slow
-def test_pytest_has_an_option(tmp_path):
+def test_pytest_has_an_option(run_after_torch, tmp_path):
     body = textwrap.dedent(PROGRAM.format(folder=str(FOLDER)))
     body = body.replace('assert __name__ == "__main__"', "").replace("print(sys.argv[1:])", "")
     (tmp_path / "test_it.py").write_text("def test_it():\n" + textwrap.indent(body, "    "))
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p",
-         "culaunch._pytest_plugin", "--culaunch-triton", str(tmp_path)],
-        check=False, capture_output=True, text=True, cwd=tmp_path,
-    )  # fmt: skip
+    run = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "culaunch._pytest_plugin"]
+    done = run_after_torch([*run, "--culaunch-triton", tmp_path], cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Triton kernels by culaunch" in done.stdout
     assert ADD in done.stdout
@@ -171,13 +162,10 @@ def test_a_report_that_cannot_be_written_is_a_line_and_no_traceback(capsys):
 
 
 @pytest.mark.slow
-def test_a_program_is_profiled_to_its_end(tmp_path):
+def test_a_program_is_profiled_to_its_end(run_after_torch, tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM.format(folder=str(FOLDER))))
-    done = subprocess.run(
-        [sys.executable, "-m", "culaunch.triton", "--profile", "--trace", "trace.json",
-         "program.py", "at the end"],
-        check=False, capture_output=True, text=True, cwd=tmp_path,
-    )  # fmt: skip
+    run = ["-m", "culaunch.triton", "--profile", "--trace", "trace.json"]
+    done = run_after_torch([*run, "program.py", "at the end"], cwd=tmp_path)
     assert done.returncode == 3, done.stderr
     assert done.stderr.count("2 launches on culaunch emulator") == 1
     assert "grid 2, block 128" in done.stderr

@@ -5,8 +5,6 @@ Its source distribution has no tests; what its tests compare with is in the pack
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,19 +21,13 @@ SAMPLE = (
 )  # fmt: skip
 
 
-def test_operators_are_what_its_references_say_and_every_launch_is_native():
+def test_operators_are_what_its_references_say_and_every_launch_is_native(run_after_torch):
     environment = {
         **os.environ, "CULAUNCH_DRIVER": "emulator", "CULAUNCH_TRITON_CHECK": "1",
         "PYTHONPATH": os.pathsep.join([str(TOOLS), os.environ.get("PYTHONPATH", "")]),
     }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, PROGRAM, *(() if WHOLE else SAMPLE)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=2400 if WHOLE else 400,
-    )
+    words = [PROGRAM, *(() if WHOLE else SAMPLE)]
+    done = run_after_torch(words, env=environment, timeout=2400 if WHOLE else 400)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
     checked = re.findall(r"^(\w+): [\d.]+ s$", done.stdout, re.MULTILINE)
     assert len(checked) >= 35 if WHOLE else set(checked) == set(SAMPLE)

@@ -61,14 +61,14 @@ def suite(tmp_path):
     return tmp_path / f"liger_kernel-{version}"
 
 
-def test_its_own_tests_pass_and_every_launch_is_native(suite):
+def test_its_own_tests_pass_and_every_launch_is_native(run_after_torch, suite):
     paths = [str(Path(__file__).parents[1] / "shared"), str(TOOLS), str(suite)]
     environment = {
         **os.environ, "CULAUNCH_DRIVER": "emulator", "CULAUNCH_TRITON_CHECK": "1",
         "PYTHONPATH": os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")]),
     }  # fmt: skip
     environment.pop("PYTEST_ADDOPTS", None)
-    command = [sys.executable, "-m", "pytest", "-p", "liger_suite_plugin", "--culaunch-triton"]
+    command = ["-m", "pytest", "-p", "liger_suite_plugin", "--culaunch-triton"]
     command += ["-p", "no:cacheprovider", "-W", "ignore", "--rootdir", suite, "-o", "addopts="]
     chosen = " and ".join(f"not {size}" for size in UNFIT) if WHOLE else SMALL
     command += ["-q", "-k", f"{FITTING} and {chosen}"]
@@ -78,15 +78,7 @@ def test_its_own_tests_pass_and_every_launch_is_native(suite):
         environment["THIRD_UNTIL"] = str(time.time() + SECONDS)
     files = FILES + LONG_FILES if WHOLE else FILES
     command += [suite / "test" / "transformers" / f"test_{name}.py" for name in files]
-    done = subprocess.run(
-        command,
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=suite,
-        timeout=SECONDS + 600,
-    )
+    done = run_after_torch(command, env=environment, cwd=suite, timeout=SECONDS + 600)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     # The table of the report: kernel, launches natively, launches by Triton.
     rows = dict(re.findall(r"^liger_kernel\S*\.(\w+) +(\d+ +\d+)\b", done.stdout, re.MULTILINE))

@@ -57,11 +57,12 @@ CALLS = {
     list(zip(CALLS.values(), ["import torch", "", "import culaunch.triton, torch"], strict=True)),
     ids=CALLS,
 )
-def test_a_compiled_region_calls_a_native_kernel(run_python, call, imports):
+def test_a_compiled_region_calls_a_native_kernel(run_python, run_anew, call, imports):
     from pathlib import Path
 
     folder = str(Path(__file__).parents[1] / "shared")
-    done = run_python(textwrap.dedent(SCRIPT.format(folder=folder, call=call, imports=imports)))
+    run = run_python if imports == "import torch" else run_anew
+    done = run(textwrap.dedent(SCRIPT.format(folder=folder, call=call, imports=imports)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("done\n")
 
@@ -164,7 +165,18 @@ def test_what_a_launch_returned_breaks_the_graph_once(run_python):
 
 
 @pytest.fixture
-def run_python():
+def run_python(run_after_torch):
+    import os
+
+    def run(code):
+        return run_after_torch(["-c", code], env={**os.environ, "CULAUNCH_DRIVER": "emulator"})
+
+    return run
+
+
+@pytest.fixture
+def run_anew():
+    """Run a program that imports culaunch before torch."""
     import os
     import subprocess
 

@@ -1,7 +1,5 @@
 """A process that is forked while another thread compiles launches its own kernels."""
 
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -60,11 +58,8 @@ PROGRAM = """
 
 
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
-def test_forked_while_another_thread_compiles(emulator):
+def test_forked_while_another_thread_compiles(run_after_torch, emulator):
     program = textwrap.dedent(PROGRAM.format(folder=str(Path(__file__).parents[1] / "shared")))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],
-        check=False, capture_output=True, text=True, timeout=200,
-    )  # fmt: skip
+    done = run_after_torch(["-W", "ignore", "-c", program], timeout=200)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "1\n2\n"

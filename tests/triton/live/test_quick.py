@@ -1,13 +1,14 @@
 """The quick path of a call gives the driver just what the general path gives it."""
 
 import gc
+import os
 import random
 import sys
+import textwrap
 import weakref
 from pathlib import Path
 
 import pytest
-from runs import run_to_the_end
 
 from culaunch import _core
 
@@ -236,7 +237,7 @@ def test_another_arrays_error_is_the_general_one(kernel, x):
 
 
 @pytest.mark.slow
-def test_calls_are_quick_where_the_table_of_types_is_full():
+def test_calls_are_quick_where_the_table_of_types_is_full(run_after_torch):
     # In a process of its own: the table is the process's, and this fills it.
     here = Path(__file__).parents[1] / "shared"
     code = f"""
@@ -257,7 +258,9 @@ def test_calls_are_quick_where_the_table_of_types_is_full():
         assert not driver.defects
         print("done")
     """
-    run_to_the_end(code, CULAUNCH_DRIVER="/recorder")
+    environment = {**os.environ, "CULAUNCH_DRIVER": "/recorder"}
+    done = run_after_torch(["-c", textwrap.dedent(code)], env=environment)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
 def test_a_hook_is_seen_by_the_next_call(kernel, x, monkeypatch):

@@ -3,8 +3,6 @@
 import os
 import random
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -229,7 +227,7 @@ def test_empty_arrays_and_empty_grids(sums, emulator):
 
 
 @pytest.mark.slow
-def test_as_tritons_own_autotuner_does(tmp_path):
+def test_as_tritons_own_autotuner_does(run_after_torch, tmp_path):
     """The same memory afterwards, and the same errors, of whatever kind the array is."""
     triton = pytest.importorskip("triton")
     if torch.cuda.is_available():
@@ -237,10 +235,8 @@ def test_as_tritons_own_autotuner_does(tmp_path):
     if shutil.which("gcc") is None or triton.__version__[:3] != "3.6":
         pytest.skip("needs gcc and Triton 3.6, whose launcher the driver of the test is for")
     program = Path(__file__).parents[1] / "shared" / "zeroes_program.py"
-    done = subprocess.run(
-        [sys.executable, program, tmp_path, "150"], check=False, capture_output=True, text=True,
-        timeout=600, env={**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")},
-    )  # fmt: skip
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    done = run_after_torch([program, tmp_path, "150"], env=environment, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["150 True"]
 

@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,19 +21,18 @@ MARKS = [
 ]
 
 
-def run_both(name, folder, *arguments, apart=False):
+def run_both(run_after_torch, name, folder, *arguments, apart=False):
     """Run a program of this folder by Triton and then natively, on one disk cache or apart.
 
     Return the lines that each printed, and the errors of the second.
     """
     printed = []
     for how in ("triton", "installed"):
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", Path(__file__).with_name(name), folder, how,
-             *arguments],
-            check=False, capture_output=True, text=True, timeout=3000,
+        done = run_after_torch(
+            ["-W", "ignore", Path(__file__).with_name(name), folder, how, *arguments],
             env={**os.environ, "TRITON_CACHE_DIR": str(folder / (how if apart else "cache"))},
-        )  # fmt: skip
+            timeout=3000,
+        )
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout.splitlines())
     return *printed, done.stderr

@@ -41,6 +41,10 @@ struct Includes {
   size_t system_files = 0;           // how many of the compiler's own headers there are
   Footprint footprint;
   std::string unknown;  // an include that the text does not name
+
+  // Whether they take so long to read that they should be read once only. cuda_fp16.h reads some
+  // tens of files in milliseconds, CUB hundreds in seconds.
+  bool IsHeavy() const { return system_files > 150; }
 };
 
 }  // namespace jit

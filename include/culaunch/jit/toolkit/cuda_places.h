@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,9 +55,17 @@ inline std::vector<std::string> ChosenHomes() {
   return homes;
 }
 
+// The folders of NVIDIA's pip packages that the code around has chosen, which are searched before
+// all other places. Python knows its own environment.
+inline std::optional<std::vector<std::string>>& ChosenPipFolders() {
+  static auto* const chosen = new std::optional<std::vector<std::string>>;
+  return *chosen;
+}
+
 // The folders of NVIDIA's pip packages in the environments that this process may belong to. These
 // are the environment of this code, the active one, conda's, and the one of the python3 in PATH.
 inline std::vector<std::string> PipFolders() {
+  if (ChosenPipFolders()) return *ChosenPipFolders();
   std::vector<std::string> found;
   const auto add = [&](const std::string& site) {
     const std::string folder = JoinPath(site, "nvidia");
@@ -98,27 +107,31 @@ struct CudaLibrary {
   std::vector<std::string> names;    // "libnvrtc.so.13", the newest first
   std::vector<std::string> folders;  // of pip's packages: "cu13/lib"
   const char* package;               // what to install
+  const char* marker;                // one of its functions
 };
 
 inline CudaLibrary NvrtcLibrary() {
   return {"NVRTC",
           {"libnvrtc.so.13", "libnvrtc.so.12"},
           {"cu13/lib", "cuda_nvrtc/lib"},
-          "nvidia-cuda-nvrtc"};
+          "nvidia-cuda-nvrtc",
+          "nvrtcVersion"};
 }
 
 inline CudaLibrary NvFatbinLibrary() {
   return {"nvFatbin",
           {"libnvfatbin.so.13", "libnvfatbin.so.12"},
           {"cu13/lib", "nvfatbin/lib"},
-          "nvidia-nvfatbin"};
+          "nvidia-nvfatbin",
+          "nvFatbinVersion"};
 }
 
 inline CudaLibrary NvJitLinkLibrary() {
   return {"nvJitLink",
           {"libnvJitLink.so.13", "libnvJitLink.so.12"},
           {"cu13/lib", "nvjitlink/lib"},
-          "nvidia-nvjitlink"};
+          "nvidia-nvjitlink",
+          "nvJitLinkVersion"};
 }
 
 // A shared library of CUDA that is or will be loaded, and stays for the life of the process.
@@ -142,19 +155,15 @@ class SharedCudaLibrary {
     for (const std::string& folder : first_folders) {
       if (TakeFrom(folder)) return;
     }
+    if (ChosenPipFolders() && TakeFromPip()) return;
     // A second copy beside one that is already loaded would be another compiler.
-    if (Open(RTLD_NOLOAD)) return;
-    for (const std::string& root : PipFolders()) {
-      for (const std::string& folder : library_.folders) {
-        if (TakeFrom(JoinPath(root, folder))) return;
-      }
-    }
+    if (Open(RTLD_NOLOAD) || TakeFromPip()) return;
     if (Open(0)) return;
     std::vector<std::string> homes = ChosenHomes();
     homes.emplace_back(kUsualHome);
     for (const std::string& home : homes) {
-      for (const char* const folder :
-           {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"}) {
+      for (const char* const folder : {"lib64", "lib", "targets/x86_64-linux/lib",
+                                       "targets/sbsa-linux/lib", "extras/CUPTI/lib64"}) {
         if (TakeFrom(JoinPath(home, folder))) return;
       }
     }
@@ -204,25 +213,27 @@ class SharedCudaLibrary {
     return !found.empty();
   }
 
+  bool TakeFromPip() {
+    for (const std::string& root : PipFolders()) {
+      for (const std::string& folder : library_.folders) {
+        if (TakeFrom(JoinPath(root, folder))) return true;
+      }
+    }
+    return false;
+  }
+
   bool Open(int flags) {
     for (const std::string& name : library_.names) {
       handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | flags);
       if (handle_ == nullptr) continue;
       // One of its own functions tells where it was loaded from.
       Dl_info info;
-      void* const function = dlsym(handle_, Marker());
+      void* const function = dlsym(handle_, library_.marker);
       if (function == nullptr || dladdr(function, &info) == 0) continue;
       path_ = RealPath(info.dli_fname);
       return true;
     }
     return false;
-  }
-
-  const char* Marker() const {
-    const std::string title = library_.title;
-    return title == "NVRTC"      ? "nvrtcVersion"
-           : title == "nvFatbin" ? "nvFatbinVersion"
-                                 : "nvJitLinkVersion";
   }
 
   void Load() {

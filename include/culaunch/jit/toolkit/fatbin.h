@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,16 +20,25 @@ namespace jit {
 struct CompiledPart {
   enum class Kind { kCubin, kPtx, kLtoIr };
 
+  static Kind KindOf(std::string_view name) {
+    return name == "cubin" ? Kind::kCubin : name == "ptx" ? Kind::kPtx : Kind::kLtoIr;
+  }
+  const char* KindName() const {
+    return kind == Kind::kCubin ? "cubin" : kind == Kind::kPtx ? "ptx" : "ltoir";
+  }
+
   std::string arch;
   Kind kind = Kind::kCubin;
   std::string data;
 };
 
-// identifier: the name of the parts in the fatbin. beside: the directory of NVRTC, searched first.
+// identifier: the name of the parts in the fatbin. first: directories that are searched first, such
+// as NVRTC's.
 inline std::string CombineParts(const std::vector<CompiledPart>& parts,
-                                const std::string& identifier, const std::string& beside) {
+                                const std::string& identifier,
+                                const std::vector<std::string>& first) {
   using Handle = struct _nvFatbinHandle*;
-  SharedCudaLibrary library(NvFatbinLibrary(), "", {beside});
+  SharedCudaLibrary library(NvFatbinLibrary(), "", first);
   auto* const create = library.Require<int(Handle*, const char**, size_t)>("nvFatbinCreate");
   auto* const destroy = library.Require<int(Handle*)>("nvFatbinDestroy");
   auto* const add_cubin =

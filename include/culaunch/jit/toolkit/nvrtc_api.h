@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "../../error.h"
 #include "../../text.h"
 #include "../../version.h"
+#include "../base/fork_mutex.h"
 #include "../base/paths.h"
 #include "../files/files.h"
 #include "build_identity.h"
@@ -96,7 +96,7 @@ class Nvrtc {
 
   // The identity of this build. A version is not enough: two patch releases share one.
   const std::string& Identity() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = mutex_.Lock();
     if (identity_.empty()) identity_ = BuildIdentity(path());
     return identity_;
   }
@@ -123,7 +123,7 @@ class Nvrtc {
 
   // Load it, if it is not.
   const NvrtcApi& Api() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto lock = mutex_.Lock();
     if (api_ != nullptr) return *api_;
     api_ = std::make_unique<NvrtcApi>(&library_);
     // NVRTC opens its builtins by their plain name. If its own search path does not apply, as under
@@ -147,7 +147,7 @@ class Nvrtc {
   }
 
  private:
-  std::mutex mutex_;
+  ForkMutex mutex_;
   SharedCudaLibrary library_;
   std::string identity_;
   std::unique_ptr<NvrtcApi> api_;

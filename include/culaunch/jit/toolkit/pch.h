@@ -10,17 +10,24 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <limits>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "../../error.h"
+#include "../../text.h"
 #include "../../version.h"
+#include "../base/fork_mutex.h"
 #include "../base/paths.h"
 #include "../base/sha256.h"
 #include "../files/files.h"
@@ -40,22 +47,40 @@ class PrecompiledHeaders {
   }
 
   // Held while one program is compiled.
-  std::unique_lock<std::mutex> Lock() { return std::unique_lock<std::mutex>(mutex_); }
+  std::unique_lock<std::mutex> Lock() { return mutex_.Lock(); }
 
   // The options for one compile; identity: all that a precompiled header depends on. Locked.
-  std::vector<std::string> Flags(const NvrtcApi& api, const std::vector<std::string>& identity) {
+  // Without room there are none, and warn is told once for a place.
+  std::vector<std::string> Flags(const NvrtcApi& api, const std::vector<std::string>& identity,
+                                 const std::function<void(const std::string&)>& warn) {
     if (api.GetPchHeapSize == nullptr || api.SetPchHeapSize == nullptr) {
       throw Error("pch needs NVRTC 12.8 or later");
     }
+    const auto say = [&](const std::string& place, const std::string& why) {
+      if (!said_.insert(place).second || !warn) return;
+      warn("pch has no room for precompiled headers, so headers are compiled each time: " + why +
+           " (set TMPDIR to use another directory)");
+    };
     // CUB's block algorithms need 301 MiB; the memory is only taken as it is used.
     constexpr size_t kHeap = size_t{512} << 20;
     size_t heap = 0;
     if (api.GetPchHeapSize(&heap) == kNvrtcSuccess && heap < kHeap) api.SetPchHeapSize(kHeap);
-    if (!HasRoom(std::max(heap, kHeap))) return {};
+    heap = std::max(heap, kHeap);
+    const std::string chosen = EnvironmentVariable("TMPDIR");
+    const std::string place = chosen.empty() ? "/tmp" : chosen;  // NVRTC's choice
+    const size_t left = RoomIn(place);
+    if (left < heap) {
+      say(place, place + " has " + detail::ToText(left >> 20) + " MiB left, and NVRTC may take " +
+                     detail::ToText(heap >> 20) + " MiB there");
+      return {};
+    }
     std::string facts;
     for (const std::string& one : identity) facts.append(facts.empty() ? "" : "\n").append(one);
     const std::string directory = DirectoryFor(HexDigest(facts).substr(0, 32));
-    if (directory.empty()) return {};
+    if (directory.empty()) {
+      say(Base(), Base() + ": " + std::strerror(errno));
+      return {};
+    }
     return {"--pch", "--pch-dir=" + directory};
   }
 
@@ -77,6 +102,12 @@ class PrecompiledHeaders {
     return pattern;
   }
 
+  // Remove, once in a process, the files of killed processes, which may take much memory.
+  static void RemoveDeadOnce() {
+    static std::atomic<pid_t> swept{0};
+    if (swept.exchange(getpid()) != getpid()) RemoveDead(Base());
+  }
+
   // Make room for the next time, after a compile that found the heap too small. Locked.
   static void RaiseHeap(const NvrtcApi& api, NvrtcProgram program) {
     constexpr int kExhausted = 14;  // NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED
@@ -91,13 +122,12 @@ class PrecompiledHeaders {
  private:
   static constexpr const char* kPrefix = "culaunch-pch-";
 
-  // Whether NVRTC has space for its heap, which is a file that is mapped as memory. If it outgrows
-  // the disk, SIGBUS ends the process. Space is allocated on use, so the written part shows how
-  // much the heap already has. Without space, headers are compiled each time.
-  bool HasRoom(size_t heap) const {
-    const std::string chosen = EnvironmentVariable("TMPDIR");
+  // The space for NVRTC's heap, which is a file that is mapped as memory. If it outgrows the disk,
+  // SIGBUS ends the process. Space is allocated on use, so the written part shows how much the heap
+  // already has. Without space, headers are compiled each time.
+  size_t RoomIn(const std::string& place) const {
     struct statvfs space;
-    if (statvfs(chosen.empty() ? "/tmp" : chosen.c_str(), &space) != 0) return true;
+    if (statvfs(place.c_str(), &space) != 0) return std::numeric_limits<size_t>::max();
     size_t written = 0;
     for (const std::string& directory : owner_ == getpid() ? used_ : std::vector<std::string>()) {
       for (const std::string& name : NamesIn(directory)) {
@@ -106,7 +136,7 @@ class PrecompiledHeaders {
         if (S_ISREG(status.st_mode)) written = std::max(written, size_t(status.st_size));
       }
     }
-    return space.f_bavail * space.f_frsize + written >= heap;
+    return space.f_bavail * space.f_frsize + written;
   }
 
   // Empty if there is none.
@@ -129,9 +159,7 @@ class PrecompiledHeaders {
   const std::string& ProcessDirectory() {
     if (!directory_.empty() && owner_ == getpid()) return directory_;
     used_.clear();
-    const std::string base = Base();
-    RemoveDead(base);
-    std::string pattern = JoinPath(base, std::string(kPrefix) + "XXXXXX");
+    std::string pattern = JoinPath(Base(), std::string(kPrefix) + "XXXXXX");
     directory_ = mkdtemp(&pattern[0]) == nullptr ? std::string() : pattern;
     if (directory_.empty()) return directory_;
     owner_ = getpid();
@@ -198,11 +226,12 @@ class PrecompiledHeaders {
     rmdir(path.c_str());
   }
 
-  std::mutex mutex_;
+  ForkMutex mutex_;
   std::string directory_;
   pid_t owner_ = 0;
   Descriptor lock_;
   std::vector<std::string> used_;
+  std::set<std::string> said_;
 };
 
 }  // namespace jit

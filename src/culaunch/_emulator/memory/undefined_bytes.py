@@ -33,10 +33,10 @@ class UndefinedBytes:
 
     def __init__(self, scratch: Scratch, *, undefined: bool) -> None:
         self.scratch = scratch
+        self._fresh = 255 if undefined else 0
         rows: Lanes = np.zeros((scratch.rows, scratch.stride), np.uint8)
         # The padding behind a row counts as defined: no access gets there.
-        if undefined:
-            rows[:, : scratch.size] = 255
+        rows[:, : scratch.size] = self._fresh
         self.map = Bytes(rows.reshape(-1))
         # The origin of each undefined value that was stored; -1 if the byte was never written. This
         # takes eight bytes for each byte of memory, and is created when the first undefined value
@@ -98,6 +98,7 @@ class UndefinedBytes:
         shape = (self.scratch.rows, self.scratch.stride)
         old, rows = self.map.by_size[1].reshape(-1, stride), np.zeros(shape, np.uint8)
         rows[:, :stride] = old
+        rows[:, stride : self.scratch.size] = self._fresh
         self.map = Bytes(rows.reshape(-1))
         if self.origin is not None:
             kept = np.full(shape, -1, np.int64)

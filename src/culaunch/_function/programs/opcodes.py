@@ -24,7 +24,7 @@ class Op(NamedTuple):
     number : int
     name : str
     operands : str
-        A letter for each, as in csrc/function/opcodes.h.
+        A letter for each, as in csrc/function/program/opcodes.h.
     result : str
         ``i``, ``f``, ``b``, or nothing.
     can_be_left_out : bool
@@ -48,7 +48,7 @@ _ENDS = ("GUARD", "EFFECTS")
 
 
 def _op(name: str, number: int, operands: str) -> Op:
-    # Capital letters are results, which come first (csrc/function/opcodes.h).
+    # Capital letters are results, which come first (csrc/function/program/opcodes.h).
     result = operands[0].lower() if operands[0] in "IFB" else ""
     row = SEMANTICS.get(name)
     symbol = name.lower() if row is None else row.symbol

@@ -1,7 +1,7 @@
 """The meaning of each instruction that computes a number, in one table.
 
 A row has the operator in a body, the function in Python, and the expression in exported C++ over
-``culaunch/function_numbers.h``. ``csrc/function/plan.cpp`` computes the same in 64 bits.
+``culaunch/function_numbers.h``. ``csrc/function/plans/plan.cpp`` computes the same in 64 bits.
 """
 
 from __future__ import annotations

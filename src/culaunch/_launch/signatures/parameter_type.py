@@ -14,7 +14,7 @@ _CLASSES = NUMBERS["TypeClass"]
 
 
 class TypeClass(enum.IntEnum):
-    """The class of a parameter's type: csrc/arguments/rules.cpp lists the arguments of each."""
+    """The class of a parameter's type; csrc/arguments/types/rules.cpp lists their arguments."""
 
     UNKNOWN = _CLASSES["UNKNOWN"]
     POINTER = _CLASSES["POINTER"]

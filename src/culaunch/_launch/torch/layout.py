@@ -2,7 +2,7 @@
 
 The exchange function costs more than everything else in a launch: three calls take 125 of the 202
 ns of a launch with three tensors (docs/benchmarks.md). Its result is eight words of memory. A
-search for known values finds them. csrc/arguments/torch_layout.h reads them, after it has compared
+search for known values finds them. csrc/arguments/torch/layout.h reads them, after it has compared
 every sample with the result of the exchange function.
 """
 

@@ -1,0 +1,128 @@
+"""The kernels that devices ran: CUPTI's record beside culaunch's own."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from culaunch._base.nvidia_libraries import needed
+from culaunch._core import demangle, set_pip_folders, start_device_kernels, stop_device_kernels
+from culaunch._errors import DriverError
+from culaunch._launch.devices.device import synchronize
+from culaunch._profile.launch import Launch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class DeviceKernel(NamedTuple):
+    """The fields of ``DeviceKernel`` (csrc/profile/device_kernels.h)."""
+
+    name: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    device: int
+    stream: int
+    registers: int
+    static_shared: int
+    dynamic_shared: int
+    local_bytes: int
+    begin: int
+    end: int
+
+    @property
+    def group(self) -> tuple[object, ...]:
+        """The row of a profile that it belongs to."""
+        return (self.name, self.device, self.grid, self.block, self.dynamic_shared)
+
+
+@dataclass
+class Recording:
+    """A recording by CUPTI.
+
+    Attributes
+    ----------
+    began : int
+        Its beginning in nanoseconds of the monotonic clock.
+    """
+
+    began: int
+    _mark: tuple[int, int, int]
+    kernels: Sequence[DeviceKernel] = ()
+    dropped: int = 0
+
+    @classmethod
+    def start(cls) -> Recording:
+        """Begin to record."""
+        with needed(
+            "others=True", "CUPTI", set_pip_folders, "python -m pip install nvidia-cuda-cupti"
+        ):
+            # The two clocks are read one after the other, so they differ by less than a
+            # microsecond from this.
+            mark = start_device_kernels()
+        return cls(time.monotonic_ns(), mark)
+
+    def stop(self) -> None:
+        """Wait for the kernels of the current device, and read the record."""
+        with contextlib.suppress(DriverError):  # of an earlier kernel, which the profile lists
+            synchronize()
+        found, self.dropped = stop_device_kernels(self._mark)
+        self.kernels = sorted(map(DeviceKernel._make, found), key=lambda one: one.begin)
+
+    def milliseconds(self, moment: int) -> float:
+        """Return a time of CUPTI in milliseconds since the beginning."""
+        return (moment - self._mark[2]) / 1e6
+
+    def complete(self, own: Sequence[Launch]) -> list[tuple[Launch, DeviceKernel | None]]:
+        """Return culaunch's launches with CUPTI's times, and all other kernels.
+
+        A launch is the first kernel of its name and configuration that began after the call and is
+        not another launch's. If CUPTI has none, the launch keeps its own times.
+        """
+        waiting: dict[tuple[object, ...], list[DeviceKernel]] = defaultdict(list)
+        for kernel in self.kernels:
+            waiting[kernel.group].append(kernel)
+        found: list[tuple[Launch, DeviceKernel | None]] = []
+        for launch in own:
+            group = (launch.mangled, launch.device, launch.grid, launch.block, launch.shared_memory)
+            candidates = waiting.get(group, []) if launch.state in ("timed", "untimed") else []
+            later = [one for one in candidates if self.milliseconds(one.begin) >= launch.begin]
+            if not later:
+                found.append((launch, None))
+                continue
+            candidates.remove(later[0])
+            found.append((self._timed(launch, later[0]), later[0]))
+        others = (one for kernels in waiting.values() for one in kernels)
+        found += [(self._timed(_launch_of(one), one), one) for one in others]
+        return sorted(found, key=lambda pair: pair[0].begin)
+
+    def _timed(self, launch: Launch, kernel: DeviceKernel) -> Launch:
+        begin = self.milliseconds(kernel.begin)
+        return replace(
+            launch,
+            begin=launch.begin if launch.host_time is not None else begin,
+            stream=kernel.stream,
+            state="timed",
+            device_begin=begin,
+            device_time=(kernel.end - kernel.begin) / 1e6,
+        )
+
+
+def _launch_of(kernel: DeviceKernel) -> Launch:
+    """Return a launch that is not culaunch's: nothing is known of the host's side."""
+    return Launch(
+        name=demangle(kernel.name),
+        mangled=kernel.name,
+        grid=kernel.grid,
+        block=kernel.block,
+        shared_memory=kernel.dynamic_shared,
+        device=kernel.device,
+        stream=kernel.stream,
+        thread="",
+        begin=0.0,
+        host_time=None,
+        state="timed",
+    )
