@@ -18,7 +18,7 @@ import culaunch as cl
 from culaunch._inline.cuda_header import cuda_include_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 HERE = Path(__file__).parent
 LIBRARY = Path(cl.__file__).parent / "_emulator" / "libcuda" / "libcuda.so.1"
@@ -78,3 +78,24 @@ def ptx() -> str:
     """Return the kernel of ``program.h``."""
     text = (HERE / "program.h").read_text().partition("kAdd =")[2].partition(";\n\n")[0]
     return str(ast.literal_eval(f"({text.rstrip().removesuffix(';')})"))
+
+
+@pytest.fixture(scope="session")
+def exported() -> Callable[..., set[str]]:
+    """Return a function that says which of some names a library exports.
+
+    In another process: a library that is loaded here would pass for the driver in other tests.
+    """
+
+    def exported(library: Path, names: Iterable[str]) -> set[str]:
+        program = (
+            "import ctypes, sys\n"
+            "library = ctypes.CDLL(sys.argv[1])\n"
+            "print(*(name for name in sys.stdin.read().split() if hasattr(library, name)))\n"
+        )
+        command = [sys.executable, "-c", program, str(library)]
+        text = "\n".join(names)
+        done = subprocess.run(command, check=True, capture_output=True, text=True, input=text)
+        return set(done.stdout.split())
+
+    return exported
