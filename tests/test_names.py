@@ -14,6 +14,7 @@ MODULES = [name for name, home in cl._HOME.items() if home == name]
 # The commands whose word is not a function of the API, and why.
 CLI_ONLY = {
     "demo": "shows the API",
+    "emulate": "runs a program, which need not know culaunch",
     "bundle": "runs a program, and calls Cache.bundle",
     "cache": "manages what compile keeps",
     "run": "launches, as kernel[grid, block] does",

@@ -109,14 +109,14 @@ def test_workers_as_of_a_data_loader():
 def test_a_fork_within_a_call_keeps_the_calls_lock():
     """The thread that forked has it in the child, too, and lets it go there."""
     state = DriverState(Device())
-    with state._lock:
+    with state.device.lock:
         held = state.lock
         assert code_in_child(lambda: state.lock is held) == 0
     taken = threading.Event()
     done = threading.Event()
 
     def hold():
-        with state._lock:
+        with state.device.lock:
             taken.set()
             done.wait(60)
 

@@ -46,7 +46,8 @@ LD_LIBRARY_PATH={debian}/usr/lib/x86_64-linux-gnu exec \\
 {python} -m ziglang c++ -target x86_64-linux-musl "$@" || exit
 while [ $# -gt 1 ]; do
     case $1,$2 in
-        -o,*.so) {patchelf} --replace-needed libc.so libc.musl-x86_64.so.1 "$2" || exit ;;
+        -o,*.so | -o,*.so.*)
+            {patchelf} --replace-needed libc.so libc.musl-x86_64.so.1 "$2" || exit ;;
     esac
     shift
 done

@@ -40,6 +40,8 @@ OLDER_HAVE_IT = re.compile(
     r"|exp2?|log2?|pow|fmod"  # without errno since 2.29 and 2.38
     r"|_ZSt28__throw_bad_array_new_lengthv"  # in the part of libstdc++ that GCC's toolsets link
 )
+# The driver and the runtime of the emulator, for other programs.
+EMULATED = [f"culaunch/_emulator/libcuda/{one}" for one in ("libcuda.so.1", "libcudart.so.13")]
 MACHINES = {"x86_64": "X86-64", "aarch64": "AArch64"}
 
 
@@ -62,7 +64,9 @@ def main() -> int:
 
 def problems(files: Mapping[str, bytes], platform: str) -> list[str]:
     """List the problems of a wheel of these files for a platform, such as "linux_x86_64"."""
-    return [*contents(files), *system(extension(files), platform), *materials(files)]
+    libraries = [extension(files), *(files[name] for name in EMULATED)]
+    needs = [one for library in libraries for one in system(library, platform)]
+    return [*contents(files), *needs, *materials(files)]
 
 
 def contents(files: Mapping[str, bytes]) -> list[str]:
@@ -99,9 +103,11 @@ def contents(files: Mapping[str, bytes]) -> list[str]:
 
 def extension(files: Mapping[str, bytes]) -> bytes:
     """Return the extension of a wheel."""
-    libraries = [name for name in files if re.search(r"\.so(\.|$)", name)]
-    if [name.partition(".")[0] for name in libraries] != ["culaunch/_core"]:
-        raise SystemExit(f"one extension was expected, and these are there: {libraries}")
+    libraries = sorted(name for name in files if re.search(r"\.so(\.|$)", name))
+    if libraries[1:] != EMULATED or not libraries[0].startswith("culaunch/_core."):
+        raise SystemExit(
+            f"an extension and {EMULATED} were expected, and these are there: {libraries}"
+        )
     return files[libraries[0]]
 
 

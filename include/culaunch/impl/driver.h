@@ -67,13 +67,15 @@ CULAUNCH_INLINE std::unique_ptr<Driver> Driver::Open(const std::string& choice) 
 }
 
 CULAUNCH_INLINE Result<std::unique_ptr<Driver>> Driver::TryOpen(const std::string& choice) {
-  const bool is_cuda = choice.empty() || choice == "cuda";
-  if (choice == "emulator") {
+  // Under `culaunch emulate`, libcuda.so.1 is the emulator, which starts Python itself.
+  const bool is_emulator = choice == "emulator";
+  if (is_emulator && std::getenv("CULAUNCH_EMULATE_PYTHON") == nullptr) {
     return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
                  "CULAUNCH_DRIVER is \"emulator\", which is written in Python, and this process "
-                 "has no Python with culaunch. Run the program's library from Python, or unset "
-                 "CULAUNCH_DRIVER on a machine with a GPU");
+                 "has no Python with culaunch. Start the program with `culaunch emulate PROGRAM`, "
+                 "run its library from Python, or unset CULAUNCH_DRIVER on a machine with a GPU");
   }
+  const bool is_cuda = choice.empty() || choice == "cuda" || is_emulator;
   if (!is_cuda && choice.find_first_of("/\\") == std::string::npos) {
     return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
                  "CULAUNCH_DRIVER must be \"cuda\" or the path of a library that exports the CUDA "
@@ -97,7 +99,10 @@ CULAUNCH_INLINE Result<std::unique_ptr<Driver>> Driver::TryOpen(const std::strin
   DriverTable table;
   if (Status resolved = detail::ResolveTable(library, file, &table); !resolved) return resolved;
   const std::vector<int> own_types = {kDLCUDA, kDLCUDAManaged, kDLCUDAHost};
-  return TryMake(table, is_cuda ? "cuda" : file,
+  return TryMake(table,
+                 is_emulator ? "emulator"
+                 : is_cuda   ? "cuda"
+                             : file,
                  is_cuda ? own_types : detail::DeviceTypes(library));
 }
 

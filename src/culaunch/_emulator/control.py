@@ -7,7 +7,7 @@ import ctypes
 import dataclasses
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from culaunch._base.cuda import Result
 from culaunch._core import NUMBERS, Driver
@@ -23,10 +23,21 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.report import Report
 
-__all__ = ["count_instructions", "count_lines", "make_driver", "reset", "with_options"]
+__all__ = [
+    "count_instructions",
+    "count_lines",
+    "emulate",
+    "make_driver",
+    "newest_device",
+    "reset",
+    "with_options",
+]
 
-# All that were made, with their tables, which C code holds for the life of the process.
-_drivers: list[tuple[EmulatedDriver, dict[str, Any]]] = []
+_Kind = TypeVar("_Kind", bound=EmulatedDriver)
+
+# All that were made, and their tables, which C code holds for the life of the process.
+_drivers: list[EmulatedDriver] = []
+_kept: list[dict[str, Any]] = []
 # The changes of options in the blocks that are entered, and the options without them of devices
 # that were made inside.
 _changes: list[dict[str, Any]] = []
@@ -43,6 +54,34 @@ def make_driver() -> Driver:
     ValueError
         If one of them is not an architecture, such as ``"sm_80"``, or not options.
     """
+    # The program of this process may use libcuda.so.1 as well: both have the same memory.
+    shared = next((driver.device for driver in _drivers if driver.is_shared), None)
+    driver = emulate(EmulatedDriver, shared)
+    # ctypes frees a callback together with its Python object, but the table in C++ keeps calling
+    # it. Therefore the callbacks are kept.
+    functions = driver.table()
+    _kept.append(functions)
+    addresses = {
+        name: ctypes.cast(function, ctypes.c_void_p).value or 0
+        for name, function in functions.items()
+    }
+    return Driver.from_functions("emulator", addresses, (NUMBERS["DLDeviceType"]["CPU"],), True)
+
+
+def emulate(kind: type[_Kind], device: Device | None) -> _Kind:
+    """Make a driver of a kind, which is never freed, for a device, or for a new one without."""
+    driver = kind(device or _make_device())
+    _drivers.append(driver)
+    set_report_source(_report_in)
+    return driver
+
+
+def newest_device() -> Device | None:
+    """Return the device of the newest driver of this process, if there is any."""
+    return _drivers[-1].device if _drivers else None
+
+
+def _make_device() -> Device:
     arch = os.environ.get("CULAUNCH_EMULATOR_ARCH") or "sm_80"
     if not re.fullmatch(r"sm_\d{2,3}", arch):
         raise ValueError(
@@ -54,21 +93,11 @@ def make_driver() -> Driver:
     for changes in _changes:
         _own_options.setdefault(device, options)
         device.options = dataclasses.replace(device.options, **changes)
-    driver = EmulatedDriver(device)
-    # ctypes frees a callback together with its Python object, but the table in C++ keeps calling
-    # it. Therefore the driver, which is never freed, keeps the callbacks.
-    functions = driver.table()
-    _drivers.append((driver, functions))
-    set_report_source(_report_in)
-    addresses = {
-        name: ctypes.cast(function, ctypes.c_void_p).value or 0
-        for name, function in functions.items()
-    }
-    return Driver.from_functions("emulator", addresses, (NUMBERS["DLDeviceType"]["CPU"],), True)
+    return device
 
 
 def _report_in(message: str) -> Report | None:
-    found = (driver.report_in(message) for driver, _ in _drivers)
+    found = (driver.report_in(message) for driver in _drivers)
     return next((report for report in found if report is not None), None)
 
 
@@ -80,7 +109,7 @@ def reset() -> None:
     DriverError
         If the option ``check_leaks`` is on and blocks of malloc in kernels are not freed.
     """
-    for driver, _ in _drivers:
+    for driver in _drivers:
         driver.reset()
     _require_no_leaks()
 
@@ -109,7 +138,7 @@ def with_options(**changes: Any) -> Iterator[None]:
 
 def _require_no_leaks() -> None:
     try:
-        for driver, _ in _drivers:
+        for driver in _drivers:
             driver.device.require_no_leaks()
     except Fault as fault:
         error = DriverError(str(fault), fault.code, Result(fault.code).full_name)
@@ -135,7 +164,7 @@ def count_lines() -> Iterator[Collector]:
 
 @contextlib.contextmanager
 def _changed(**changes: Any) -> Iterator[None]:
-    before = {driver.device: driver.device.options for driver, _ in _drivers}
+    before = {driver.device: driver.device.options for driver in _drivers}
     # Every driver of the process: which of them a launch will use is chosen elsewhere.
     for device, options in before.items():
         device.options = dataclasses.replace(options, **changes)
@@ -144,7 +173,7 @@ def _changed(**changes: Any) -> Iterator[None]:
         yield
     finally:
         _changes.remove(changes)
-        for driver, _ in _drivers:
+        for driver in _drivers:
             options = before.get(driver.device) or _own_options[driver.device]
             if driver.device not in before:
                 for outer in _changes:

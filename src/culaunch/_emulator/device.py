@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.values import counted
 from culaunch._emulator.allocation_site import allocation_site
 from culaunch._emulator.fault import (
@@ -55,6 +56,9 @@ class Device:
 
     def __init__(self, arch: str = "sm_80", options: Options | None = None) -> None:
         self.arch = arch
+        # One call at a time: the emulator's state is Python objects, which threads of C++ enter as
+        # they like. A callback of the caller's may call the driver again, in the same thread.
+        self.lock = ForkLock()
         self.options = options or Options()
         self.fault: Fault | None = None
         self._modules: list[LoadedModule] = []
@@ -108,6 +112,10 @@ class Device:
         if self.options.track_allocations:
             self._sites[address] = allocation_site()
         return address
+
+    def register(self, address: int, size: int) -> None:
+        """Let kernels access memory of the host, until it is freed here; the host keeps it."""
+        self._allocations[address] = (size, np.empty(0, np.uint8))
 
     def has(self, address: int) -> bool:
         """Tell whether `address` is the start of an allocation."""

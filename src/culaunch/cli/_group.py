@@ -14,8 +14,8 @@ from culaunch.cli._messages import print_error, print_usage_error
 
 # In the order in which --help lists them.
 _COMMANDS = (
-    "demo", "doctor", "inspect", "compile", "link", "fatbin", "run", "cache", "bundle", "embed",
-    "package", "stubs", "triton", "tune",
+    "demo", "doctor", "inspect", "compile", "link", "fatbin", "run", "emulate", "cache", "bundle",
+    "embed", "package", "stubs", "triton", "tune",
 )  # fmt: skip
 
 # The names that other programs use for the commands here.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import Result
 from culaunch._core import NUMBERS, Driver
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # CUDA 13.0, in cuDriverGetVersion's form.
 DRIVER_VERSION = 13000
@@ -23,6 +26,7 @@ ERRORS: dict[int, str] = {
     Result.NO_BINARY_FOR_GPU: "no kernel image is available for execution on the device",
     Result.INVALID_PTX: "a PTX JIT compilation failed",
     Result.UNSUPPORTED_PTX_VERSION: "the provided PTX was compiled with an unsupported toolchain",
+    Result.FILE_NOT_FOUND: "file not found",
     Result.INVALID_HANDLE: "invalid resource handle",
     Result.NOT_FOUND: "named symbol not found",
     Result.NOT_READY: "device not ready",
@@ -62,8 +66,18 @@ class LaunchConfig(ctypes.Structure):
     )
 
 
-# The words of Driver.prototypes().
+class Dim3(ctypes.Structure):
+    """``dim3`` of the runtime."""
+
+    _fields_ = (("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((self.x, self.y, self.z))
+
+
+# The words of Driver.prototypes(), and the runtime's structure.
 _VALUES: dict[str, Any] = {
+    "d": Dim3,
     "i": ctypes.c_int,
     "u": ctypes.c_uint,
     "b": ctypes.c_ubyte,
@@ -84,10 +98,12 @@ def _parameter(word: str) -> Any:
     return ctypes.POINTER(_parameter(word[1:])) if word.startswith("*") else _VALUES[word]
 
 
-PROTOTYPES = {
-    name: ctypes.CFUNCTYPE(ctypes.c_int, *map(_parameter, words))
-    for name, words in Driver.prototypes().items()
-}
+def prototype(words: tuple[str, ...], result: Any = ctypes.c_int) -> Any:
+    """Return the type of a function with these parameters."""
+    return ctypes.CFUNCTYPE(result, *map(_parameter, words))
+
+
+PROTOTYPES = {name: prototype(words) for name, words in Driver.prototypes().items()}
 
 # The arguments of note_array.
 NOTE_ARRAY, NOTE_READ_ONLY = NUMBERS["Note"]["ARRAY"], NUMBERS["Note"]["READ_ONLY_ARRAY"]

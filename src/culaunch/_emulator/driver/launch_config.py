@@ -155,11 +155,7 @@ def beyond_views(
     return explain
 
 
-def explain(fault: Fault) -> None:
-    """Add a hint to a fault that only a user of the driver API can cause."""
+def explain(fault: Fault, known: str) -> None:
+    """Add a hint to a fault that only a user of the driver API can cause: the memory it may use."""
     if fault.distance is not None and fault.distance >= _NEAR and not fault.notes:
-        fault.notes.append(
-            "if this is host memory: the emulator knows only the arrays among the launch's "
-            "arguments, not addresses in an int, a structure or another array. It always knows the "
-            "memory of cl.empty and cl.to_device"
-        )
+        fault.notes.append(f"if this is host memory: {known}")

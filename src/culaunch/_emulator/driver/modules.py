@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 class ModuleFunctions(DriverState):
     """The functions ``cuLibrary...``, ``cuKernel...``, ``cuLaunch...`` and ``cuOccupancy...``."""
 
+    # The memory that kernels may use, for the report of another address.
+    known_memory = (
+        "the emulator knows only the arrays among the launch's arguments, not addresses in an int, "
+        "a structure or another array. It always knows the memory of cl.empty and cl.to_device"
+    )
+
     def cuLibraryLoadData(
         self, out: Any, code: int, jit: Any, values: Any, n: int, a: Any, b: Any, m: int
     ) -> None:
@@ -170,7 +176,7 @@ class ModuleFunctions(DriverState):
                 **request,
             )
         except Fault as fault:
-            explain(fault)
+            explain(fault, self.known_memory)
             # Later calls report the sticky fault again, with the text that was added here.
             if self.device.fault is not None:
                 self.device.fault.notes = list(fault.notes)

@@ -9,7 +9,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._base.cuda import Result
-from culaunch._base.fork_lock import ForkLock
 from culaunch._emulator.driver.c_types import (
     ERRORS,
     NOTE_ARRAY,
@@ -39,11 +38,11 @@ class DriverState:
     device : Device
     """
 
+    # Whether another driver of this process, if there is one, has the same device.
+    is_shared = False
+
     def __init__(self, device: Device) -> None:
         self.device = device
-        # One call at a time: the emulator's state is Python objects, which threads of C++ enter as
-        # they like. A callback of the caller's may call the driver again, in the same thread.
-        self._lock = ForkLock()
         self.context = Context()
         # (library, kernel's name) -> handle: a kernel has one handle, as CUDA promises.
         self.kernels: dict[tuple[int, str], int] = {}
@@ -62,7 +61,7 @@ class DriverState:
     @property
     def lock(self) -> threading.RLock:
         """The lock that a call of the driver holds; a fork may renew it."""
-        return self._lock.current
+        return self.device.lock.current
 
     def reset(self) -> None:
         """Forget the device's fault, which no CUDA device can."""

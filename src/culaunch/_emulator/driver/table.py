@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import traceback
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# Functions that may take long: an interrupt ends them. All others are called again after one.
-_LONG = {
-    "cuLibraryLoadData",
-    "cuLibraryGetKernel",
-    "cuLibraryEnumerateKernels",
-    "cuLaunchKernelEx",
-    "cuGraphLaunch",
-    "cuOccupancyMaxPotentialBlockSize",  # calls a function of the caller's
-}
+# Functions that may take long, or that call a function of the caller's: an interrupt ends them. All
+# others are called again after one.
+_LONG = re.compile(
+    "Launch|AddCallback|MaxPotentialBlockSize|cuModule|cuLibrary(Load|GetKernel$|EnumerateKernels)"
+)
 
 
 class EmulatedDriver(GraphFunctions, TensorMapFunctions):
@@ -49,14 +46,16 @@ class EmulatedDriver(GraphFunctions, TensorMapFunctions):
     def table(self) -> dict[str, Any]:
         """Return the C functions by name; they live as long as the dict's values."""
         functions: dict[str, Any] = {
-            name: prototype(self._function(untraced(getattr(self, name)), name not in _LONG))
+            name: prototype(self.c_function(untraced(getattr(self, name))))
             for name, prototype in PROTOTYPES.items()
             if hasattr(self, name)  # a driver may lack some functions
         }
-        functions["note_array"] = NoteArray(self._function(self.note_array, is_repeated=True))
+        functions["note_array"] = NoteArray(self.c_function(self.note_array))
         return functions
 
-    def _function(self, method: Callable[..., None], is_repeated: bool) -> DriverFunction:
+    def c_function(self, method: Callable[..., None]) -> DriverFunction:
+        """Return the function of a method: it takes the lock, and turns exceptions into codes."""
+        is_repeated = _LONG.search(method.__name__) is None
         return DriverFunction(self, method, self._code_of, is_repeated)
 
     def _code_of(self, method: Callable[..., None], error: BaseException) -> int | BaseException:

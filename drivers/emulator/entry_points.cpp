@@ -1,0 +1,76 @@
+// libcuda.so.1 and libcudart.so.13 of the emulator: every function of a header, as a jump to the
+// function in Python.
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "python.h"
+
+// Each function is a call that pushes its own address, in 8 bytes. Enter saves the registers of the
+// arguments, asks for the function, and jumps there. No emulated function takes a floating-point
+// number.
+#if defined(__x86_64__)
+#define ENTRY(name) \
+  ".globl " #name "\n.type " #name ",@function\n" #name ": call 1f\n.balign 8, 0xcc\n"
+#define ENTER                                                                                \
+  "1: pop %rax\n push %rdi\n push %rsi\n push %rdx\n push %rcx\n push %r8\n push %r9\n"      \
+  "sub $8, %rsp\n lea -5(%rax), %rdi\n call culaunch_function_of\n add $8, %rsp\n pop %r9\n" \
+  "pop %r8\n pop %rcx\n pop %rdx\n pop %rsi\n pop %rdi\n jmp *%rax\n"
+#elif defined(__aarch64__)
+#define ENTRY(name) ".globl " #name "\n.type " #name ",%function\n" #name ": adr x16, .\n b 1f\n"
+#define ENTER                                                                             \
+  "1: stp x29, x30, [sp, -80]!\n stp x0, x1, [sp, 16]\n stp x2, x3, [sp, 32]\n"           \
+  "stp x4, x5, [sp, 48]\n stp x6, x7, [sp, 64]\n mov x0, x16\n bl culaunch_function_of\n" \
+  "mov x16, x0\n ldp x0, x1, [sp, 16]\n ldp x2, x3, [sp, 32]\n ldp x4, x5, [sp, 48]\n"    \
+  "ldp x6, x7, [sp, 64]\n ldp x29, x30, [sp], 80\n br x16\n"
+#else
+#error libcuda.so.1 of the emulator is written for x86-64 and AArch64
+#endif
+
+asm(".text\n.balign 16\nculaunch_entries:\n"
+#include "exported_names.h"
+    "culaunch_entries_end:\n" ENTER);
+
+extern "C" {
+extern const char culaunch_entries[] __attribute__((visibility("hidden")));
+
+__attribute__((visibility("hidden"))) void* culaunch_function_of(const char* entry);
+}
+
+namespace {
+
+using Function = CUresult (*)();
+using Find = Function (*)(const char* name);
+
+enum State : int { kNew, kRuns, kFailed };
+
+std::atomic<int> state{kNew};
+Find find = nullptr;
+constexpr size_t kEntryBytes = 8;
+std::atomic<Function> functions[EXPORTED_NAMES];
+
+CUresult NoPython() { return CUDA_ERROR_OPERATING_SYSTEM; }
+CUresult NotSupported() { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult Deinitialized() { return CUDA_ERROR_DEINITIALIZED; }
+
+Function FunctionOf(const char* entry) {
+  if (state.load(std::memory_order_acquire) == kNew) {
+    state = emulator::StartPython(reinterpret_cast<void**>(&find)) ? kRuns : kFailed;
+  }
+  if (state == kFailed) return NoPython;
+  if (!emulator::IsPythonAlive()) return Deinitialized;
+  emulator::AttachThread();
+  std::atomic<Function>& known = functions[(entry - culaunch_entries) / kEntryBytes];
+  if (Function function = known.load(std::memory_order_relaxed)) return function;
+  Dl_info info;
+  Function function = dladdr(entry, &info) != 0 ? find(info.dli_sname) : nullptr;
+  if (function == nullptr) function = NotSupported;
+  known.store(function, std::memory_order_relaxed);
+  return function;
+}
+
+}  // namespace
+
+void* culaunch_function_of(const char* entry) { return reinterpret_cast<void*>(FunctionOf(entry)); }

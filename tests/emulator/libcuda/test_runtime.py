@@ -1,0 +1,70 @@
+"""Programs of CUDA's runtime, on the emulator as libcudart.so.13."""
+
+import re
+import shutil
+
+import pytest
+from declarations import Declarations, agree
+
+from culaunch._emulator.device import Device
+from culaunch._emulator.libcuda import names
+from culaunch._emulator.libcuda.c_function import words_of
+from culaunch._emulator.libcuda.connect import ProgramDriver
+from culaunch._emulator.libcuda.runtime import PASSED_ON
+
+
+@pytest.fixture(scope="module")
+def runtime(library):
+    return library.with_name("libcudart.so.13")
+
+
+@pytest.fixture(scope="module")
+def declarations(include):
+    return Declarations(include, "cuda_runtime_api.h")
+
+
+@pytest.mark.needs("click", "gcc")
+def test_a_program_without_nvcc(compiled, emulate, runtime):
+    done = emulate(compiled("runtime.c", library=runtime))
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("click", "nvcc")
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_a_program_of_nvcc(compiled, emulate):
+    done = emulate(compiled("kernels.cu"))
+    assert done.stdout.splitlines() == [
+        "culaunch emulator (sm_80), 8.0",
+        "table[2] is 3",
+        "3 297 105",
+        "2.5",
+        "32 x 1024",
+        "cudaPeekAtLastError(): cudaErrorInvalidConfiguration",
+        "cudaGetLastError(): cudaErrorInvalidConfiguration",
+        "cudaMallocArray(&array, &format, 4, 4): cudaErrorNotSupported",
+        "cudaDeviceSynchronize(): cudaErrorIllegalAddress",
+    ]
+    assert done.stderr.count("outside every allocation") == 1
+    missing = "culaunch: cudaMallocArray is not emulated: it returns cudaErrorNotSupported\n"
+    assert done.stderr.count(missing) == 1
+
+
+def test_every_declared_function_is_exported(declarations, exported, runtime):
+    assert len(declarations.forms) > 300
+    assert exported(runtime, declarations.forms) == set(declarations.forms)
+
+
+def test_a_function_has_the_parameters_that_are_declared(declarations):
+    driver = ProgramDriver(Device())
+    checked = set()
+    for name in declarations.forms:
+        method = names.method_name(driver, name)
+        if method is None or method in names.NO_EFFECT:
+            continue
+        words, declared = words_of(getattr(driver, method)), declarations.words(name)
+        assert agree(words, declared), (name, words, declared)
+        assert len(words) == len(declared) or name == "cudaStreamGetCaptureInfo", name
+        checked.add(re.sub("_pt[sd][sz]$", "", name))
+    assert {f"cuda{name}" for name in PASSED_ON} <= checked
+    assert len(checked) > 70
