@@ -24,8 +24,8 @@ typedef u64 __attribute__((may_alias)) a64;
 typedef u8 a8;
 
 /* How a run of a thread ends, and how a launch does. */
-enum { READY, AT_BARRIER, AT_WARP, YIELDED, EXITED, EXITED_LATE, ABANDONED };
-enum { DONE, UNUSUAL, STUCK, INTERRUPTED, NO_MEMORY };
+enum { READY, LED, AT_BARRIER, AT_WARP, YIELDED, EXITED, EXITED_LATE, ABANDONED, LEFT, ALONE };
+enum { DONE, UNUSUAL, STUCK, INTERRUPTED, NO_MEMORY, APART };
 enum { PAGE = 4096, MOST_YIELDS = 1 << 14, POLL_EVERY = 1 << 22 };
 
 typedef struct {
@@ -47,7 +47,8 @@ typedef struct {
   u32 mask, what, x[3]; /* a meeting of a warp: who, which operation, its operands */
   u32 y, p;             /* and its results */
   u32 bar, count, vote, where;
-  u8 state, bare;
+  u32 group, first; /* how many threads run side by side, from this one on: now, and at first */
+  u8 state;
   u8* local;
   Registers r;
 } Thread;
@@ -67,10 +68,12 @@ typedef struct {
   void (*release)(void*);
   void* nothing; /* a function of Python */
   f64 deadline;  /* of the monotonic clock; 0: none */
+  u64 groups;    /* that ran to their end side by side */
+  u32 apart;     /* whether all threads run one after the other */
   /* Below is the run's own. */
   u32 ctaid[3], threads, live, late, work, why;
   u64 unwritten;
-  u8 *shared, *written;
+  u8 *shared, *written, *stored;
   Thread* all;
   Site* sites;
   Saved* log;
@@ -176,7 +179,7 @@ static Site find(const Launch* c, u64 at, u64 n) {
   return (Site){base, end - base - n + 1, end, c->saved + c->pages[low - 1] - base / PAGE};
 }
 
-static int save(Launch* c, Site s, u64 at) {
+static __attribute__((noinline)) int save(Launch* c, Site s, u64 at) {
   u8* flag = s.saved + at / PAGE;
   if (*flag) return 0; /* read-only, at least in part */
   u64 start = at & ~(u64)(PAGE - 1), end = start + PAGE;
@@ -236,6 +239,44 @@ static inline u8* generic_at(Launch* c, const Thread* t, Site* s, u64 at, u64 n,
   return 0;
 }
 
+/* Accesses of a whole group, `stride` bytes apart, a multiple of their size: one check for all. */
+static inline u8* global_span(Launch* c, Site* s, u64 at, u64 size, u64 stride, u64 n, int writes) {
+  u64 last = at + stride * (n - 1);
+  if (__builtin_expect(at & (size - 1), 0)) return 0;
+  if (__builtin_expect(at - s->base >= s->room || last - s->base >= s->room, 0)) {
+    *s = find(c, at, size);
+    if (!s->room || last - s->base >= s->room) return 0;
+  }
+  if (writes)
+    for (u64 page = at / PAGE; page <= (last + size - 1) / PAGE; ++page)
+      if (__builtin_expect(s->saved[page] != 1, 0) && !save(c, *s, page * PAGE)) return 0;
+  return (u8*)at;
+}
+
+static inline u8* shared_span(Launch* c, u64 at, u64 size, u64 stride, u64 n, int writes) {
+  u64 last = at + stride * (n - 1);
+  if (__builtin_expect(at & (size - 1) || last + size - 1 >= c->shared_size || last < at, 0))
+    return 0;
+  if (__builtin_expect(c->unwritten != 0, 0))
+    for (u64 i = at; i <= last; i += stride)
+      if (!shared_at(c, i, size, writes)) return 0;
+  return c->shared + at;
+}
+
+static inline u8* generic_span(Launch* c, Site* s, u64 at, u64 size, u64 stride, u64 n, int writes) {
+  if (at >> 48 == 1) return shared_span(c, at & ((1ull << 48) - 1), size, stride, n, writes);
+  return global_span(c, s, at, size, stride, n, writes);
+}
+
+/* Whether a register wraps around between the first thread of a group and the last. */
+static inline int wraps_s32(u32 first, i64 rest) { return (i32)first + rest != (i32)(first + rest); }
+static inline int wraps_u32(u32 first, i64 rest) { return first + rest != (u32)(first + rest); }
+
+/* Where a group keeps a register while it stops. */
+static inline u8* stored_at(const Launch* c, const Thread* t, u64 offset, u64 size) {
+  return c->stored + offset * c->threads + (t - c->all) * size;
+}
+
 /* Look now and then whether the launch is to go on. A function that does nothing lets Python do
    what it does between any two: run other threads, handlers of signals, raise what it was asked to.
  */
@@ -267,6 +308,12 @@ static int poll(Launch* c) {
   } while (0)
 static int run_thread(Launch* c, Thread* t);
 #endif
+#define LEAVE_GROUP(state) \
+  do {                     \
+    c->work += turns * 16; \
+    return state;          \
+  } while (0)
+static int run_group(Launch* c, Thread* lead);
 
 /* Meetings of a warp. */
 
@@ -412,10 +459,11 @@ static int release_warp(Thread* warp, u32 lanes) {
 static int release_barriers(Launch* c) {
   u32 arrived[16] = {0}, votes[16] = {0}, waiting = 0, done = 0;
   const Thread* first[16];
-  for (Thread* t = c->all; t < c->all + c->threads; ++t) {
+  for (Thread* t = c->all; t < c->all + c->threads; t += t->group) {
     if (t->state != AT_BARRIER) continue;
     u32 number = t->bar & 15;
-    if (!arrived[number]++) first[number] = t;
+    if (!arrived[number]) first[number] = t;
+    arrived[number] += t->group;
     if (t->bar > 15 || t->where != first[number]->where || t->count != first[number]->count)
       return 0;
     votes[number] += t->vote != 0;
@@ -427,7 +475,7 @@ static int release_barriers(Launch* c) {
     if (!count && c->late) return 0; /* a thread may have left that should be here */
     done |= 1u << number;
   }
-  for (Thread* t = c->all; done && t < c->all + c->threads; ++t) {
+  for (Thread* t = c->all; done && t < c->all + c->threads; t += t->group) {
     if (t->state != AT_BARRIER || !(done >> t->bar & 1)) continue;
     t->state = READY;
     u32 all = arrived[t->bar], yes = votes[t->bar];
@@ -437,7 +485,7 @@ static int release_barriers(Launch* c) {
 }
 
 #if STOPS == 0
-static int run_threads(Launch* c);
+static int run_threads(Launch* c, Thread* t, Thread* end);
 
 static int run_block(Launch* c) {
   if (LOCAL) memset(c->all[0].local, 0, c->local_size * c->threads);
@@ -446,17 +494,56 @@ static int run_block(Launch* c) {
     c->work = 0;
     if (poll(c)) return c->why;
   }
-  return run_threads(c) ? c->why ? c->why : UNUSUAL : DONE;
+  for (Thread *t = c->all, *next; t < c->all + c->threads; t = next) {
+    next = t + t->group;
+    int state = t->group > 1 ? run_group(c, t) : LEFT;
+    if (state == LEFT) {
+      /* Single threads that follow each other run in one loop. */
+      while (t->group == 1 && next < c->all + c->threads && next->group == 1) ++next;
+      state = run_threads(c, t, next) ? ABANDONED : DONE;
+    } else
+      ++c->groups;
+    if (state == ALONE) return APART;
+    if (state == ABANDONED) return c->why ? c->why : UNUSUAL;
+  }
+  return DONE;
 }
 #else
+/* Run the groups that are ready. */
+static int run_groups(Launch* c) {
+  for (Thread *t = c->all, *next; t < c->all + c->threads; t = next) {
+    next = t + t->group;
+    if (t->group == 1 || t->state != READY) continue;
+    int state = run_group(c, t);
+    if (state == ALONE) return APART;
+    if (state == ABANDONED) return c->why ? c->why : UNUSUAL;
+    t->state = state;
+    if (state == LEFT)
+      for (; t < next; ++t) {
+        t->group = 1;
+        t->state = READY;
+      }
+    else if (state >= EXITED) {
+      ++c->groups;
+      c->live -= t->group;
+      c->late |= state == EXITED_LATE;
+      for (; t < next; ++t) t->state = EXITED;
+    }
+    c->work += 16;
+  }
+  return DONE;
+}
+
 static int run_block(Launch* c) {
-  for (u32 i = 0; i < c->threads; ++i) {
-    c->all[i].pc = 0;
-    c->all[i].state = READY;
+  for (Thread* t = c->all; t < c->all + c->threads; ++t) {
+    t->pc = 0;
+    t->group = t->first;
+    t->state = t->first ? READY : LED;
   }
   if (c->local_size) memset(c->all[0].local, 0, c->local_size * c->threads);
   for (u32 yields = 0; c->live;) {
-    int yielded = 0;
+    int yielded = 0, failed = GROUP ? run_groups(c) : DONE;
+    if (failed) return failed;
     for (u32 start = 0; start < c->threads; start += 32) {
       u32 lanes = c->threads - start < 32 ? c->threads - start : 32;
       Thread* warp = c->all + start;
@@ -504,6 +591,40 @@ static int run_new_block(Launch* c) {
   return run_block(c);
 }
 
+static int run_grid(Launch* c) {
+  int result = DONE;
+  for (u32 z = 0; z < c->grid[2] && result == DONE; ++z)
+    for (u32 y = 0; y < c->grid[1] && result == DONE; ++y)
+      for (u32 x = 0; x < c->grid[0] && result == DONE; ++x) {
+        c->ctaid[0] = x;
+        c->ctaid[1] = y;
+        c->ctaid[2] = z;
+        result = run_new_block(c);
+      }
+  return result;
+}
+
+/* Put back what the launch has written. */
+static void put_back(const Launch* c) {
+  for (const Saved* page = c->log; page; page = page->next)
+    memcpy((u8*)page->at, page->bytes, page->size);
+}
+
+/* Threads in groups: up to GROUP neighbors along x, a multiple of 16. */
+static void form_groups(Launch* c) {
+  u32 left = 0;
+  for (Thread* t = c->all; t < c->all + c->threads; ++t) {
+    t->first = 0;
+    if (!left) {
+      u32 row = c->block[0] - t->tid[0], wide = (row < GROUP ? row : GROUP) & ~15u;
+      t->first = left = c->apart || !wide ? 1 : wide;
+    }
+    t->group = t->first;
+    t->pc = 0;
+    --left;
+  }
+}
+
 int culaunch_run(Launch* c) {
   int result = DONE;
   c->threads = c->block[0] * c->block[1] * c->block[2];
@@ -511,8 +632,9 @@ int culaunch_run(Launch* c) {
   c->sites = calloc(SITES + 1, sizeof *c->sites);
   c->shared = malloc(c->shared_size + 16);
   c->written = malloc(c->shared_size + 16);
+  c->stored = malloc((u64)STORED * c->threads + 16);
   u8* local = malloc(c->local_size * c->threads + 16);
-  if (!c->all || !c->sites || !c->shared || !c->written || !local)
+  if (!c->all || !c->sites || !c->shared || !c->written || !c->stored || !local)
     result = NO_MEMORY;
   else
     for (u32 i = 0; i < c->threads; ++i) {
@@ -524,16 +646,19 @@ int culaunch_run(Launch* c) {
       t->tid[2] = i / c->block[0] / c->block[1];
       t->local = local + i * c->local_size;
     }
-  for (u32 z = 0; z < c->grid[2] && result == DONE; ++z)
-    for (u32 y = 0; y < c->grid[1] && result == DONE; ++y)
-      for (u32 x = 0; x < c->grid[0] && result == DONE; ++x) {
-        c->ctaid[0] = x;
-        c->ctaid[1] = y;
-        c->ctaid[2] = z;
-        result = run_new_block(c);
-      }
+  if (result == DONE) {
+    form_groups(c);
+    result = run_grid(c);
+  }
+  if (result == APART) {
+    /* What groups do not do is rare. The saved pages stay saved. */
+    put_back(c);
+    c->apart = 1;
+    form_groups(c);
+    result = run_grid(c);
+  }
+  if (result != DONE && result != INTERRUPTED) put_back(c);
   for (Saved *page = c->log, *next; page; page = next) {
-    if (result != DONE && result != INTERRUPTED) memcpy((u8*)page->at, page->bytes, page->size);
     next = page->next;
     free(page);
   }
@@ -541,6 +666,7 @@ int culaunch_run(Launch* c) {
   free(c->sites);
   free(c->shared);
   free(c->written);
+  free(c->stored);
   free(local);
   return result;
 }

@@ -1,0 +1,343 @@
+"""A kernel as C for a group of threads that run side by side.
+
+A group is neighbors along x. What is uniform among them, and what grows from thread to thread by a
+constant, is computed once. All else is loops over the group, which a C compiler makes vectors of.
+A group runs on until its threads go different ways, or until lanes exchange values. From there its
+threads run one after the other, in the text of `ThreadText`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from culaunch._emulator.compiled.c_types import ABANDON
+from culaunch._emulator.compiled.spans import Span
+from culaunch._emulator.compiled.strides import Strides, widened
+from culaunch._emulator.compiled.thread_text import POLL_MASK
+from culaunch._emulator.compiled.warp import barrier
+from culaunch._emulator.decode.instruction import definition
+from culaunch._emulator.decode.liveness import reads_and_writes
+from culaunch._emulator.ptx.syntax import Register
+from culaunch._emulator.types import is_float
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from culaunch._emulator.compiled.recorder import Recorder
+    from culaunch._emulator.compiled.thread_text import ThreadText
+    from culaunch._emulator.machine.state import Block
+    from culaunch._emulator.ptx.syntax import Instruction
+
+__all__ = ["GroupText"]
+
+_LEAST, _MOST = 16, 256
+# The registers of a group should stay in the processor's fastest memory.
+_REGISTER_BYTES = 16 << 10
+# In a loop, these keep a compiler from making vectors of all that is in it.
+_SCALAR = re.compile(r"if \(|return|numpy_loop|whole_|half_|_half|(fraction|exponent)_of|fma_f64|__builtin_[bcip]")
+# A round of a group's loop is a round of many threads.
+_POLL_MASK = POLL_MASK >> 4
+
+
+class GroupText:
+    """The C of a kernel for a group.
+
+    Attributes
+    ----------
+    text : str
+        The function that runs a group.
+    width : int
+        The largest number of threads in a group.
+    stored : int
+        The bytes that a thread keeps while its group stops.
+    """
+
+    def __init__(self, recorder: Recorder, threads: ThreadText) -> None:
+        self._recorder = recorder
+        self._threads = threads
+        self._code = recorder.code
+        self._strides = Strides(recorder.code)
+        self._places: dict[int, int] = {}
+        self.stored = 0
+        self._entries = 0
+        self._wide: set[int] = set()
+        self._varying = {s for s in recorder.slots if self._strides[s] is None}
+        blocks, local = self._reachable()
+        wide, scalars = self._wide, set(recorder.slots) - self._varying
+        size = sum(map(self._size, wide)) + local
+        self.width = _MOST
+        while self.width > _LEAST and self.width * size > _REGISTER_BYTES:
+            self.width //= 2
+        zeros = [s for s in sorted(self._varying) if s in self._code.blocks[0].live_in]
+        self.text = "".join(
+            (
+                "static int run_group(Launch *c, Thread *const lead)\n{\n",
+                "Thread *const t = lead;\nSite *sites = c->sites;\nu32 turns = 0;\n",
+                f"const u64 n = lead->group & {2 * _MOST - _LEAST};\n",
+                "if (!n) __builtin_unreachable();\n",
+                *(f"{recorder.type(s)} r{s} = 0;\n" for s in sorted(scalars)),
+                *map(self._array, sorted(wide)),
+                *(f"memset(r{s}, 0, sizeof r{s});\n" for s in zeros if s in wide),
+                "(void)turns; (void)sites;\nswitch (t->pc) {\n",
+                *(f"case {pc}: goto J{pc};\n" for pc in range(1, self._entries + 1)),
+                "}\n",
+                *blocks,
+                "}\n",
+            )
+        )
+
+    def _reachable(self) -> tuple[list[str], int]:
+        """Return the texts of the blocks that a group reaches, and the bytes of their registers."""
+        texts: dict[int, str] = {}
+        most, left = 0, [0]
+        while left:
+            index = left.pop()
+            if index in texts:
+                continue
+            block = _BlockText(self, self._code.blocks[index])
+            texts[index] = block.text
+            most = max(most, block.size)
+            left += block.successors
+        return [texts[index] for index in sorted(texts)], most
+
+    def _size(self, slot: int) -> int:
+        return 4 if self._is_predicate(slot) else self._code.zeros[slot].itemsize
+
+    def _is_predicate(self, slot: int) -> bool:
+        return self._code.zeros[slot].dtype.kind == "b"
+
+    def _array(self, slot: int) -> str:
+        # Loops over words of one size are shorter.
+        kind = "u32" if self._is_predicate(slot) else self._recorder.type(slot)
+        return f"{kind} r{slot}[GROUP];\n"
+
+
+class _BlockText:
+    """The text of one block."""
+
+    def __init__(self, kernel: GroupText, block: Block) -> None:
+        self._kernel = kernel
+        self._recorder = kernel._recorder
+        self._strides = kernel._strides
+        self._varying = kernel._varying
+        self._block = block
+        self._parts: list[str] = []
+        # Of the loop that is being written: the bodies, and what they read and write.
+        self._loop: list[str] = []
+        self._loop_reads: list[int] = []
+        self._loop_writes: set[int] = set()
+        self._local: set[int] = set()
+        self._loops = 0
+        self.successors: list[int] = []
+        self._across = {s for b in kernel._code.blocks for s in b.live_in}
+        self._live = self._live_before()
+        self._write()
+        self.size = sum(map(kernel._size, self._local))
+        self.text = "".join(
+            (
+                f"W{block.index}:;\n{{\n",
+                *map(kernel._array, sorted(self._local)),
+                *self._parts,
+                "}\n",
+            )
+        )
+
+    def _live_before(self) -> list[set[int]]:
+        """Return the live registers before each instruction, and after the last."""
+        code = self._kernel._code
+        live = {s for to in self._block.end.successors for s in code.blocks[to].live_in}
+        found = [live]
+        for instruction in reversed(self._block.instructions):
+            reads, writes = reads_and_writes(instruction, code.carry)
+            live = set(live)
+            if instruction.guard is None:
+                live.difference_update(writes)
+            live.update(reads)
+            found.append(live)
+        return found[::-1]
+
+    def _write(self) -> None:
+        block = self._block
+        body, last = self._recorder.split(block)
+        if body and definition(body[0]).warp_mask(body[0]) is not None:
+            self._leave(self._kernel._threads.join_at_start(block), block.live_in)
+            return
+        for index, instruction in enumerate(body):
+            self._instruction(index, instruction)
+        if last is not None:
+            if not self._last(len(body), last):
+                return
+        else:
+            self._flush(len(body))
+            if not body:
+                self._parts.append("LEAVE_GROUP(EXITED);\n")
+        following = block.index + 1
+        if following < len(self._kernel._code.blocks):
+            self.successors.append(following)
+            self._parts.append(f"goto W{following};\n")
+
+    def _instruction(self, index: int, instruction: Instruction) -> None:
+        reads, writes = reads_and_writes(instruction, self._kernel._code.carry)
+        effects = definition(instruction).effects
+        if writes and not self._varying.intersection(writes):
+            if self._loop and {*self._loop_reads, *self._loop_writes}.intersection(writes):
+                self._flush(index)
+            source = widened(instruction)
+            if source is not None and (stride := self._strides.of(source[0])):
+                register, kind = source
+                self._parts.append(
+                    f"if (wraps_{kind}(r{register.slot}, {stride} * (i64)(n - 1))) return ALONE;\n"
+                )
+            self._parts.append(self._recorder.instruction(instruction))
+            return
+        if instruction.name in ("fence", "membar") or not (writes or effects):
+            return
+        span = Span.of(self._recorder, self._strides, instruction)
+        if span is not None:
+            if span.writes:
+                self._flush(index)
+            self._loops += 1
+            pointer = f"p{index}"
+            self._parts.append(span.check(pointer))
+            text, vector = span.access(pointer, self._name), True
+        else:
+            text = self._recorder.instruction(instruction, self._name)
+            vector = _SCALAR.search(text) is None and not (
+                instruction.name in ("div", "rem") and not any(map(is_float, instruction.mods))
+            )
+        if not vector:
+            self._flush(index)
+        self._add(text, reads, writes, guarded=instruction.guard is not None)
+        if not vector or (span is not None and span.writes):
+            self._flush(index + 1)
+
+    def _add(self, text: str, reads: list[int], writes: list[int], *, guarded: bool) -> None:
+        """Add an instruction to the loop that is being written."""
+        read = [*reads, *writes] if guarded else reads
+        self._loop_reads += [slot for slot in read if slot not in self._loop_writes]
+        self._loop_writes.update(writes)
+        self._loop.append(text)
+
+    def _flush(self, index: int) -> None:
+        """End the loop that is being written, before an instruction."""
+        if not self._loop:
+            return
+        reads = [s for s in dict.fromkeys(self._loop_reads) if self._strides[s] != 0]
+        written = sorted(self._loop_writes & self._live[index])
+        wide = {*written, *(s for s in reads if s in self._varying)}
+        self._kernel._wide.update(wide & self._across)
+        self._local.update(wide - self._across)
+        recorder = self._recorder
+        parts = ["for (u64 l = 0; l < n; ++l) {\nThread *const t = lead + l; (void)t;\n"]
+        for slot in reads:
+            test = " != 0" if self._kernel._is_predicate(slot) else ""
+            value = self._value(slot)
+            parts.append(f"{recorder.type(slot)} v{slot} = {value}{test};\n")
+        parts += [
+            f"{recorder.type(slot)} v{slot};\n" for slot in sorted(self._loop_writes - {*reads})
+        ]
+        parts += self._loop
+        parts += [f"r{slot}[l] = v{slot};\n" for slot in written]
+        self._parts += [*parts, "}\n"]
+        self._loop, self._loop_reads, self._loop_writes = [], [], set()
+
+    def _name(self, slot: int) -> str:
+        return f"r{slot}" if self._strides[slot] == 0 else f"v{slot}"
+
+    def _value(self, slot: int) -> str:
+        """Return the value of a register in thread `l` of the group."""
+        stride = self._strides[slot]
+        if stride is None:
+            return f"r{slot}[l]"
+        kind = self._recorder.type(slot)
+        return f"r{slot} + ({kind})({stride} * ({kind})l)" if stride else f"r{slot}"
+
+    def _leave(self, pc: int, slots: Iterable[int]) -> None:
+        """Let the threads of the group continue one after the other."""
+        kept = [slot for slot in slots if slot in self._recorder.slots]
+        wide = self._varying.intersection(kept)
+        self._kernel._wide.update(wide & self._across)
+        self._local.update(wide - self._across)
+        stores = "".join(f"lead[l].r.r{slot} = {self._value(slot)};\n" for slot in kept)
+        self._parts.append(
+            f"for (u64 l = 0; l < n; ++l) {{\nlead[l].pc = {pc};\n{stores}}}\nLEAVE_GROUP(LEFT);\n"
+        )
+
+    def _last(self, index: int, last: Instruction) -> bool:
+        """Write the end of the block; tell whether the group may go on to the next one."""
+        block, uniform = self._block, self._strides.is_uniform
+        live = self._live[index]
+        text = self._end(last)
+        if text is None:
+            self._flush(index)
+            self._leave(self._kernel._threads.join_at_end(block, sorted(live)), sorted(live))
+            return False
+        if uniform(last.guard):
+            self._flush(index)
+            self._parts.append(self._recorder.guarded(last, text))
+            return last.guard is not None or last.name in ("bar", "barrier")
+        assert last.guard is not None
+        self._parts.append("u32 yes = 0;\n")
+        let = self._recorder.let("guard", last.guard, "pred", self._name)
+        reads = reads_and_writes(last, self._kernel._code.carry)[0]
+        self._add(f"{{ u8 guard;\n{let}\nyes += guard;\n}}\n", reads, [], guarded=False)
+        self._flush(index)
+        self._parts.append(f"if (yes == n) {{\n{text}}}\nif (yes) {{\n")
+        self._leave(self._kernel._threads.join_at_end(block, sorted(live)), sorted(live))
+        self._parts.append("}\n")
+        return True
+
+    def _end(self, last: Instruction) -> str | None:
+        """Return how the whole group ends the block; None if its threads may differ."""
+        block, recorder = self._block, self._recorder
+        if last.name == "bra":
+            target = recorder.target(last)
+            return None if block.waits and target <= block.index else self._goto(target)
+        if last.name in ("ret", "exit"):
+            return f"LEAVE_GROUP({recorder.exit(block)});\n"
+        if last.name == "brx":
+            if block.waits or not self._strides.is_uniform(last.operands[0]):
+                return None
+            return recorder.switch(block, last, self._goto)
+        if last.name in ("bar", "barrier"):
+            if "red" in last.mods or not all(map(self._strides.is_uniform, last.operands)):
+                return None
+            return self._barrier(last)
+        return f"{ABANDON}\n"
+
+    def _goto(self, target: int) -> str:
+        self.successors.append(target)
+        if target > self._block.index:
+            return f"goto W{target};\n"
+        return f"if (!(++turns & {_POLL_MASK:#x}) && poll(c)) {ABANDON}\ngoto W{target};\n"
+
+    def _barrier(self, last: Instruction) -> str:
+        block, kernel, recorder = self._block, self._kernel, self._recorder
+        following = block.index + 1
+        save, load = [], []
+        for slot in kernel._code.blocks[following].live_in:
+            if slot not in recorder.slots:
+                continue
+            if slot not in self._varying:
+                recorder.kept.add(slot)
+                save.append(f"t->r.r{slot} = r{slot};\n")
+                load.append(f"r{slot} = t->r.r{slot};\n")
+                continue
+            size = kernel._size(slot)
+            kernel._wide.add(slot)
+            if slot not in kernel._places:
+                kernel._places[slot] = kernel.stored
+                kernel.stored += size
+            place = f"stored_at(c, t, {kernel._places[slot]}, {size})"
+            save.append(f"memcpy({place}, r{slot}, n * {size});\n")
+            load.append(f"memcpy(r{slot}, {place}, n * {size});\n")
+        text = recorder.record(
+            last, lambda group: barrier(recorder.decoder, last, group, block.index)
+        )
+        kernel._entries += 1
+        pc = kernel._entries
+        return (
+            f"{text}{''.join(save)}t->pc = {pc};\nLEAVE_GROUP(AT_BARRIER);\n"
+            f"J{pc}:;\n{''.join(load)}"
+        )
