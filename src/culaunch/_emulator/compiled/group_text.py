@@ -36,6 +36,8 @@ _LEAST, _MOST = 16, 256
 _REGISTER_BYTES = 16 << 10
 # In a loop, these keep a compiler from making vectors of all that is in it.
 _SCALAR = re.compile(r"if \(|return|numpy_loop|whole_|half_|_half|(fraction|exponent)_of|fma_f64|__builtin_[bcip]")
+# A compiler takes too long for longer loops.
+_LONGEST = 24
 # A round of a group's loop is a round of many threads.
 _POLL_MASK = POLL_MASK >> 4
 
@@ -74,7 +76,8 @@ class GroupText:
             (
                 "static int run_group(Launch *c, Thread *const lead)\n{\n",
                 "Thread *const t = lead;\nSite *sites = c->sites;\nu32 turns = 0;\n",
-                f"const u64 n = lead->group & {2 * _MOST - _LEAST};\n",
+                # The compiler sees that no vector is incomplete.
+                f"const u64 n = {_LEAST}ull * (lead->group / {_LEAST});\n",
                 "if (!n) __builtin_unreachable();\n",
                 *(f"{recorder.type(s)} r{s} = 0;\n" for s in sorted(scalars)),
                 *map(self._array, sorted(wide)),
@@ -209,7 +212,7 @@ class _BlockText:
         if not vector:
             self._flush(index)
         self._add(text, reads, writes, guarded=instruction.guard is not None)
-        if not vector or (span is not None and span.writes):
+        if not vector or (span is not None and span.writes) or len(self._loop) == _LONGEST:
             self._flush(index + 1)
 
     def _add(self, text: str, reads: list[int], writes: list[int], *, guarded: bool) -> None:

@@ -26,6 +26,8 @@ typedef u8 a8;
 /* How a run of a thread ends, and how a launch does. */
 enum { READY, LED, AT_BARRIER, AT_WARP, YIELDED, EXITED, EXITED_LATE, ABANDONED, LEFT, ALONE };
 enum { DONE, UNUSUAL, STUCK, INTERRUPTED, NO_MEMORY, APART };
+/* Not in each of the hundreds of accesses that a text may have. */
+#define RARE __attribute__((noinline, cold))
 enum { PAGE = 4096, MOST_YIELDS = 1 << 14, POLL_EVERY = 1 << 22 };
 
 typedef struct {
@@ -164,7 +166,7 @@ static f64 numpy_loop(const Launch* c, int which, f64 x) {
 
 /* Return the range of an access, empty if it is in none. Sites are passed as values: those of a
    kernel without stops are variables that the compiler can keep in registers. */
-static Site find(const Launch* c, u64 at, u64 n) {
+static RARE Site find(const Launch* c, u64 at, u64 n) {
   u64 low = 0, high = c->ranges;
   while (low < high) {
     u64 middle = (low + high) / 2;
@@ -179,7 +181,7 @@ static Site find(const Launch* c, u64 at, u64 n) {
   return (Site){base, end - base - n + 1, end, c->saved + c->pages[low - 1] - base / PAGE};
 }
 
-static __attribute__((noinline)) int save(Launch* c, Site s, u64 at) {
+static RARE int save(Launch* c, Site s, u64 at) {
   u8* flag = s.saved + at / PAGE;
   if (*flag) return 0; /* read-only, at least in part */
   u64 start = at & ~(u64)(PAGE - 1), end = start + PAGE;
@@ -204,15 +206,22 @@ static inline u8* global_at(Launch* c, Site* s, u64 at, u64 n, int writes) {
   return (u8*)at;
 }
 
+/* Note which bytes of shared memory a block has written; refuse an undefined value, or an update of
+   one. */
+static RARE int define(Launch* c, u64 at, u64 n, int writes) {
+  u8* byte = c->written + at;
+  for (u64 i = 0; i < n; ++i) {
+    if (writes != 1 && !byte[i]) return 0;
+    c->unwritten -= !byte[i];
+    byte[i] = 1;
+  }
+  return 1;
+}
+
 /* An aligned address plus n - 1 cannot wrap around. */
 static inline u8* shared_at(Launch* c, u64 at, u64 n, int writes) {
   if (__builtin_expect(at & (n - 1) || at + n - 1 >= c->shared_size, 0)) return 0;
-  if (__builtin_expect(c->unwritten != 0, 0))
-    for (u64 i = at; i < at + n; ++i) {
-      if (writes != 1 && !c->written[i]) return 0; /* an undefined value, or an update of one */
-      c->unwritten -= !c->written[i];
-      c->written[i] = 1;
-    }
+  if (__builtin_expect(c->unwritten != 0, 0) && !define(c, at, n, writes)) return 0;
   return c->shared + at;
 }
 
@@ -240,6 +249,12 @@ static inline u8* generic_at(Launch* c, const Thread* t, Site* s, u64 at, u64 n,
 }
 
 /* Accesses of a whole group, `stride` bytes apart, a multiple of their size: one check for all. */
+static RARE int save_span(Launch* c, Site s, u64 at, u64 end) {
+  for (u64 page = at / PAGE; page <= (end - 1) / PAGE; ++page)
+    if (s.saved[page] != 1 && !save(c, s, page * PAGE)) return 0;
+  return 1;
+}
+
 static inline u8* global_span(Launch* c, Site* s, u64 at, u64 size, u64 stride, u64 n, int writes) {
   u64 last = at + stride * (n - 1);
   if (__builtin_expect(at & (size - 1), 0)) return 0;
@@ -247,19 +262,25 @@ static inline u8* global_span(Launch* c, Site* s, u64 at, u64 size, u64 stride, 
     *s = find(c, at, size);
     if (!s->room || last - s->base >= s->room) return 0;
   }
-  if (writes)
-    for (u64 page = at / PAGE; page <= (last + size - 1) / PAGE; ++page)
-      if (__builtin_expect(s->saved[page] != 1, 0) && !save(c, *s, page * PAGE)) return 0;
+  if (writes && (s->saved[at / PAGE] != 1 || last - at > PAGE || s->saved[last / PAGE] != 1) &&
+      !save_span(c, *s, at, last + size))
+    return 0;
   return (u8*)at;
+}
+
+static RARE int define_span(Launch* c, u64 at, u64 size, u64 stride, u64 n, int writes) {
+  if (size == stride) return define(c, at, n * size, writes);
+  for (u64 i = 0; i < n; ++i)
+    if (!define(c, at + i * stride, size, writes)) return 0;
+  return 1;
 }
 
 static inline u8* shared_span(Launch* c, u64 at, u64 size, u64 stride, u64 n, int writes) {
   u64 last = at + stride * (n - 1);
   if (__builtin_expect(at & (size - 1) || last + size - 1 >= c->shared_size || last < at, 0))
     return 0;
-  if (__builtin_expect(c->unwritten != 0, 0))
-    for (u64 i = at; i <= last; i += stride)
-      if (!shared_at(c, i, size, writes)) return 0;
+  if (__builtin_expect(c->unwritten != 0, 0) && !define_span(c, at, size, stride, n, writes))
+    return 0;
   return c->shared + at;
 }
 
@@ -668,5 +689,9 @@ int culaunch_run(Launch* c) {
   free(c->written);
   free(c->stored);
   free(local);
+#ifdef __AVX__
+  /* Code without vectors of this size is slow while their upper halves are in use. */
+  __builtin_ia32_vzeroupper();
+#endif
   return result;
 }
