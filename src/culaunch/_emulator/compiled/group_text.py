@@ -37,7 +37,7 @@ _REGISTER_BYTES = 16 << 10
 # In a loop, these keep a compiler from making vectors of all that is in it.
 _SCALAR = re.compile(r"if \(|return|numpy_loop|whole_|half_|_half|(fraction|exponent)_of|fma_f64|__builtin_[bcip]")
 # A compiler takes too long for longer loops.
-_LONGEST = 24
+_LONGEST = 16
 # A round of a group's loop is a round of many threads.
 _POLL_MASK = POLL_MASK >> 4
 
@@ -51,8 +51,8 @@ class GroupText:
         The function that runs a group.
     width : int
         The largest number of threads in a group.
-    stored : int
-        The bytes that a thread keeps while its group stops.
+    stored : str
+        The registers that a group keeps while it stops, as fields of C.
     """
 
     def __init__(self, recorder: Recorder, threads: ThreadText) -> None:
@@ -60,12 +60,15 @@ class GroupText:
         self._threads = threads
         self._code = recorder.code
         self._strides = Strides(recorder.code)
-        self._places: dict[int, int] = {}
-        self.stored = 0
         self._entries = 0
         self._wide: set[int] = set()
         self._varying = {s for s in recorder.slots if self._strides[s] is None}
+        after = {b.index + 1 for b in self._code.blocks if _is_barrier(recorder.split(b)[1])}
+        live = {s for b in self._code.blocks if b.index in after for s in b.live_in}
+        self._kept = sorted(self._varying & live)
+        self.stored = "".join(map(self._array, self._kept))
         blocks, local = self._reachable()
+        self._wide.update(self._kept)
         wide, scalars = self._wide, set(recorder.slots) - self._varying
         size = sum(map(self._size, wide)) + local
         self.width = _MOST
@@ -80,11 +83,12 @@ class GroupText:
                 f"const u64 n = {_LEAST}ull * (lead->group / {_LEAST});\n",
                 "if (!n) __builtin_unreachable();\n",
                 *(f"{recorder.type(s)} r{s} = 0;\n" for s in sorted(scalars)),
-                *map(self._array, sorted(wide)),
-                *(f"memset(r{s}, 0, sizeof r{s});\n" for s in zeros if s in wide),
-                "(void)turns; (void)sites;\nswitch (t->pc) {\n",
+                "Stored *const w = c->stored + (t - c->all) / 16;\n",
+                *map(self._array, sorted(wide.difference(self._kept))),
+                "(void)turns; (void)sites; (void)w;\nswitch (t->pc) {\n",
                 *(f"case {pc}: goto J{pc};\n" for pc in range(1, self._entries + 1)),
                 "}\n",
+                *(f"memset({self._wide_name(s)}, 0, {self._size(s)} * GROUP);\n" for s in zeros if s in wide),
                 *blocks,
                 "}\n",
             )
@@ -103,6 +107,9 @@ class GroupText:
             most = max(most, block.size)
             left += block.successors
         return [texts[index] for index in sorted(texts)], most
+
+    def _wide_name(self, slot: int) -> str:
+        return f"w->r{slot}" if slot in self._kept else f"r{slot}"
 
     def _size(self, slot: int) -> int:
         return 4 if self._is_predicate(slot) else self._code.zeros[slot].itemsize
@@ -130,9 +137,10 @@ class _BlockText:
         self._loop: list[str] = []
         self._loop_reads: list[int] = []
         self._loop_writes: set[int] = set()
+        self._access = ""
         self._local: set[int] = set()
-        self._loops = 0
         self.successors: list[int] = []
+        self._array = kernel._wide_name
         self._across = {s for b in kernel._code.blocks for s in b.live_in}
         self._live = self._live_before()
         self._write()
@@ -184,8 +192,10 @@ class _BlockText:
         reads, writes = reads_and_writes(instruction, self._kernel._code.carry)
         effects = definition(instruction).effects
         if writes and not self._varying.intersection(writes):
-            if self._loop and {*self._loop_reads, *self._loop_writes}.intersection(writes):
+            if self._loop_writes.union(self._loop_reads).intersection(writes):
                 self._flush(index)
+            if effects:
+                self._order(index, "load")
             source = widened(instruction)
             if source is not None and (stride := self._strides.of(source[0])):
                 register, kind = source
@@ -198,9 +208,7 @@ class _BlockText:
             return
         span = Span.of(self._recorder, self._strides, instruction)
         if span is not None:
-            if span.writes:
-                self._flush(index)
-            self._loops += 1
+            self._order(index, "store" if span.writes else "load")
             pointer = f"p{index}"
             self._parts.append(span.check(pointer))
             text, vector = span.access(pointer, self._name), True
@@ -212,8 +220,14 @@ class _BlockText:
         if not vector:
             self._flush(index)
         self._add(text, reads, writes, guarded=instruction.guard is not None)
-        if not vector or (span is not None and span.writes) or len(self._loop) == _LONGEST:
-            self._flush(index + 1)
+        if not vector or len(self._loop) == _LONGEST:
+            self._flush(index + 1, vector=vector)
+
+    def _order(self, index: int, access: str) -> None:
+        """End the loop before a load that comes after stores, or a store after loads."""
+        if self._access not in ("", access):
+            self._flush(index)
+        self._access = access
 
     def _add(self, text: str, reads: list[int], writes: list[int], *, guarded: bool) -> None:
         """Add an instruction to the loop that is being written."""
@@ -222,8 +236,9 @@ class _BlockText:
         self._loop_writes.update(writes)
         self._loop.append(text)
 
-    def _flush(self, index: int) -> None:
+    def _flush(self, index: int, *, vector: bool = True) -> None:
         """End the loop that is being written, before an instruction."""
+        self._access = ""
         if not self._loop:
             return
         reads = [s for s in dict.fromkeys(self._loop_reads) if self._strides[s] != 0]
@@ -232,7 +247,11 @@ class _BlockText:
         self._kernel._wide.update(wide & self._across)
         self._local.update(wide - self._across)
         recorder = self._recorder
-        parts = ["for (u64 l = 0; l < n; ++l) {\nThread *const t = lead + l; (void)t;\n"]
+        # Threads that write to one place without a barrier race: any order is right.
+        parts = [
+            "#pragma GCC ivdep\n" if vector else "",
+            "for (u64 l = 0; l < n; ++l) {\nThread *const t = lead + l; (void)t;\n",
+        ]
         for slot in reads:
             test = " != 0" if self._kernel._is_predicate(slot) else ""
             value = self._value(slot)
@@ -241,7 +260,7 @@ class _BlockText:
             f"{recorder.type(slot)} v{slot};\n" for slot in sorted(self._loop_writes - {*reads})
         ]
         parts += self._loop
-        parts += [f"r{slot}[l] = v{slot};\n" for slot in written]
+        parts += [f"{self._array(slot)}[l] = v{slot};\n" for slot in written]
         self._parts += [*parts, "}\n"]
         self._loop, self._loop_reads, self._loop_writes = [], [], set()
 
@@ -252,7 +271,7 @@ class _BlockText:
         """Return the value of a register in thread `l` of the group."""
         stride = self._strides[slot]
         if stride is None:
-            return f"r{slot}[l]"
+            return f"{self._array(slot)}[l]"
         kind = self._recorder.type(slot)
         return f"r{slot} + ({kind})({stride} * ({kind})l)" if stride else f"r{slot}"
 
@@ -263,8 +282,10 @@ class _BlockText:
         self._kernel._wide.update(wide & self._across)
         self._local.update(wide - self._across)
         stores = "".join(f"lead[l].r.r{slot} = {self._value(slot)};\n" for slot in kept)
+        # Vectors are not worth their time in the compiler here: the empty statement prevents them.
         self._parts.append(
-            f"for (u64 l = 0; l < n; ++l) {{\nlead[l].pc = {pc};\n{stores}}}\nLEAVE_GROUP(LEFT);\n"
+            "for (u64 l = 0; l < n; ++l) {\n"
+            f'__asm__ volatile("");\nlead[l].pc = {pc};\n{stores}}}\nLEAVE_GROUP(LEFT);\n'
         )
 
     def _last(self, index: int, last: Instruction) -> bool:
@@ -279,14 +300,14 @@ class _BlockText:
         if uniform(last.guard):
             self._flush(index)
             self._parts.append(self._recorder.guarded(last, text))
-            return last.guard is not None or last.name in ("bar", "barrier")
+            return last.guard is not None or _is_barrier(last)
         assert last.guard is not None
         self._parts.append("u32 yes = 0;\n")
         let = self._recorder.let("guard", last.guard, "pred", self._name)
         reads = reads_and_writes(last, self._kernel._code.carry)[0]
         self._add(f"{{ u8 guard;\n{let}\nyes += guard;\n}}\n", reads, [], guarded=False)
         self._flush(index)
-        self._parts.append(f"if (yes == n) {{\n{text}}}\nif (yes) {{\n")
+        self._parts.append(f"if (yes == n) {{\n{text}}}\nif (__builtin_expect(yes, 0)) {{\n")
         self._leave(self._kernel._threads.join_at_end(block, sorted(live)), sorted(live))
         self._parts.append("}\n")
         return True
@@ -303,7 +324,7 @@ class _BlockText:
             if block.waits or not self._strides.is_uniform(last.operands[0]):
                 return None
             return recorder.switch(block, last, self._goto)
-        if last.name in ("bar", "barrier"):
+        if _is_barrier(last):
             if "red" in last.mods or not all(map(self._strides.is_uniform, last.operands)):
                 return None
             return self._barrier(last)
@@ -317,30 +338,20 @@ class _BlockText:
 
     def _barrier(self, last: Instruction) -> str:
         block, kernel, recorder = self._block, self._kernel, self._recorder
-        following = block.index + 1
-        save, load = [], []
-        for slot in kernel._code.blocks[following].live_in:
-            if slot not in recorder.slots:
-                continue
-            if slot not in self._varying:
-                recorder.kept.add(slot)
-                save.append(f"t->r.r{slot} = r{slot};\n")
-                load.append(f"r{slot} = t->r.r{slot};\n")
-                continue
-            size = kernel._size(slot)
-            kernel._wide.add(slot)
-            if slot not in kernel._places:
-                kernel._places[slot] = kernel.stored
-                kernel.stored += size
-            place = f"stored_at(c, t, {kernel._places[slot]}, {size})"
-            save.append(f"memcpy({place}, r{slot}, n * {size});\n")
-            load.append(f"memcpy(r{slot}, {place}, n * {size});\n")
+        live = kernel._code.blocks[block.index + 1].live_in
+        slots = [s for s in live if s in recorder.slots and s not in self._varying]
+        recorder.kept.update(slots)
         text = recorder.record(
             last, lambda group: barrier(recorder.decoder, last, group, block.index)
         )
         kernel._entries += 1
         pc = kernel._entries
         return (
-            f"{text}{''.join(save)}t->pc = {pc};\nLEAVE_GROUP(AT_BARRIER);\n"
-            f"J{pc}:;\n{''.join(load)}"
+            f"{text}{''.join(f't->r.r{s} = r{s};' for s in slots)}\n"
+            f"t->pc = {pc};\nLEAVE_GROUP(AT_BARRIER);\n"
+            f"J{pc}:;\n{''.join(f'r{s} = t->r.r{s};' for s in slots)}\n"
         )
+
+
+def _is_barrier(last: Instruction | None) -> bool:
+    return last is not None and last.name in ("bar", "barrier")

@@ -33,6 +33,9 @@ enum { PAGE = 4096, MOST_YIELDS = 1 << 14, POLL_EVERY = 1 << 22 };
 typedef struct {
   REGISTERS
 } Registers;
+typedef struct {
+  STORED
+} Stored; /* what a group keeps while it stops, beside the registers of its first thread */
 typedef void (*Loop)(char**, const intptr_t*, const intptr_t*, void*);
 typedef struct {
   u64 base, room, end;
@@ -75,7 +78,8 @@ typedef struct {
   /* Below is the run's own. */
   u32 ctaid[3], threads, live, late, work, why;
   u64 unwritten;
-  u8 *shared, *written, *stored;
+  u8 *shared, *written;
+  Stored* stored;
   Thread* all;
   Site* sites;
   Saved* log;
@@ -293,11 +297,6 @@ static inline u8* generic_span(Launch* c, Site* s, u64 at, u64 size, u64 stride,
 static inline int wraps_s32(u32 first, i64 rest) { return (i32)first + rest != (i32)(first + rest); }
 static inline int wraps_u32(u32 first, i64 rest) { return first + rest != (u32)(first + rest); }
 
-/* Where a group keeps a register while it stops. */
-static inline u8* stored_at(const Launch* c, const Thread* t, u64 offset, u64 size) {
-  return c->stored + offset * c->threads + (t - c->all) * size;
-}
-
 /* Look now and then whether the launch is to go on. A function that does nothing lets Python do
    what it does between any two: run other threads, handlers of signals, raise what it was asked to.
  */
@@ -317,6 +316,14 @@ static int poll(Launch* c) {
   }
   c->release(result);
   return 0;
+}
+
+/* Count work, and poll after much of it. */
+static inline int works(Launch* c, u32 amount) {
+  c->work += amount;
+  if (c->work <= POLL_EVERY) return 0;
+  c->work = 0;
+  return poll(c);
 }
 
 #if STOPS == 0
@@ -510,11 +517,7 @@ static int run_threads(Launch* c, Thread* t, Thread* end);
 
 static int run_block(Launch* c) {
   if (LOCAL) memset(c->all[0].local, 0, c->local_size * c->threads);
-  c->work += 16 * c->threads;
-  if (c->work > POLL_EVERY) {
-    c->work = 0;
-    if (poll(c)) return c->why;
-  }
+  if (works(c, 16 * c->threads)) return c->why;
   for (Thread *t = c->all, *next; t < c->all + c->threads; t = next) {
     next = t + t->group;
     int state = t->group > 1 ? run_group(c, t) : LEFT;
@@ -540,17 +543,17 @@ static int run_groups(Launch* c) {
     if (state == ABANDONED) return c->why ? c->why : UNUSUAL;
     t->state = state;
     if (state == LEFT)
-      for (; t < next; ++t) {
-        t->group = 1;
-        t->state = READY;
+      for (Thread* each = t; each < next; ++each) {
+        each->group = 1;
+        each->state = READY;
       }
     else if (state >= EXITED) {
       ++c->groups;
       c->live -= t->group;
       c->late |= state == EXITED_LATE;
-      for (; t < next; ++t) t->state = EXITED;
+      for (Thread* each = t; each < next; ++each) each->state = EXITED;
     }
-    c->work += 16;
+    if (works(c, 16 * (next - t))) return c->why;
   }
   return DONE;
 }
@@ -581,11 +584,7 @@ static int run_block(Launch* c) {
             c->late |= state == EXITED_LATE;
           }
           yielded |= state == YIELDED;
-          c->work += 16;
-          if (c->work > POLL_EVERY) {
-            c->work = 0;
-            if (poll(c)) return c->why;
-          }
+          if (works(c, 16)) return c->why;
         }
         released = release_warp(warp, lanes);
         if (released < 0) return UNUSUAL;
@@ -653,7 +652,7 @@ int culaunch_run(Launch* c) {
   c->sites = calloc(SITES + 1, sizeof *c->sites);
   c->shared = malloc(c->shared_size + 16);
   c->written = malloc(c->shared_size + 16);
-  c->stored = malloc((u64)STORED * c->threads + 16);
+  c->stored = malloc((c->threads / 16 + 1) * sizeof *c->stored);
   u8* local = malloc(c->local_size * c->threads + 16);
   if (!c->all || !c->sites || !c->shared || !c->written || !c->stored || !local)
     result = NO_MEMORY;

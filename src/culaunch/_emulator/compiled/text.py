@@ -40,7 +40,7 @@ class KernelText:
                 f"#define SITES {recorder.sites.count}",
                 f"#define LOCAL {recorder.code.local_bytes}",
                 f"#define GROUP {groups.width}",
-                f"#define STORED {groups.stored}",
+                f"#define STORED {groups.stored or 'char none;'}".replace("\n", " "),
                 f"#define REGISTERS {fields or 'char none;'}",
                 *(path.read_text(encoding="utf-8") for path in _RUNTIME),
                 groups.text,
