@@ -18,7 +18,16 @@ from culaunch._cache.libraries import Libraries
 __all__ = ["build", "find_compiler"]
 
 # -ffp-contract: a * b + c rounds twice, as PTX says. No option here lets a compiler change values.
-_FLAGS = ("-ffp-contract=off", "-fno-math-errno", "-fwrapv", "-ftree-vectorize", "-fno-trapping-math", "-shared", "-fPIC", "-w")
+_FLAGS = (
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fwrapv",
+    "-ftree-vectorize",
+    "-fno-trapping-math",
+    "-shared",
+    "-fPIC",
+    "-w",
+)
 
 # -O2 takes twice as long as -O1 for a longer text, and makes it a tenth faster.
 _LONG = 200_000

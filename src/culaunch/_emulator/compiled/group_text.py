@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupText"]
 
-_LEAST, _MOST = 16, 256
+_LEAST, _WARP, _MOST = 16, 32, 256
 # The registers of a group should stay in the processor's fastest memory.
 _REGISTER_BYTES = 16 << 10
 # In a loop, these keep a compiler from making vectors of all that is in it.
-_SCALAR = re.compile(r"if \(|return|numpy_loop|whole_|half_|_half|(fraction|exponent)_of|fma_f64|__builtin_[bcip]")
+_SCALAR = re.compile(
+    r"if \(|return|numpy_loop|whole_|half_|_half|(fraction|exponent)_of|fma_f64|__builtin_[bcip]"
+)
 # A compiler takes too long for longer loops.
 _LONGEST = 16
 # A round of a group's loop is a round of many threads.
@@ -71,7 +73,8 @@ class GroupText:
         self._wide.update(self._kept)
         wide, scalars = self._wide, set(recorder.slots) - self._varying
         size = sum(map(self._size, wide)) + local
-        self.width = _MOST
+        # Between barriers, warps often go different ways.
+        self.width = _WARP if threads.stops else _MOST
         while self.width > _LEAST and self.width * size > _REGISTER_BYTES:
             self.width //= 2
         zeros = [s for s in sorted(self._varying) if s in self._code.blocks[0].live_in]
@@ -88,7 +91,11 @@ class GroupText:
                 "(void)turns; (void)sites; (void)w;\nswitch (t->pc) {\n",
                 *(f"case {pc}: goto J{pc};\n" for pc in range(1, self._entries + 1)),
                 "}\n",
-                *(f"memset({self._wide_name(s)}, 0, {self._size(s)} * GROUP);\n" for s in zeros if s in wide),
+                *(
+                    f"memset({self._wide_name(s)}, 0, {self._size(s)} * GROUP);\n"
+                    for s in zeros
+                    if s in wide
+                ),
                 *blocks,
                 "}\n",
             )

@@ -52,7 +52,6 @@ class Sites:
         group.trace.do(f"if (__builtin_expect(!{pointer}, 0)) {ABANDON}")
         return pointer
 
-
     def span(self, space: str, where: str, how: int) -> str:
         """Return the C call that checks the accesses of a group, and points to the first."""
         if space == "shared":

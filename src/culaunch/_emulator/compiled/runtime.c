@@ -77,6 +77,7 @@ typedef struct {
   u32 apart;     /* whether all threads run one after the other */
   /* Below is the run's own. */
   u32 ctaid[3], threads, live, late, work, why;
+  u32 together, formed; /* the groups of a block: now, and at first */
   u64 unwritten;
   u8 *shared, *written;
   Stored* stored;
@@ -210,16 +211,26 @@ static inline u8* global_at(Launch* c, Site* s, u64 at, u64 n, int writes) {
   return (u8*)at;
 }
 
-/* Note which bytes of shared memory a block has written; refuse an undefined value, or an update of
-   one. */
-static RARE int define(Launch* c, u64 at, u64 n, int writes) {
-  u8* byte = c->written + at;
-  for (u64 i = 0; i < n; ++i) {
-    if (writes != 1 && !byte[i]) return 0;
-    c->unwritten -= !byte[i];
-    byte[i] = 1;
-  }
+/* Note that a word of shared memory is written: a byte of `written` is 0 or 1. Refuse an undefined
+   value, or an update of one. */
+static inline int define_word(Launch* c, u8* byte, u64 size, int writes) {
+  const u64 ones = 0x0101010101010101ull, all = ones >> (64 - 8 * size);
+  u64 have = 0;
+  memcpy(&have, byte, size);
+  if (have == all) return 1;
+  if (writes != 1) return 0;
+  c->unwritten -= (all - have) * ones >> 56; /* the number of ones */
+  memcpy(byte, &all, size);
   return 1;
+}
+
+static __attribute__((noinline)) int define(Launch* c, u64 at, u64 n, int writes) {
+  u8* byte = c->written + at;
+  for (; n >= 8; n -= 8, byte += 8)
+    if (!define_word(c, byte, 8, writes)) return 0;
+  if (n == 4) return define_word(c, byte, 4, writes);
+  if (n == 2) return define_word(c, byte, 2, writes);
+  return !n || define_word(c, byte, 1, writes);
 }
 
 /* An aligned address plus n - 1 cannot wrap around. */
@@ -272,7 +283,7 @@ static inline u8* global_span(Launch* c, Site* s, u64 at, u64 size, u64 stride, 
   return (u8*)at;
 }
 
-static RARE int define_span(Launch* c, u64 at, u64 size, u64 stride, u64 n, int writes) {
+static __attribute__((noinline)) int define_span(Launch* c, u64 at, u64 size, u64 stride, u64 n, int writes) {
   if (size == stride) return define(c, at, n * size, writes);
   for (u64 i = 0; i < n; ++i)
     if (!define(c, at + i * stride, size, writes)) return 0;
@@ -484,14 +495,14 @@ static int release_warp(Thread* warp, u32 lanes) {
 }
 
 /* Let threads go on whose barrier is complete. */
-static int release_barriers(Launch* c) {
+static inline int release_barriers_of(Launch* c, const int apart) {
   u32 arrived[16] = {0}, votes[16] = {0}, waiting = 0, done = 0;
   const Thread* first[16];
-  for (Thread* t = c->all; t < c->all + c->threads; t += t->group) {
+  for (Thread* t = c->all; t < c->all + c->threads; t += apart ? 1 : t->group) {
     if (t->state != AT_BARRIER) continue;
     u32 number = t->bar & 15;
     if (!arrived[number]) first[number] = t;
-    arrived[number] += t->group;
+    arrived[number] += apart ? 1 : t->group;
     if (t->bar > 15 || t->where != first[number]->where || t->count != first[number]->count)
       return 0;
     votes[number] += t->vote != 0;
@@ -503,13 +514,17 @@ static int release_barriers(Launch* c) {
     if (!count && c->late) return 0; /* a thread may have left that should be here */
     done |= 1u << number;
   }
-  for (Thread* t = c->all; done && t < c->all + c->threads; t += t->group) {
+  for (Thread* t = c->all; done && t < c->all + c->threads; t += apart ? 1 : t->group) {
     if (t->state != AT_BARRIER || !(done >> t->bar & 1)) continue;
     t->state = READY;
     u32 all = arrived[t->bar], yes = votes[t->bar];
     t->y = t->what == ADD ? yes : t->what == AND ? yes == all : yes > 0;
   }
   return done != 0;
+}
+
+static int release_barriers(Launch* c) {
+  return c->together ? release_barriers_of(c, 0) : release_barriers_of(c, 1);
 }
 
 #if STOPS == 0
@@ -542,6 +557,7 @@ static int run_groups(Launch* c) {
     if (state == ALONE) return APART;
     if (state == ABANDONED) return c->why ? c->why : UNUSUAL;
     t->state = state;
+    c->together -= state != AT_BARRIER;
     if (state == LEFT)
       for (Thread* each = t; each < next; ++each) {
         each->group = 1;
@@ -566,7 +582,7 @@ static int run_block(Launch* c) {
   }
   if (c->local_size) memset(c->all[0].local, 0, c->local_size * c->threads);
   for (u32 yields = 0; c->live;) {
-    int yielded = 0, failed = GROUP ? run_groups(c) : DONE;
+    int yielded = 0, failed = c->together ? run_groups(c) : DONE;
     if (failed) return failed;
     for (u32 start = 0; start < c->threads; start += 32) {
       u32 lanes = c->threads - start < 32 ? c->threads - start : 32;
@@ -605,6 +621,7 @@ static int run_block(Launch* c) {
 static int run_new_block(Launch* c) {
   c->live = c->threads;
   c->late = 0;
+  c->together = c->formed;
   c->unwritten = c->checks ? c->shared_size : 0;
   if (c->shared_size) memset(c->shared, 0, c->shared_size);
   if (c->unwritten) memset(c->written, 0, c->shared_size);
@@ -633,12 +650,14 @@ static void put_back(const Launch* c) {
 /* Threads in groups: up to GROUP neighbors along x, a multiple of 16. */
 static void form_groups(Launch* c) {
   u32 left = 0;
+  c->formed = 0;
   for (Thread* t = c->all; t < c->all + c->threads; ++t) {
     t->first = 0;
     if (!left) {
       u32 row = c->block[0] - t->tid[0], wide = (row < GROUP ? row : GROUP) & ~15u;
       t->first = left = c->apart || !wide ? 1 : wide;
     }
+    c->formed += t->first > 1;
     t->group = t->first;
     t->pc = 0;
     --left;

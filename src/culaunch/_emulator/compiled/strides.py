@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Strides", "widened"]
 
 _WORDS = frozenset(("u32", "s32", "b32", "u64", "s64", "b64"))
-_UNIFORM = tuple(
-    f"{name}.{axis}" for name in ("ctaid", "nctaid", "ntid", "tid") for axis in "xyz"
-)
+_UNIFORM = tuple(f"{name}.{axis}" for name in ("ctaid", "nctaid", "ntid", "tid") for axis in "xyz")
 # Larger ones would overflow the checks of the C code.
 _MOST = 1 << 20
 
@@ -76,7 +74,9 @@ class Strides:
     def result(self, instruction: Instruction) -> int | None:
         """Return the stride of an instruction's results."""
         known = definition(instruction)
-        if not self.is_uniform(instruction.guard) or (known.effects and not self._loads(instruction)):
+        if not self.is_uniform(instruction.guard) or (
+            known.effects and not self._loads(instruction)
+        ):
             return None
         count = known.results(instruction)
         read = instruction.operands[count:]
