@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from emulate import image_of, launch, pack
+from emulate import image_of, pack
 
 from culaunch._emulator import Device
 from culaunch._emulator.compiled.engine import compiled_kernel

@@ -105,7 +105,7 @@ def _identity(program: str) -> str:
 
 @functools.cache
 def _processor_flags() -> tuple[str, ...]:
-    """Use the processor's instructions for vectors and fused multiply-adds: the same bits, sooner."""
+    """Use the processor's vectors and fused multiply-adds, which give the same bits sooner."""
     try:
         words = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
     except OSError:

@@ -57,9 +57,8 @@ class Sites:
         if space == "shared":
             return f"shared_span(c, {where}, {how})"
         self.count += 1
-        return f"{space or 'generic'}_span(c, &sites[{self.count - 1}], {where}, {how})".replace(
-            "const_", "global_"
-        )
+        check = "global_span" if space else "generic_span"
+        return f"{check}(c, &sites[{self.count - 1}], {where}, {how})"
 
 
 def word(pointer: str, index: int, size: int) -> str:

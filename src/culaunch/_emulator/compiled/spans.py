@@ -10,8 +10,10 @@ from culaunch._emulator.ptx.syntax import Address, Register
 from culaunch._emulator.types import size_of, unsigned
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator.compiled.operands import LaneGroup
-    from culaunch._emulator.compiled.recorder import Name, Recorder
+    from culaunch._emulator.compiled.recorder import Recorder
     from culaunch._emulator.compiled.strides import Strides
     from culaunch._emulator.ptx.syntax import Instruction
 
@@ -68,7 +70,7 @@ class Span:
         text = recorder.record(self._instruction, record)
         return f"u8 *{pointer};\n{text}if (__builtin_expect(!{pointer}, 0)) return ALONE;\n"
 
-    def access(self, pointer: str, name: Name) -> str:
+    def access(self, pointer: str, name: Callable[[int], str]) -> str:
         """Return the statements of thread `l`."""
         decoder, kind = self._recorder.decoder, self._kind
         size, dtype = size_of(kind), unsigned(kind)
