@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["GroupText"]
 
 # The number of threads in a group is a multiple of the first; runtime.c has this number.
-_LEAST, _WARP, _MOST = 16, 32, 256
+_LEAST, _WARP = 16, 32
 # The registers of a group should stay in the processor's fastest memory.
 _REGISTER_BYTES = 16 << 10
 
@@ -50,10 +50,8 @@ class GroupText:
                 left += blocks[index].successors
         reached = [blocks[index] for index in sorted(blocks)]
         size = registers.bytes() + max(block.bytes for block in reached)
-        # Between barriers, warps often go different ways.
-        self.width = _WARP if threads.stops else _MOST
-        while self.width > _LEAST and self.width * size > _REGISTER_BYTES:
-            self.width //= 2
+        # Warps often go different ways, and seldom their threads.
+        self.width = _WARP if _WARP * size <= _REGISTER_BYTES else _LEAST
         self.stored = "".join(map(registers.array, registers.kept))
         self.text = "".join(
             (
