@@ -86,6 +86,8 @@ MEETINGS = {
     "again: st.shared.v2.u32 [%w], {%v, %k}; bar.sync 0; ld.shared.u32 %l, [4];"
     "ld.shared.u32 %m, [%w]; mad.lo.u32 %v, %l, %m, %v; bar.sync 0;"
     "sub.u32 %k, %k, 1; setp.gt.s32 %p, %k, 0; @%p bra again; " + STORE,
+    "copies": "cp.async.ca.shared.global [%b], [%at], 4; cp.async.wait_all; bar.sync 0;"
+    "and.b32 %k, %t, -4; shl.b32 %k, %k, 2; ld.shared.u32 %v, [%k]; not.b32 %v, %v; " + STORE,
     "a mean of some": "setp.lt.u32 %q, %t, 40; not.b32 %w, %i; @!%q bra on; st.shared.u32 [%b], %w;"
     "on: bar.sync 0; mov.u32 %v, 3; @!%q bra end; ld.shared.u32 %v, [%b]; end: " + STORE,
     "votes at a barrier": "and.b32 %w, %t, 3; setp.eq.u32 %q, %w, 1; bar.red.popc.u32 %v, 0, %q; "

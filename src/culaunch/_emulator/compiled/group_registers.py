@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from culaunch._emulator.compiled.c_types import c_type
 from culaunch._emulator.compiled.strides import Strides
 
 if TYPE_CHECKING:
@@ -97,7 +100,7 @@ class GroupRegisters:
         return f"r{slot} + ({kind})({stride} * ({kind})l)" if stride else f"r{slot}"
 
     def _is_predicate(self, slot: int) -> bool:
-        return self._recorder.code.zeros[slot].dtype.kind == "b"
+        return self._recorder.type(slot) == c_type(np.dtype(bool))
 
 
 def is_barrier(recorder: Recorder, block: int) -> bool:

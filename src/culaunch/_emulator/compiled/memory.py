@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.compiled.operands import LaneDecoder, LaneGroup
     from culaunch._emulator.ptx.syntax import Instruction, Operand
 
-__all__ = ["ACCESSES", "READS", "WRITES", "Sites", "word"]
+__all__ = ["ACCESSES", "READS", "WRITES", "Sites", "word_at"]
 
 READS, WRITES, _UPDATES = 0, 1, 2
 
@@ -61,7 +61,7 @@ class Sites:
         return f"{check}(c, &sites[{self.count - 1}], {where}, {how})"
 
 
-def word(pointer: str, index: int, size: int) -> str:
+def word_at(pointer: str, index: int, size: int) -> str:
     """Return a word of an access."""
     return f"((a{8 * size} *){pointer})[{index}]"
 
@@ -80,7 +80,7 @@ def _ld(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: Lan
     address = group.read_address(decoder.address(place))
     pointer = sites.place(group, space_of(instruction), address, size * len(puts), READS)
     for i, put in enumerate(puts):
-        group.write(put, word(pointer, i, size), dtype)
+        group.write(put, word_at(pointer, i, size), dtype)
 
 
 def _st(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: LaneGroup) -> None:
@@ -97,7 +97,7 @@ def _st(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: Lan
     address = group.read_address(decoder.address(place))
     pointer = sites.place(group, space_of(instruction), address, size * len(values), WRITES)
     for i, value in enumerate(values):
-        group.trace.do(f"{word(pointer, i, size)} = {value.name};")
+        group.trace.do(f"{word_at(pointer, i, size)} = {value.name};")
 
 
 def _atom(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: LaneGroup) -> None:
@@ -113,7 +113,7 @@ def _atom(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: L
     values = [group.read(decoder.read(v, kind), dtype) for v in operands[1 : 1 + wanted]]
     address = group.read_address(decoder.address(operands[0]))
     pointer = sites.place(group, space, address, size, _UPDATES)
-    old = group.value(word(pointer, 0, size), dtype)
+    old = group.value(word_at(pointer, 0, size), dtype)
     new: Any = atomic_update(name, kind).function(_array(old), *map(_array, values))
     if kind == "f32" and name == "add" and space in ("", "global"):
         # The hardware flushes subnormals in f32 additions to global memory only.
@@ -121,7 +121,7 @@ def _atom(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: L
         flushed = flushing(_array(old), *map(_array, values))
         is_global = _array(address) >> np.uint64(WINDOW_SHIFT) == 0
         new = flushed if space else np.where(is_global, flushed, new)
-    group.trace.do(f"{word(pointer, 0, size)} = {new.view(dtype).name};")
+    group.trace.do(f"{word_at(pointer, 0, size)} = {new.view(dtype).name};")
     for target in targets:
         group.write(decoder.write(target, kind), old.name, dtype)
 
@@ -151,11 +151,11 @@ def _cp(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: Lan
     trace.do(f"if ({reads}) {{")
     pointer = sites.place(group, "global", source, size, READS)
     for i, word in enumerate(words):
-        trace.do(f"{word} = {word(pointer, i, 4)};")
+        trace.do(f"{word} = {word_at(pointer, i, 4)};")
     trace.do("}")
     pointer = sites.place(group, "shared", target, size, WRITES)
     for i, word in enumerate(words):
-        trace.do(f"{word(pointer, i, 4)} = {word};")
+        trace.do(f"{word_at(pointer, i, 4)} = {word};")
 
 
 def _fence(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: LaneGroup) -> None:

@@ -283,7 +283,8 @@ static inline u8* global_span(Launch* c, Site* s, u64 at, u64 size, u64 stride, 
   return (u8*)at;
 }
 
-static __attribute__((noinline)) int define_span(Launch* c, u64 at, u64 size, u64 stride, u64 n, int writes) {
+static __attribute__((noinline)) int define_span(Launch* c, u64 at, u64 size, u64 stride, u64 n,
+                                                 int writes) {
   if (size == stride) return define(c, at, n * size, writes);
   for (u64 i = 0; i < n; ++i)
     if (!define(c, at + i * stride, size, writes)) return 0;
@@ -299,13 +300,16 @@ static inline u8* shared_span(Launch* c, u64 at, u64 size, u64 stride, u64 n, in
   return c->shared + at;
 }
 
-static inline u8* generic_span(Launch* c, Site* s, u64 at, u64 size, u64 stride, u64 n, int writes) {
+static inline u8* generic_span(Launch* c, Site* s, u64 at, u64 size, u64 stride, u64 n,
+                               int writes) {
   if (at >> 48 == 1) return shared_span(c, at & ((1ull << 48) - 1), size, stride, n, writes);
   return global_span(c, s, at, size, stride, n, writes);
 }
 
 /* Whether a register wraps around between the first thread of a group and the last. */
-static inline int wraps_s32(u32 first, i64 rest) { return (i32)first + rest != (i32)(first + rest); }
+static inline int wraps_s32(u32 first, i64 rest) {
+  return (i32)first + rest != (i32)(first + rest);
+}
 static inline int wraps_u32(u32 first, i64 rest) { return first + rest != (u32)(first + rest); }
 
 /* Look now and then whether the launch is to go on. A function that does nothing lets Python do

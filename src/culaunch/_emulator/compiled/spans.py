@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._emulator.compiled.memory import READS, WRITES, word
+from culaunch._emulator.compiled.memory import READS, WRITES, word_at
 from culaunch._emulator.ops.memory import check_hints, space_of
 from culaunch._emulator.ptx.syntax import Address, Register
 from culaunch._emulator.types import size_of, unsigned
@@ -77,7 +77,7 @@ class Span:
 
         def record(group: LaneGroup) -> None:
             for i, value in enumerate(self._values):
-                place = word(f"({pointer} + {self._stride} * l)", i, size)
+                place = word_at(f"({pointer} + {self._stride} * l)", i, size)
                 if self.writes:
                     bits = group.read(decoder.read(value, kind), dtype)
                     group.trace.do(f"{place} = {bits.name};")

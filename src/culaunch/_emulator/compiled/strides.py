@@ -133,11 +133,10 @@ def widened(instruction: Instruction) -> tuple[Register, str] | None:
     The result has a stride only while the register does not wrap around.
     """
     name, mods, operands = instruction.name, instruction.mods, instruction.operands
-    narrow = {("u64", "u32"): "u32", ("s64", "s32"): "s32"}.get(mods) if name == "cvt" else None
-    if name in ("mul", "mad") and mods in (("wide", "u32"), ("wide", "s32")):
-        narrow = mods[1]
-    source = operands[1] if narrow else None
-    return (source, narrow) if narrow and isinstance(source, Register) else None
+    extends = mods in (("u64", "u32"), ("s64", "s32")) if name == "cvt" else mods[:1] == ("wide",)
+    if name not in ("cvt", "mul", "mad") or not extends or mods[1] not in ("u32", "s32"):
+        return None
+    return (operands[1], mods[1]) if isinstance(operands[1], Register) else None
 
 
 def _sum(a: int | None, b: int | None, factor: int) -> int | None:
