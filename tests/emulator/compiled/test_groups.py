@@ -210,6 +210,23 @@ def test_an_index_that_wraps_around(body: str, monkeypatch: pytest.MonkeyPatch) 
     assert (state.ran, state.apart) == (1, True)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "ld.global.u32 %v, [%to]; st.global.u32 [%to+4], %v; ret; }",
+        (
+            "not.b32 %w, %i; st.global.u32 [%to], %w; ld.global.u32 %v, [%to+4];"
+            "st.global.u32 [%to+2048], %v; ret; }"
+        ),
+    ],
+)
+def test_a_warp_loads_and_stores_together(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As lanes of a GPU mostly do; programs from before Volta depend on it."""
+    ends, state = engines(body, monkeypatch, grid=1)
+    assert (state.ran, state.groups) == (1, 1)
+    assert ends[0] == ends[1]
+
+
 def test_a_group_writes_over_the_end_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each page is saved, and put back when a thread of the last block traps."""
     body = (

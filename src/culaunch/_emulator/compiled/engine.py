@@ -154,7 +154,7 @@ def _nothing() -> None:
     """Give Python the opportunity to run something else, or to raise."""
 
 
-# By the numbers of runtime.c. An interrupted launch raises Python's exception.
+# By the numbers of types.c. An interrupted launch raises Python's exception.
 _REASONS = (
     "",
     "something that only the NumPy engine handles: a fault, an undefined value or a call",
@@ -165,7 +165,7 @@ _REASONS = (
 
 
 class _Record(ctypes.Structure):
-    """`Launch` of runtime.c."""
+    """`Launch` of types.c."""
 
     _fields_ = (
         ("ranges", ctypes.c_uint64),

@@ -68,7 +68,7 @@ class GroupLoop:
         self._access = self._access or access
 
     def end(self, live: set[int], *, vector: bool = True) -> tuple[str, set[int]]:
-        """Start anew; return the loop so far, and the arrays that only this block uses."""
+        """End the loop; return its text, and the arrays that only this block uses."""
         registers, texts, writes = self._registers, self._texts, self._writes
         reads = [slot for slot in self._reads if registers.strides[slot] != 0]
         self._texts, self._reads, self._writes, self._access = [], {}, set(), ""

@@ -1,9 +1,9 @@
 """A kernel as C for a group of threads that run side by side.
 
-A group is neighbors along x. What is uniform among them, and what grows from thread to thread by a
-constant, is computed once. All else is loops over the group, which a C compiler makes vectors of.
-A group runs on until its threads go different ways, or until lanes exchange values. From there its
-threads run one after the other, in the text of `ThreadText`.
+A group is neighbors along x, a warp at most. A value that is uniform among them, or that grows by a
+constant from thread to thread, is computed once. All else is in loops over the group, which a C
+compiler makes vectors of. A group runs until its threads go different ways, or until lanes exchange
+values. From there its threads run one after the other, in the text of `ThreadText`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupText"]
 
-# The number of threads in a group is a multiple of the first; runtime.c has this number.
+# The number of threads in a group is a multiple of the first, also in `form_groups` of runtime.c.
 _LEAST, _WARP = 16, 32
 # The registers of a group should stay in the processor's fastest memory.
 _REGISTER_BYTES = 16 << 10

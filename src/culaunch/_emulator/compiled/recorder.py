@@ -38,7 +38,7 @@ def plain_name(slot: int) -> str:
 
 
 class Recorder:
-    """What all texts of a kernel share: its code, and the C of each instruction.
+    """The code of a kernel and the C of its instructions, which all its texts share.
 
     Attributes
     ----------

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KernelText", "kernel_text"]
 
-_RUNTIME = [Path(__file__).with_name(name) for name in ("runtime.c",)]
+# Every kernel has the text of these files, in this order.
+_FILES = ("types.c", "values.c", "memory.c", "warp.c", "runtime.c")
 
 
 class KernelText:
@@ -42,7 +43,7 @@ class KernelText:
                 f"#define GROUP {groups.width}",
                 f"#define STORED {groups.stored or 'char none;'}".replace("\n", " "),
                 f"#define REGISTERS {fields or 'char none;'}",
-                *(path.read_text(encoding="utf-8") for path in _RUNTIME),
+                *(Path(__file__).with_name(name).read_text("utf-8") for name in _FILES),
                 groups.text,
                 threads.text(),
             )
