@@ -23,6 +23,8 @@ __all__ = ["GroupText"]
 _LEAST, _WARP = 16, 32
 # The registers of a group should stay in the processor's fastest memory.
 _REGISTER_BYTES = 16 << 10
+# For a longer text of one thread, the text of a group takes over half a second to compile.
+_LONGEST = 180_000
 
 
 class GroupText:
@@ -33,12 +35,18 @@ class GroupText:
     text : str
         The function that runs a group.
     width : int
-        The largest number of threads in a group.
+        The largest number of threads in a group; 0 if there are no groups.
     stored : str
         The registers that a group keeps while it stops, as fields of C.
     """
 
     def __init__(self, recorder: Recorder, threads: ThreadText) -> None:
+        self.width, self.stored = 0, ""
+        self.text = "static int run_group(Launch *c, Thread *lead) { return LEFT; }\n"
+        if len(threads.text()) <= _LONGEST:
+            self._write(recorder, threads)
+
+    def _write(self, recorder: Recorder, threads: ThreadText) -> None:
         registers = GroupRegisters(recorder)
         blocks: dict[int, GroupBlock] = {}
         left = [0]
