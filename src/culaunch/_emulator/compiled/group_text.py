@@ -1,9 +1,9 @@
 """A kernel as C for a group of threads that run side by side.
 
-A group is neighbors along x, a warp at most. A value that is uniform among them, or that grows by a
-constant from thread to thread, is computed once. All else is in loops over the group, which a C
-compiler makes vectors of. A group runs until its threads go different ways, or until lanes exchange
-values. From there its threads run one after the other, in the text of `ThreadText`.
+A group is neighbors along x, two warps at most. A value that is uniform among them, or that grows
+by a constant from thread to thread, is computed once. All else is in loops over the group, which a
+C compiler makes vectors of. A group runs until its threads go different ways, or until lanes
+exchange values. From there its threads run one after the other, in the text of `ThreadText`.
 """
 
 from __future__ import annotations
@@ -58,8 +58,10 @@ class GroupText:
                 left += blocks[index].successors
         reached = [blocks[index] for index in sorted(blocks)]
         size = registers.bytes() + max(block.bytes for block in reached)
-        # Warps often go different ways, and seldom their threads.
-        self.width = _WARP if _WARP * size <= _REGISTER_BYTES else _LEAST
+        # Between barriers, warps often go different ways, and seldom their threads.
+        self.width = _WARP if threads.stops else 2 * _WARP
+        while self.width > _LEAST and self.width * size > _REGISTER_BYTES:
+            self.width //= 2
         self.stored = "".join(map(registers.array, registers.kept))
         self.text = "".join(
             (
