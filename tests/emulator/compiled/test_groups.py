@@ -76,6 +76,11 @@ BODIES = {
     + STORE,
     "carries": "ld.global.u32 %v, [%at]; add.cc.u32 %v, %v, 0x80000000; addc.u32 %v, %i, 0; "
     + STORE,
+    "halves of a word": "mul.wide.u32 %d, %i, 3; mov.b64 {%l, %m}, %d; mad.lo.u32 %v, %m, 77, %l;"
+    + STORE,
+    "signs and shifts": "mul.lo.s32 %s6, %i, -3; shl.b32 %s7, %s6, 2; sub.s32 %s8, %n, %s7;"
+    "mad.wide.s32 %d, %s8, -2, 5; cvt.u32.u64 %k, %d; cvt.s64.s32 %e, %s6; mov.b64 {%l, %m}, %e;"
+    "add.sat.s32 %w, %l, %k; xor.b32 %w, %w, %m; mad.lo.u32 %v, %w, 7, %s8; " + STORE,
     "counts": "and.b32 %w, %i, 31; mad.wide.u32 %d, %w, 4, %y; red.global.add.u32 [%d], %i; ret; }",
 }
 # These meet at barriers, so all threads of a block must arrive.

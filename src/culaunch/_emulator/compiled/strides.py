@@ -107,7 +107,9 @@ class Strides:
         kinds = [word for word in mods if word not in ("lo", "wide", "to")]
         if name == "cvta":
             return self.of(operands[0])
-        if not set(kinds) <= _WORDS or any(isinstance(x, Vector | Address) for x in operands):
+        if not set(kinds) <= _WORDS or any(
+            isinstance(operand, Vector | Address) for operand in instruction.operands
+        ):
             return None
         have = [self.of(operand) for operand in operands]
         if widened(instruction) is None and name == "cvt":
