@@ -41,6 +41,9 @@ BODIES = {
     "bytes": "cvt.u64.u32 %d, %i; add.u64 %d, %d, %x; ld.global.u8 %v, [%d];"
     "ld.global.s8 %w, [%d+1]; mad.lo.s32 %v, %v, 256, %w; " + STORE,
     "halves": "mad.wide.u32 %d, %i, 2, %x; ld.global.u16 %h, [%d]; cvt.u32.u16 %v, %h; " + STORE,
+    "products of signed halves": "cvt.s32.s16 %k, %i; mad.wide.u32 %d, %i, 2, %x;"
+    "ld.global.s16 %l, [%d]; mul.lo.s32 %l, %l, %k; shr.u32 %l, %l, 16; cvt.u16.u32 %h, %l;"
+    "mad.wide.u32 %e, %i, 2, %y; st.global.u16 [%e], %h; ret; }",
     "floats": "ld.global.f32 %f, [%at]; mul.f32 %g, %f, 0f3FC00000; fma.rn.f32 %g, %g, %f, %f;"
     "sqrt.rn.f32 %g, %g; div.rn.f32 %f, %f, %g; ex2.approx.f32 %f, %f; mov.b32 %v, %f; " + STORE,
     "backwards": "sub.u32 %w, 4095, %i; mad.wide.u32 %d, %w, 4, %x; ld.global.u32 %v, [%d];"

@@ -107,12 +107,12 @@ class GroupBlock:
         span = Span.of(self._recorder, self._registers.strides, instruction)
         if span is None:
             text, access = self._recorder.instruction(instruction, self._registers.name), ""
-            vector = is_vector(instruction, text)
         else:
-            pointer, vector = f"p{index}", True
+            pointer = f"p{index}"
             access = "store" if span.writes else "load"
             text = span.access(pointer, self._registers.name)
-        if not vector or (access and not self._loop.may(access)):
+        vector = is_vector(instruction, text)
+        if not (vector and self._loop.takes(text)) or (access and not self._loop.may(access)):
             self._flush(index)
         if span is not None:
             self._parts.append(span.check(pointer))

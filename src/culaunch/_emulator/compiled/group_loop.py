@@ -20,6 +20,9 @@ __all__ = ["GroupLoop", "is_vector"]
 _SCALAR = re.compile(
     r"if \(|return|numpy_loop|whole_|half_|_half|(fraction|exponent)_of|fma_f64|__builtin_[bcip]"
 )
+# GCC 12 makes wrong vectors of the upper half of a product of signed words of 16 bits: it takes
+# them as unsigned ones. So no loop has a product of integers, and a shift to the right after it.
+_PRODUCT, _SHIFT = "* (u64)", ">>"
 # It takes too long for loops with more instructions.
 _LONGEST = 16
 
@@ -42,6 +45,10 @@ class GroupLoop:
     def uses(self, slots: Iterable[int]) -> bool:
         """Tell whether it reads or writes one of these registers."""
         return bool(self._writes.union(self._reads).intersection(slots))
+
+    def takes(self, text: str) -> bool:
+        """Tell whether a compiler makes the right vectors if a text follows."""
+        return _SHIFT not in text or not any(_PRODUCT in one for one in self._texts)
 
     def may(self, access: str) -> bool:
         """Tell whether a load or a store may follow.
@@ -79,6 +86,8 @@ class GroupLoop:
             # Threads that write to one place without a barrier race: any order is right.
             "#pragma GCC ivdep\n" if vector else "",
             "for (u64 l = 0; l < n; ++l) {\nThread *const t = lead + l; (void)t;\n",
+            # An empty statement keeps a compiler from making vectors.
+            "" if vector else '__asm__ volatile("");\n',
             *map(registers.load, reads),
             *(f"{self._recorder.type(s)} v{s};\n" for s in sorted(writes.difference(reads))),
             *texts,
@@ -89,6 +98,6 @@ class GroupLoop:
 
 
 def is_vector(instruction: Instruction, text: str) -> bool:
-    """Tell whether a compiler makes vectors of an instruction."""
+    """Tell whether a compiler makes vectors of an instruction, and the right ones."""
     whole = instruction.name in ("div", "rem") and not any(map(is_float, instruction.mods))
-    return not whole and _SCALAR.search(text) is None
+    return not (whole or _SCALAR.search(text) or (_PRODUCT in text and _SHIFT in text))
