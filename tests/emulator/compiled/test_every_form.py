@@ -156,8 +156,27 @@ FORMS = list(forms())
 REFUSED = {"fns", "getctarank"} | {name for name in INSTRUCTIONS if name[0] == "v"}
 
 
-def kernel(lines: list[str]) -> tuple[str, int]:
-    """Return PTX that runs each line on each thread's numbers, and the bytes of its results."""
+LOADS = """
+    ld.global.u64 %da, [%from]; ld.global.u64 %db, [%from+8]; ld.global.u64 %dc, [%from+16];
+    cvt.u32.u64 %ra, %da; cvt.u32.u64 %rb, %db; cvt.u32.u64 %rc, %dc;
+    cvt.u16.u64 %ha, %da; cvt.u16.u64 %hb, %db; cvt.u16.u64 %hc, %dc;
+    setp.gt.s64 %pa, %da, %db; setp.gt.s64 %pb, %db, %dc; setp.gt.s64 %pc, %dc, %da;
+"""
+# Compiled code computes once for a group what is uniform there, or grows from thread to thread.
+SOURCES = {
+    "own numbers": "mad.wide.u32 %from, %i, 24, %in;" + LOADS,
+    "uniform numbers": "mad.wide.u32 %from, %first, 24, %in;" + LOADS,
+    "indices": """
+        mad.lo.s32 %ra, %i, 3, 5; mad.lo.s32 %rb, %block, 999, %i; add.u32 %rc, %block, 7;
+        mul.wide.u32 %da, %ra, 77; cvt.s64.s32 %db, %rb; cvt.u64.u32 %dc, %rc;
+        cvt.u16.u32 %ha, %ra; mov.b16 %hb, 12345; cvt.u16.u32 %hc, %rc;
+        setp.gt.s32 %pa, %ra, 99; setp.gt.s32 %pb, %rc, 1; setp.eq.s32 %pc, %rc, 9;
+    """,
+}
+
+
+def kernel(lines: list[str], source: str) -> tuple[str, int]:
+    """Return PTX that runs each line on numbers of a source, and the bytes of its results."""
     code, at = [], 0
     for line in lines:
         name, _, operands = line.partition(" ")
@@ -169,7 +188,7 @@ def kernel(lines: list[str]) -> tuple[str, int]:
             if kind not in WIDTHS:
                 named.append(kind)
             else:
-                named.append(f"%{kind}{f'o{i}' if i < results else next(reads)}")
+                named.append(f"%{kind}{f'o{at // 8 + i}' if i < results else next(reads)}")
         if "{" in operands:
             cut = results if results == 2 else 1
             parts = [named[:cut], named[cut:]]
@@ -178,11 +197,11 @@ def kernel(lines: list[str]) -> tuple[str, int]:
         else:
             code.append(f"{name} {', '.join(named)};")
         for i in range(results):
-            kind = kinds[i]
+            kind, number = kinds[i], at // 8
             if kind == "p":
-                code.append(f"selp.b32 %ro{i}, 1, 0, %po{i};")
+                code.append(f"selp.b32 %ro{number}, 1, 0, %po{number};")
                 kind = "r"
-            code.append(f"st.global.b{WIDTHS[kind]} [%at+{at}], %{kind}o{i};")
+            code.append(f"st.global.b{WIDTHS[kind]} [%at+{at}], %{kind}o{number};")
             at += 8
     return (
         f"""
@@ -190,15 +209,12 @@ def kernel(lines: list[str]) -> tuple[str, int]:
         .target sm_90
         .address_size 64
         .visible .entry k(.param .u64 result, .param .u64 input) {{
-        .reg .pred %pa, %pb, %pc, %po0, %po1; .reg .b32 %i, %ra, %rb, %rc, %ro0, %ro1;
-        .reg .b16 %ha, %hb, %hc, %ho0, %ho1; .reg .b64 %at, %da, %db, %dc, %do0, %do1;
-        mov.u32 %i, %ctaid.x; shl.b32 %i, %i, 6; mov.u32 %ra, %tid.x; add.u32 %i, %i, %ra;
-        ld.param.u64 %at, [input]; mad.wide.u32 %at, %i, 24, %at;
-        ld.global.u64 %da, [%at]; ld.global.u64 %db, [%at+8]; ld.global.u64 %dc, [%at+16];
-        cvt.u32.u64 %ra, %da; cvt.u32.u64 %rb, %db; cvt.u32.u64 %rc, %dc;
-        cvt.u16.u64 %ha, %da; cvt.u16.u64 %hb, %db; cvt.u16.u64 %hc, %dc;
-        setp.gt.s64 %pa, %da, %db; setp.gt.s64 %pb, %db, %dc; setp.gt.s64 %pc, %dc, %da;
-        ld.param.u64 %at, [result]; mad.wide.u32 %at, %i, {at}, %at;
+        .reg .pred %pa, %pb, %pc, %po<99>; .reg .b32 %i, %block, %first, %t, %ra, %rb, %rc, %ro<99>;
+        .reg .b16 %ha, %hb, %hc, %ho<99>; .reg .b64 %in, %out, %from, %at, %da, %db, %dc, %do<99>;
+        mov.u32 %block, %ctaid.x; shl.b32 %first, %block, 6; mov.u32 %t, %tid.x;
+        add.u32 %i, %first, %t; ld.param.u64 %in, [input]; ld.param.u64 %out, [result];
+        mad.wide.u32 %at, %i, {at}, %out;
+        {SOURCES[source]}
         """
         + "\n".join(code)
         + "\nret;\n}",
@@ -237,10 +253,13 @@ def numbers() -> np.ndarray:
 
 
 @pytest.mark.sweep(7)
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("start", range(0, len(FORMS), 48))
-def test_both_engines_give_the_same_bits(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_engines_give_the_same_bits(
+    start: int, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = FORMS[start : start + 48]
-    ptx, size = kernel(lines)
+    ptx, size = kernel(lines, source)
     words = numbers()
     found = {}
     for engine in ("numpy", "compiled"):

@@ -18,10 +18,21 @@ from culaunch._cache.libraries import Libraries
 __all__ = ["build", "find_compiler"]
 
 # -ffp-contract: a * b + c rounds twice, as PTX says. No option here lets a compiler change values.
-_FLAGS = ("-ffp-contract=off", "-fno-math-errno", "-fwrapv", "-shared", "-fPIC", "-w")
+_FLAGS = (
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fwrapv",
+    "-ftree-vectorize",
+    "-fno-trapping-math",
+    "-shared",
+    "-fPIC",
+    "-w",
+)
 
 # -O2 takes twice as long as -O1 for a longer text, and makes it a tenth faster.
-_LONG = 100_000
+_LONG = 200_000
+# These take a fifth of the compiler's time there, and the code is no faster.
+_OMIT = '#pragma GCC optimize("no-ivopts,no-dse,no-tree-slp-vectorize")\n'
 
 
 def build(name: str, text: str) -> ctypes.PyDLL:
@@ -36,7 +47,7 @@ def build(name: str, text: str) -> ctypes.PyDLL:
     if compiler is None:
         raise FileNotFoundError("no C compiler (cc, gcc, clang) on PATH, or in CC")
     # The flags of CC come last, because they may ask for less optimization.
-    level = "-O2" if len(text) < _LONG else "-O1"
+    level, text = ("-O2", text) if len(text) < _LONG else ("-O1", _OMIT + text)
     command = [compiler[0], level, *_FLAGS, *_processor_flags(), *compiler[1:]]
     key = hashlib.sha256("\0".join([text, *command, _identity(compiler[0])]).encode()).hexdigest()
     libraries = dataclasses.replace(
@@ -94,9 +105,10 @@ def _identity(program: str) -> str:
 
 @functools.cache
 def _processor_flags() -> tuple[str, ...]:
-    """Compile a fused multiply-add to one instruction if the processor has it."""
+    """Use the processor's vectors and fused multiply-adds, which give the same bits sooner."""
     try:
-        words = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+        words = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
     except OSError:
         return ()
-    return ("-mfma",) if "fma" in words and os.uname().machine == "x86_64" else ()
+    known = ("fma", "avx2") if os.uname().machine == "x86_64" else ()
+    return tuple(f"-m{word}" for word in known if word in words)

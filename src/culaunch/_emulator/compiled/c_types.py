@@ -18,6 +18,8 @@ def c_type(dtype: np.dtype[Any]) -> str:
     """Return the C type of a value; a half is kept as its bits."""
     if dtype.kind == "f":
         return _FLOATS[dtype.itemsize]
+    if dtype.kind == "b":
+        return "_Bool"
     return f"{'i' if dtype.kind == 'i' else 'u'}{8 * dtype.itemsize}"
 
 

@@ -48,6 +48,10 @@ class CompiledKernel:
     ordered : str or None
         The opcode of an access whose effect may depend on the order of threads, or empty; None
         before the first launch.
+    groups : int
+        How many groups of threads ran to their end side by side.
+    apart : bool
+        Whether all threads run one after the other, because a group could not run a launch.
     """
 
     def __init__(self, kernel: KernelCode) -> None:
@@ -56,6 +60,8 @@ class CompiledKernel:
         self.ran = 0
         self.why_not = ""
         self.ordered: str | None = None
+        self.groups = 0
+        self.apart = False
         self._run: Any = None
         self._symbols: np.ndarray[Any, Any] = np.zeros(1, np.uint64)
 
@@ -135,9 +141,12 @@ class CompiledKernel:
             call=_address_of("PyObject_CallNoArgs"),
             release=_address_of("Py_DecRef"),
             nothing=id(_nothing),
+            apart=self.apart,
             deadline=0 if options.time_limit is None else time.monotonic() + options.time_limit,
         )
         found: int = self._run(ctypes.byref(record))
+        self.groups += record.groups
+        self.apart = bool(record.apart)
         return found
 
 
@@ -145,7 +154,7 @@ def _nothing() -> None:
     """Give Python the opportunity to run something else, or to raise."""
 
 
-# By the numbers of runtime.c. An interrupted launch raises Python's exception.
+# By the numbers of types.c. An interrupted launch raises Python's exception.
 _REASONS = (
     "",
     "something that only the NumPy engine handles: a fault, an undefined value or a call",
@@ -156,7 +165,7 @@ _REASONS = (
 
 
 class _Record(ctypes.Structure):
-    """`Launch` of runtime.c."""
+    """`Launch` of types.c."""
 
     _fields_ = (
         ("ranges", ctypes.c_uint64),
@@ -171,6 +180,8 @@ class _Record(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("loops", "loop_data")),
         *((name, ctypes.c_void_p) for name in ("call", "release", "nothing")),
         ("deadline", ctypes.c_double),
+        ("groups", ctypes.c_uint64),
+        ("apart", ctypes.c_uint32),
         # Room for the run's own state.
         ("own", ctypes.c_uint64 * 16),
     )

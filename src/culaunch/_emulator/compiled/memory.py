@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from culaunch._emulator.compiled.operands import LaneDecoder, LaneGroup
     from culaunch._emulator.ptx.syntax import Instruction, Operand
 
-__all__ = ["ACCESSES", "Sites"]
+__all__ = ["ACCESSES", "READS", "WRITES", "Sites", "word_at"]
 
-_READS, _WRITES, _UPDATES = 0, 1, 2
+READS, WRITES, _UPDATES = 0, 1, 2
 
 
 class Sites:
@@ -46,14 +46,23 @@ class Sites:
         }
         if space in ("", "global", "const"):
             self.count += 1
-        if space == "param" and how != _READS:
+        if space == "param" and how != READS:
             raise Untraceable("a store to a parameter")
         pointer = group.trace.let(calls[space], "u8 *")
         group.trace.do(f"if (__builtin_expect(!{pointer}, 0)) {ABANDON}")
         return pointer
 
+    def span(self, space: str, where: str, how: int) -> str:
+        """Return the C call that checks the accesses of a group, and points to the first."""
+        if space == "shared":
+            return f"shared_span(c, {where}, {how})"
+        self.count += 1
+        check = "global_span" if space else "generic_span"
+        return f"{check}(c, &sites[{self.count - 1}], {where}, {how})"
 
-def _word(pointer: str, index: int, size: int) -> str:
+
+def word_at(pointer: str, index: int, size: int) -> str:
+    """Return a word of an access."""
     return f"((a{8 * size} *){pointer})[{index}]"
 
 
@@ -69,9 +78,9 @@ def _ld(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: Lan
     size, dtype = size_of(kind), unsigned(kind)
     puts = [decoder.write(target, kind) for target in targets]
     address = group.read_address(decoder.address(place))
-    pointer = sites.place(group, space_of(instruction), address, size * len(puts), _READS)
+    pointer = sites.place(group, space_of(instruction), address, size * len(puts), READS)
     for i, put in enumerate(puts):
-        group.write(put, _word(pointer, i, size), dtype)
+        group.write(put, word_at(pointer, i, size), dtype)
 
 
 def _st(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: LaneGroup) -> None:
@@ -86,9 +95,9 @@ def _st(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: Lan
     size, dtype = size_of(kind), unsigned(kind)
     values = [group.read(decoder.read(source, kind), dtype) for source in sources]
     address = group.read_address(decoder.address(place))
-    pointer = sites.place(group, space_of(instruction), address, size * len(values), _WRITES)
+    pointer = sites.place(group, space_of(instruction), address, size * len(values), WRITES)
     for i, value in enumerate(values):
-        group.trace.do(f"{_word(pointer, i, size)} = {value.name};")
+        group.trace.do(f"{word_at(pointer, i, size)} = {value.name};")
 
 
 def _atom(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: LaneGroup) -> None:
@@ -104,7 +113,7 @@ def _atom(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: L
     values = [group.read(decoder.read(v, kind), dtype) for v in operands[1 : 1 + wanted]]
     address = group.read_address(decoder.address(operands[0]))
     pointer = sites.place(group, space, address, size, _UPDATES)
-    old = group.value(_word(pointer, 0, size), dtype)
+    old = group.value(word_at(pointer, 0, size), dtype)
     new: Any = atomic_update(name, kind).function(_array(old), *map(_array, values))
     if kind == "f32" and name == "add" and space in ("", "global"):
         # The hardware flushes subnormals in f32 additions to global memory only.
@@ -112,7 +121,7 @@ def _atom(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: L
         flushed = flushing(_array(old), *map(_array, values))
         is_global = _array(address) >> np.uint64(WINDOW_SHIFT) == 0
         new = flushed if space else np.where(is_global, flushed, new)
-    group.trace.do(f"{_word(pointer, 0, size)} = {new.view(dtype).name};")
+    group.trace.do(f"{word_at(pointer, 0, size)} = {new.view(dtype).name};")
     for target in targets:
         group.write(decoder.write(target, kind), old.name, dtype)
 
@@ -140,13 +149,13 @@ def _cp(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: Lan
         trace.do(f"if ({amount} && {amount} < {size}) {ABANDON}")
         reads = amount
     trace.do(f"if ({reads}) {{")
-    pointer = sites.place(group, "global", source, size, _READS)
+    pointer = sites.place(group, "global", source, size, READS)
     for i, word in enumerate(words):
-        trace.do(f"{word} = {_word(pointer, i, 4)};")
+        trace.do(f"{word} = {word_at(pointer, i, 4)};")
     trace.do("}")
-    pointer = sites.place(group, "shared", target, size, _WRITES)
+    pointer = sites.place(group, "shared", target, size, WRITES)
     for i, word in enumerate(words):
-        trace.do(f"{_word(pointer, i, 4)} = {word};")
+        trace.do(f"{word_at(pointer, i, 4)} = {word};")
 
 
 def _fence(decoder: LaneDecoder, instruction: Instruction, sites: Sites, group: LaneGroup) -> None:

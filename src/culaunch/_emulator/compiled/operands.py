@@ -13,6 +13,8 @@ from culaunch._emulator.ptx.syntax import Symbol
 from culaunch._emulator.types import unsigned
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator.compiled.trace import Trace
     from culaunch._emulator.decode.decoder import Reader
     from culaunch._emulator.kernel_code import KernelCode
@@ -82,15 +84,15 @@ class LaneDecoder(Decoder):
 
 
 class LaneGroup:
-    """A group of one thread, whose registers are C variables."""
+    """A group of one thread, whose registers are C variables; `name` names one by its slot."""
 
     n = 1
     local_base = 0
     full = whole_warps = False
 
-    def __init__(self, trace: Trace, code: Code) -> None:
+    def __init__(self, trace: Trace, code: Code, name: Callable[[int], str]) -> None:
         self.trace = trace
-        self.regs = _Registers(self, code)
+        self.regs = _Registers(self, code, name)
 
     def value(self, text: str, dtype: np.dtype[Any]) -> Lane:
         """Return the value of a C expression."""
@@ -124,9 +126,10 @@ class LaneGroup:
 class _Registers:
     """The registers by slot: read as they were before the instruction, written after it."""
 
-    def __init__(self, group: LaneGroup, code: Code) -> None:
+    def __init__(self, group: LaneGroup, code: Code, name: Callable[[int], str]) -> None:
         self.group = group
         self.code = code
+        self.name = name
         self.written: dict[int, Any] = {}
 
     def __getitem__(self, slot: int) -> Any:
@@ -135,7 +138,7 @@ class _Registers:
         zero = self.code.zeros[slot]
         if zero.ndim > 1:
             raise Untraceable(f"a register of {zero.shape[1]} parts")
-        return self.group.value(f"r{slot}", zero.dtype)
+        return self.group.value(self.name(slot), zero.dtype)
 
     def __setitem__(self, slot: int, value: Any) -> None:
         self.written[slot] = value
@@ -145,7 +148,7 @@ class _Registers:
         for slot, value in self.written.items():
             dtype = self.code.zeros[slot].dtype
             # A register holds bits, regardless of the type that they were computed in.
-            self.group.trace.do(f"r{slot} = {self.group.lane(value, dtype).name};")
+            self.group.trace.do(f"{self.name(slot)} = {self.group.lane(value, dtype).name};")
 
 
 def _expression(group: Any, text: str, dtype: str) -> Any:
