@@ -48,6 +48,13 @@ int main(void) {
   EXPECT(device.reservedSharedMemPerBlock == 1024 && device.clusterLaunch == 0);
   EXPECT(device.hostNumaMultinodeIpcSupported == 0);
 
+#if defined(__x86_64__)
+  const struct cudaChannelFormatDesc format =
+      cudaCreateChannelDesc(32, 16, 8, 1, cudaChannelFormatKindFloat);
+  EXPECT(format.x == 32 && format.y == 16 && format.z == 8 && format.w == 1);
+  EXPECT(format.f == cudaChannelFormatKindFloat);
+#endif
+
   int *x, *y, host[64], size = 0;
   RUN(cudaFree(NULL));
   RUN(cudaMalloc((void**)&x, 0));

@@ -63,6 +63,8 @@ def test_a_function_has_the_parameters_that_are_declared(declarations):
         if method is None or method in names.NO_EFFECT:
             continue
         words, declared = words_of(getattr(driver, method)), declarations.words(name)
+        if name == "cudaCreateChannelDesc":  # it returns a structure, whose place comes first
+            declared = ("p", *declared)
         assert agree(words, declared), (name, words, declared)
         assert len(words) == len(declared) or name == "cudaStreamGetCaptureInfo", name
         checked.add(re.sub("_pt[sd][sz]$", "", name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 import re
 import struct
 import threading
@@ -181,6 +182,15 @@ class RuntimeFunctions(ContextFunctions, PoolFunctions, LinkFunctions):
             self.cuPointerGetAttribute(ctypes.addressof(kind), 2, on_device)
         data = struct.pack("IiQQ", kind[0], 0 if on_device else -2, on_device, address or 0)
         ctypes.memmove(out, data, len(data))
+
+    if platform.machine() in ("x86_64", "AMD64"):
+
+        @takes("p i i i i i", result=ctypes.c_void_p)
+        def cudaCreateChannelDesc(self, out: int, *numbers: int) -> int:
+            """Return a structure: the caller passes its place first. (AArch64 has a register.)"""
+            data = struct.pack("5i", *numbers)
+            ctypes.memmove(out, data, len(data))
+            return out
 
     # -- memory ----------------------------------------------------------------------------------
 
