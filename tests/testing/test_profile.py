@@ -242,6 +242,6 @@ def test_nothing_is_counted_afterwards(module):
 
 
 def test_other_drivers_cannot(monkeypatch):
-    monkeypatch.setattr(testing, "driver_name", lambda: "cuda")
+    monkeypatch.setattr("culaunch._testing.emulator.driver_name", lambda: "cuda")
     with pytest.raises(RuntimeError, match="only on the emulator"):
         testing.profile(lambda: None)

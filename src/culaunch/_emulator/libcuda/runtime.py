@@ -187,7 +187,7 @@ class RuntimeFunctions(ContextFunctions, PoolFunctions, LinkFunctions):
 
         @takes("p i i i i i", result=ctypes.c_void_p)
         def cudaCreateChannelDesc(self, out: int, *numbers: int) -> int:
-            """Return a structure: the caller passes its place first. (AArch64 has a register.)"""
+            """Return a structure, whose place the caller passes first (on AArch64 it does not)."""
             data = struct.pack("5i", *numbers)
             ctypes.memmove(out, data, len(data))
             return out

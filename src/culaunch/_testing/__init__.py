@@ -1,0 +1,1 @@
+"""Tests on both drivers: arrays, drivers, checks of the emulator, reports."""
