@@ -273,7 +273,7 @@ def test_the_bytes_of_a_functions_kernels(emulated, array):
 @pytest.mark.needs("triton", "torch")
 def test_the_bytes_of_triton_kernels(emulated):
     torch = pytest.importorskip("torch")
-    from kernels_of_triton import add_up
+    from profiled_triton_kernel import add_up
 
     x, y = torch.arange(100.0), torch.ones(100)
     out = torch.zeros(100)
