@@ -57,6 +57,9 @@ def test_what_is_missing_is_named_with_the_command(found):
 )
 def test_the_command_is_the_one_that_helps(found, name, command):
     error, text = found["found"][name]
+    if name == "cl.compile" and any(Path("/usr/local/cuda/lib64").glob("libnvrtc.so.1[23]")):
+        assert error == ""  # the toolkit's
+        return
     assert error == "MissingDependencyError"
     assert f"python -m pip install {command}" in text
 

@@ -14,7 +14,7 @@ import types
 
 BLOCKED = {
     "click", "cryptography", "cuda", "cupy", "fsspec", "jax", "lz4", "matplotlib", "ml_dtypes",
-    "numba", "numpy", "ray", "rich", "torch", "triton", "tvm_ffi", "zstandard",
+    "numba", "numpy", "nvidia", "ray", "rich", "torch", "triton", "tvm_ffi", "zstandard",
 }  # fmt: skip
 
 

@@ -104,9 +104,10 @@ Ref MakePart(const Compiler::Part& part) {
   }
   const Ref signatures = Required(MakeSignatures(part.signatures));
   const std::string& data = part.compiled.data;
-  return Ref(Py_BuildValue("(sy#OON)", part.compiled.KindName(), data.data(),
-                           static_cast<Py_ssize_t>(data.size()), names.get(), signatures.get(),
-                           Required(MakeText(part.log)).release()));
+  const Ref bytes =
+      Required(Ref(PyBytes_FromStringAndSize(data.data(), static_cast<Py_ssize_t>(data.size()))));
+  return Ref(Py_BuildValue("(sOOON)", part.compiled.KindName(), bytes.get(), names.get(),
+                           signatures.get(), Required(MakeText(part.log)).release()));
 }
 
 }  // namespace

@@ -24,7 +24,10 @@ def pip_folders(*names: str) -> list[str]:
     """
     # A namespace package, which may lie in several directories: one for the system and one for the
     # user.
-    spec = importlib.util.find_spec("nvidia")
+    try:
+        spec = importlib.util.find_spec("nvidia")
+    except ImportError:  # a finder may refuse
+        spec = None
     roots = (spec.submodule_search_locations or ()) if spec else ()
     return [os.path.join(root, name) for root in roots for name in names]
 

@@ -45,7 +45,7 @@ class OwnDriver(nvidia.CudaDriver):
     def __init__(self):
         driver = current_driver()
         driver.current_device()
-        self._emulated, self._functions = control._drivers[-1]
+        self._emulated, self._functions = control._drivers[-1], control._kept[-1]
         self._library = ctypes.CDLL(
             os.path.join(os.environ["TRITON_LIBCUDA_PATH"], "libcuda.so.1"), ctypes.RTLD_GLOBAL
         )
