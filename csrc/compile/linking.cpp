@@ -35,7 +35,7 @@ PyObject* SetPipFolders(PyObject*, PyObject* folders) {
   return Guarded([&] {
     std::vector<std::string> paths;
     Require(ReadEach(folders, ReadPath, &paths));
-    culaunch::jit::ChosenPipFolders() = std::move(paths);
+    culaunch::jit::ChosenPipFolders::Set(std::move(paths));
     return Ref::Borrow(Py_None);
   });
 }

@@ -226,3 +226,29 @@ def test_other_threads_go_on_while_one_compiles(cache):
     # With the GIL held there would be next to none. Processor time: on a shared machine there is
     # less of it in each tick.
     assert ticks > took / 0.005 / 5
+
+
+@pytest.mark.slow
+def test_the_places_of_libraries_are_set_while_others_search():
+    """Each thread says where pip's packages are, and no other one sees half of an answer."""
+    from culaunch._base.cuda_places import pip_folders
+    from culaunch._core import library_place, set_pip_folders
+
+    folders, ended = pip_folders(""), threading.Event()
+
+    def choose():
+        while not ended.is_set():
+            set_pip_folders(["/nowhere" + "x" * 200] * 50 + folders)
+            set_pip_folders(folders)
+
+    threads = [threading.Thread(target=choose) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        places = {library_place("nvFatbin") for _ in range(2000)}
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+        set_pip_folders(folders)
+    assert len(places) == 1

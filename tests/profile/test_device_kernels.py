@@ -117,6 +117,32 @@ print(profile.to_json())
     assert found["omitted"] == 3
 
 
+def test_many_launches_of_one_kernel_are_matched_in_order(root):
+    """In time that grows with their number, not with its square."""
+    found = run(root, """
+import time
+from culaunch._profile.device_kernels import DeviceKernel, Recording
+from culaunch._profile.launch import Launch
+
+count, size = 50_000, (1, 1, 1)
+recording = Recording(0, (0, 0, 0))
+recording.kernels = [
+    DeviceKernel("k", size, size, 0, 7, 8, 0, 0, 0, 1000 * i + 500, 1000 * i + 500 + i % 7)
+    for i in range(count)
+]
+own = [Launch("k", "k", size, size, 0, 0, 0, "t", i / 1000, 0.0, "timed") for i in range(count)]
+start = time.process_time()
+pairs = recording.complete(own)
+assert time.process_time() - start < 20
+print(json.dumps([
+    len(pairs), [round(1e6 * launch.device_time) for launch, _ in pairs] == [
+        i % 7 for i in range(count)
+    ],
+]))
+""")  # fmt: skip
+    assert found == [50_000, True]
+
+
 def test_blocks_within_each_other(root):
     found = run(root, """
 with cl.profile.launches(others=True) as outer:

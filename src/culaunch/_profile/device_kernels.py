@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -82,21 +82,27 @@ class Recording:
         A launch is the first kernel of its name and configuration that began after the call and is
         not another launch's. If CUPTI has none, the launch keeps its own times.
         """
-        waiting: dict[tuple[object, ...], list[DeviceKernel]] = defaultdict(list)
+        waiting: dict[tuple[object, ...], deque[DeviceKernel]] = defaultdict(deque)
         for kernel in self.kernels:
             waiting[kernel.group].append(kernel)
         found: list[tuple[Launch, DeviceKernel | None]] = []
-        for launch in own:
+        others: list[DeviceKernel] = []
+        for launch in sorted(own, key=lambda one: one.begin):
             group = (launch.mangled, launch.device, launch.grid, launch.block, launch.shared_memory)
-            candidates = waiting.get(group, []) if launch.state in ("timed", "untimed") else []
-            later = [one for one in candidates if self.milliseconds(one.begin) >= launch.begin]
-            if not later:
+            if group not in waiting or launch.state not in ("timed", "untimed"):
                 found.append((launch, None))
                 continue
-            candidates.remove(later[0])
-            found.append((self._timed(launch, later[0]), later[0]))
-        others = (one for kernels in waiting.values() for one in kernels)
-        found += [(self._timed(_launch_of(one), one), one) for one in others]
+            candidates = waiting[group]
+            # Kernels before this call are before all later ones, too.
+            while candidates and self.milliseconds(candidates[0].begin) < launch.begin:
+                others.append(candidates.popleft())
+            if candidates:
+                own_kernel = candidates.popleft()
+                found.append((self._timed(launch, own_kernel), own_kernel))
+            else:
+                found.append((launch, None))
+        others += (one for kernels in waiting.values() for one in kernels)
+        found += ((self._timed(_launch_of(one), one), one) for one in others)
         return sorted(found, key=lambda pair: pair[0].begin)
 
     def _timed(self, launch: Launch, kernel: DeviceKernel) -> Launch:

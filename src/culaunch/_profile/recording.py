@@ -130,9 +130,12 @@ def launches(*, limit: int = 100_000, others: bool = False) -> Iterator[Profile]
     try:
         yield profile
     finally:
-        kernels, records, omitted = stop_profile(driver, mark)
-        if recording is not None:
-            recording.stop()
+        try:
+            kernels, records, omitted = stop_profile(driver, mark)
+        finally:
+            # Whatever happens, CUPTI is left to others.
+            if recording is not None:
+                recording.stop()
         _fill(profile, driver, [_Kernel(*one) for one in kernels], records, omitted, recording)
 
 

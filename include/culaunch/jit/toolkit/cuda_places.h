@@ -16,6 +16,7 @@
 #include "../../error.h"
 #include "../../text.h"
 #include "../../version.h"
+#include "../base/fork_mutex.h"
 #include "../base/paths.h"
 #include "../files/footprint.h"
 
@@ -57,15 +58,33 @@ inline std::vector<std::string> ChosenHomes() {
 
 // The folders of NVIDIA's pip packages that the code around has chosen, which are searched before
 // all other places. Python knows its own environment.
-inline std::optional<std::vector<std::string>>& ChosenPipFolders() {
-  static auto* const chosen = new std::optional<std::vector<std::string>>;
-  return *chosen;
-}
+class ChosenPipFolders {
+ public:
+  static void Set(std::vector<std::string> folders) {
+    const auto lock = Mutex().Lock();
+    Place() = std::move(folders);
+  }
+  // None if nothing was chosen. A copy: other threads may choose meanwhile.
+  static std::optional<std::vector<std::string>> Get() {
+    const auto lock = Mutex().Lock();
+    return Place();
+  }
+
+ private:
+  static ForkMutex& Mutex() {
+    static auto* const mutex = new ForkMutex;
+    return *mutex;
+  }
+  static std::optional<std::vector<std::string>>& Place() {
+    static auto* const chosen = new std::optional<std::vector<std::string>>;
+    return *chosen;
+  }
+};
 
 // The folders of NVIDIA's pip packages in the environments that this process may belong to. These
 // are the environment of this code, the active one, conda's, and the one of the python3 in PATH.
 inline std::vector<std::string> PipFolders() {
-  if (ChosenPipFolders()) return *ChosenPipFolders();
+  if (auto chosen = ChosenPipFolders::Get()) return *std::move(chosen);
   std::vector<std::string> found;
   const auto add = [&](const std::string& site) {
     const std::string folder = JoinPath(site, "nvidia");
@@ -155,7 +174,7 @@ class SharedCudaLibrary {
     for (const std::string& folder : first_folders) {
       if (TakeFrom(folder)) return;
     }
-    if (ChosenPipFolders() && TakeFromPip()) return;
+    if (ChosenPipFolders::Get() && TakeFromPip()) return;
     // A second copy beside one that is already loaded would be another compiler.
     if (Open(RTLD_NOLOAD) || TakeFromPip()) return;
     if (Open(0)) return;
