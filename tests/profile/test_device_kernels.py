@@ -102,6 +102,20 @@ print(profile.to_json())
     assert ours["device_time"] == pytest.approx(0.003)
 
 
+def test_launches_are_listed_as_the_device_ran_them(root):
+    """Not as they were called: other kernels that waited in the queue ran before."""
+    found = run(root, """
+with cl.profile.launches(others=True) as profile:
+    fake.ran(b"first", 1, 32, 0, 8, 50_000_000, 1000)
+    add(1)
+    fake.ran(b"_Z3addi", 2, 64, 128, 16, 60_000_000, 1000)
+    fake.ran(b"last", 1, 32, 0, 8, 70_000_000, 1000)
+print(profile.to_json())
+""")  # fmt: skip
+    assert [one["name"] for one in found["launches"]] == ["first", "add(int)", "last"]
+    assert found["launches"][1]["begin"] < found["launches"][0]["device_begin"]
+
+
 def test_a_launch_without_a_record_keeps_its_own_time(root):
     found = run(root, """
 driver.elapsed = [0.5, 0.0]

@@ -77,7 +77,7 @@ class Recording:
         return (moment - self._mark[2]) / 1e6
 
     def complete(self, own: Sequence[Launch]) -> list[tuple[Launch, DeviceKernel | None]]:
-        """Return culaunch's launches with CUPTI's times, and all other kernels.
+        """Return culaunch's launches with CUPTI's times, and all other kernels, as they ran.
 
         A launch is the first kernel of its name and configuration that began after the call and is
         not another launch's. If CUPTI has none, the launch keeps its own times.
@@ -103,7 +103,8 @@ class Recording:
                 found.append((launch, None))
         others += (one for kernels in waiting.values() for one in kernels)
         found += ((self._timed(_launch_of(one), one), one) for one in others)
-        return sorted(found, key=lambda pair: pair[0].begin)
+        # A queue may hold a launch for long, so the call's time says nothing about the order.
+        return sorted(found, key=lambda pair: pair[0].begin_of_work)
 
     def _timed(self, launch: Launch, kernel: DeviceKernel) -> Launch:
         begin = self.milliseconds(kernel.begin)

@@ -70,3 +70,8 @@ class Launch:
     device_time: float | None = None
     argument_bytes: int | None = None
     error: str = ""
+
+    @property
+    def begin_of_work(self) -> float:
+        """The device's beginning, or that of the call if the device has none."""
+        return self.begin if self.device_begin is None else self.device_begin

@@ -48,7 +48,7 @@ class Profile:
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """Every launch, in the order in which they were made.
+        """Every launch, in the order of the calls; with ``others=True``, as the devices ran them.
 
         Raises
         ------
