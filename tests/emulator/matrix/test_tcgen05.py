@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from emulate import launch
-from emulator_internals import Device, Fault
-from test_wgmma import ROWS, lay_out
+from emulator_internals import Device, Fault, Options
+from matrix_layout import ROWS, lay_out
 
 RNG = np.random.default_rng(7)
 MODES = {"none": 0, "128B": 2, "64B": 4, "32B": 6}
@@ -226,7 +226,7 @@ def move(body: str, out: np.ndarray, *, threads: int = 32, **options: Any) -> No
     bar.sync 0; ld.shared.b32 %i, [%h]; {body}
     ld.param.u64 %at, [out]; mad.wide.u32 %at, %t, 128, %at; {dump} bar.sync 0;
     @%p tcgen05.dealloc.cta_group::1.sync.aligned.b32 %i, 64; ret; }}"""
-    launch(text, "k", out, device=Device("sm_100"), block=(threads,), shared=64, **options)
+    launch(text, "k", out, device=Device("sm_100"), block=(threads,), shared=512, **options)
 
 
 def names(letter: str, count: int) -> str:
@@ -264,7 +264,8 @@ def test_a_store_of_a_shape_is_a_load_of_another(shape: str) -> None:
 def test_pack_and_unpack() -> None:
     out = np.zeros((32, 32), "u4")
     move(
-        f"mov.b32 %v0, 0x70005; tcgen05.st.sync.aligned.32x32b.x2.unpack::16b.b32 [%i], {{%v0, %v1}};"
+        "mov.b32 %v0, 0x70005;"
+        "tcgen05.st.sync.aligned.32x32b.x2.unpack::16b.b32 [%i], {%v0, %v1};"
         f"tcgen05.ld.sync.aligned.32x32b.x4.b32 {names('w', 4)}, [%i];"
         "tcgen05.ld.sync.aligned.32x32b.x1.pack::16b.b32 {%w4}, [%i];",
         out,
@@ -282,29 +283,120 @@ def test_copies_from_shared_memory_reach_all_warps() -> None:
         "@%p tcgen05.cp.cta_group::1.32x128b.warpx4 [%i], %at;"
         "setp.lt.u32 %p, %t, 32; bar.sync 0; and.b32 %v2, %t, 96; shl.b32 %v2, %v2, 16;"
         "add.u32 %v2, %v2, %i;"
-        f"tcgen05.ld.sync.aligned.32x32b.x4.b32 {names('w', 4)}, [%v2];".replace("64;", "64;"),
+        f"tcgen05.ld.sync.aligned.32x32b.x4.b32 {names('w', 4)}, [%v2];",
         out,
         threads=128,
     )
     np.testing.assert_array_equal(out[:, :4], np.tile(np.arange(128).reshape(32, 4), (4, 1)))
 
 
+LOAD = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%w0}, [%i];"
+ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%h], "
+RELINQUISH = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("add.u32 %i, %i, 64; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%w0}, [%i];", "column 64 is not"),
-        ("add.u32 %i, %i, 0x200000; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%w0}, [%i];", "lanes 0 to"),
+        (f"add.u32 %i, %i, 64; {LOAD}", "column 64 is not"),
+        (f"add.u32 %i, %i, 0x200000; {LOAD}", "lanes 0 to"),
         ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %i, 32;", "not an allocation of that size"),
         ("ret;", "exits with 64 columns"),
-        (
-            "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"
-            "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%h], 32;",
-            "has relinquished",
-        ),
-        ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%h], 48;", r"got 48"),
-        ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%h], 512;", "holds 64 of 512"),
+        (f"{RELINQUISH} {ALLOC} 32;", "has relinquished"),
+        (f"{ALLOC} 48;", "got 48"),
+        (f"{ALLOC} 512;", "holds 64 of 512"),
     ],
-)  # fmt: skip
+)
 def test_misuse_is_a_fault(body: str, message: str) -> None:
     with pytest.raises(Fault, match=message):
         move(body, np.zeros((32, 32), "u4"))
+
+
+PAIR = f"""{HEAD}
+.visible .entry k(.param .u64 out, .param .u32 word, .param .u32 lanes) .reqnctapercluster 2, 1, 1
+{{ .reg .b32 %w<16>, %v<16>, %i, %t, %h, %c, %u, %word; .reg .b64 %at, %left, %right;
+.reg .pred %p, %one, %q; .reg .b16 %m;
+mov.u32 %t, %tid.x; mov.u32 %h, box; mov.u32 %c, %ctaid.x; setp.lt.u32 %p, %t, 32;
+setp.eq.u32 %one, %t, 0; @%one mbarrier.init.shared.b64 [%h+8], 1;
+@%p tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%h], 64;
+mad.lo.u32 %u, %t, 32, %h; mad.lo.u32 %v0, %c, 128, %t; and.b32 %v0, %v0, 15;
+cvt.rn.f32.u32 %v0, %v0; mov.b32 %v1, 0;
+st.shared.v4.b32 [%u+1024], {{%v0, %v1, %v1, %v1}};
+st.shared.v4.b32 [%u+1040], {{%v1, %v1, %v1, %v1}};
+add.u32 %u, %t, 1; mad.lo.u32 %u, %c, 100, %u; cvt.rn.f32.u32 %v0, %u; mad.lo.u32 %u, %t, 32, %h;
+st.shared.v4.b32 [%u+8192], {{%v0, %v1, %v1, %v1}};
+st.shared.v4.b32 [%u+8208], {{%v1, %v1, %v1, %v1}};
+fence.proxy.async.shared::cta; barrier.cluster.arrive; barrier.cluster.wait;
+ld.shared.b32 %i, [%h]; add.u32 %u, %h, 1024; shr.u32 %u, %u, 4; cvt.u64.u32 %left, %u;
+or.b64 %left, %left, {1 << 46 | 256 >> 4 << 32 | 6 << 61};
+add.u32 %u, %h, 8192; shr.u32 %u, %u, 4; cvt.u64.u32 %right, %u;
+or.b64 %right, %right, {1 << 46 | 256 >> 4 << 32 | 6 << 61};
+ld.param.u32 %word, [word]; setp.eq.u32 %q, %c, 0; and.pred %one, %one, %q; setp.ne.u32 %q, %t, %t;
+mov.b16 %m, 3;
+@%one tcgen05.mma.cta_group::2.kind::tf32 [%i], %left, %right, %word, %q;
+@%one tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64
+    [%h+8], %m;
+WAIT: mbarrier.try_wait.parity.shared.b64 %q, [%h+8], 0; @!%q bra WAIT;
+and.b32 %u, %t, 96; shl.b32 %u, %u, 16; add.u32 %u, %u, %i;
+tcgen05.ld.sync.aligned.32x32b.x16.b32 {names("w", 16)}, [%u]; tcgen05.wait::ld.sync.aligned;
+mad.lo.u32 %t, %c, 128, %t; ld.param.u64 %at, [out]; mad.wide.u32 %at, %t, 64, %at;
+{" ".join(f"st.global.b32 [%at+{4 * i}], %w{i};" for i in range(16))}
+barrier.cluster.arrive; barrier.cluster.wait;
+@%p tcgen05.dealloc.cta_group::2.sync.aligned.b32 %i, 64; ret; }}"""
+
+
+@pytest.mark.parametrize("m", [256, 128])
+@pytest.mark.parametrize("races", [False, True])
+def test_a_pair_of_blocks_shares_a_product(m: int, races: bool) -> None:
+    # A[r, 0] is r mod 16 in the block of its row; B[c, 0] names the block and the row there.
+    n = 16 if m == 256 else 32
+    out = np.zeros((2, 128, 16), "f4")
+    word = np.uint32(1 << 4 | 2 << 7 | 2 << 10 | n >> 3 << 17 | m >> 4 << 24)
+    device = Device("sm_100", Options(check_races=races))
+    launch(PAIR, "k", out, word, np.uint32(0), grid=(2,), cluster=(2,), block=(128,),
+           shared=16384, device=device)  # fmt: skip
+    half = n // 2
+    columns = np.array([1 + c % half + 100 * (c // half) for c in range(n)], "f4")
+    rows = np.arange(128, dtype="f4") % 16
+    if m == 256:
+        expected = np.stack([rows[:, None] * columns] * 2)
+    else:
+        lower = rows[:64, None] * columns
+        expected = np.stack([np.concatenate([lower[:, :16], lower[:, 16:]])] * 2)
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_a_from_tensor_memory() -> None:
+    out = np.zeros((128, 32), "u4")
+    body = f"""
+    mov.b32 %v31, 0f3F800000; mad.lo.u32 %v30, %t, 4, %h; st.shared.b32 [%v30], %v31; bar.sync 0;
+    and.b32 %v2, %t, 96; shl.b32 %v2, %v2, 16; add.u32 %v2, %v2, %i; cvt.rn.f32.u32 %v3, %t;
+    mov.b32 %v4, 0; bar.sync 0;
+    tcgen05.st.sync.aligned.32x32b.x8.b32 [%v2], {{%v3, %v3, %v4, %v4, %v4, %v4, %v4, %v4}};
+    bar.sync 0; shr.u32 %v5, %h, 4; cvt.u64.u32 %at, %v5;
+    or.b64 %at, %at, {1 << 46 | 8 << 16 | 16 << 32};
+    mov.b32 %v6, {1 << 4 | 2 << 7 | 2 << 10 | 2 << 17 | 8 << 24}; setp.eq.u32 %p, %t, 0;
+    add.u32 %v8, %i, 32; setp.ne.u32 %q, %t, %t;
+    @%p tcgen05.mma.cta_group::1.kind::tf32 [%v8], [%i], %at, %v6, %q;
+    bar.sync 0; setp.lt.u32 %p, %t, 32; add.u32 %v2, %v2, 32;
+    tcgen05.ld.sync.aligned.32x32b.x16.b32 {names("w", 16)}, [%v2];
+    """
+    move(".reg .pred %q;" + body, out, threads=128)
+    expected = np.repeat(2 * np.arange(128, dtype="f4")[:, None], 16, axis=1)
+    np.testing.assert_array_equal(out[:, :16].view("f4"), expected)
+
+
+@pytest.mark.needs("ml_dtypes")
+def test_a_load_before_the_wait_for_a_product_is_a_race() -> None:
+    device = Device("sm_100", Options(check_races=True))
+    out, expected = multiply("f16", "f16", "f16", device=device)
+    np.testing.assert_array_equal(out.view("f4")[:, :64], expected.astype("f4"))
+    hasty = kernel.__wrapped__("f16", "").replace("@!%adds bra WAIT;", "bar.sync 0;")
+    hasty = hasty.replace("mbarrier.try_wait.parity.shared.b64 %adds, [%n+8], 0;", "")
+    image, words = np.zeros(2048, "u4"), np.zeros((128, 8), "u4")
+    steps = np.uint64(describe(0, 0, 1024, "128B"))
+    word = np.uint32(1 << 4 | 8 << 17 | 8 << 24)
+    with pytest.raises(Fault, match="without having waited at the mbarrier"):
+        launch(hasty, "k", image, np.uint32(8192), steps, steps, word, words,
+               np.zeros((128, 128), "u4"), np.uint32(0), block=(128,), shared=8208,
+               device=Device("sm_100", Options(check_races=True)))  # fmt: skip
