@@ -322,10 +322,10 @@ setp.eq.u32 %one, %t, 0; @%one mbarrier.init.shared.b64 [%h+8], 1;
 mad.lo.u32 %u, %t, 32, %h; mad.lo.u32 %v0, %c, 128, %t; and.b32 %v0, %v0, 15;
 cvt.rn.f32.u32 %v0, %v0; mov.b32 %v1, 0;
 st.shared.v4.b32 [%u+1024], {{%v0, %v1, %v1, %v1}};
-st.shared.v4.b32 [%u+1040], {{%v1, %v1, %v1, %v1}};
+st.shared.v4.b32 [%u+1040], {{%v0, %v1, %v1, %v1}};
 add.u32 %u, %t, 1; mad.lo.u32 %u, %c, 100, %u; cvt.rn.f32.u32 %v0, %u; mad.lo.u32 %u, %t, 32, %h;
 st.shared.v4.b32 [%u+8192], {{%v0, %v1, %v1, %v1}};
-st.shared.v4.b32 [%u+8208], {{%v1, %v1, %v1, %v1}};
+st.shared.v4.b32 [%u+8208], {{%v0, %v1, %v1, %v1}};
 fence.proxy.async.shared::cta; barrier.cluster.arrive; barrier.cluster.wait;
 ld.shared.b32 %i, [%h]; add.u32 %u, %h, 1024; shr.u32 %u, %u, 4; cvt.u64.u32 %left, %u;
 or.b64 %left, %left, {1 << 46 | 256 >> 4 << 32 | 6 << 61};
@@ -349,6 +349,7 @@ barrier.cluster.arrive; barrier.cluster.wait;
 @pytest.mark.parametrize("races", [False, True])
 def test_a_pair_of_blocks_shares_a_product(m: int, races: bool) -> None:
     # A[r, 0] is r mod 16 in the block of its row; B[c, 0] names the block and the row there.
+    # Both chunks of a row have the same value, since the swizzle exchanges them: so A[r, 4] too.
     n = 16 if m == 256 else 32
     out = np.zeros((2, 128, 16), "f4")
     word = np.uint32(1 << 4 | 2 << 7 | 2 << 10 | n >> 3 << 17 | m >> 4 << 24)
@@ -359,9 +360,9 @@ def test_a_pair_of_blocks_shares_a_product(m: int, races: bool) -> None:
     columns = np.array([1 + c % half + 100 * (c // half) for c in range(n)], "f4")
     rows = np.arange(128, dtype="f4") % 16
     if m == 256:
-        expected = np.stack([rows[:, None] * columns] * 2)
+        expected = np.stack([2 * rows[:, None] * columns] * 2)
     else:
-        lower = rows[:64, None] * columns
+        lower = 2 * rows[:64, None] * columns
         expected = np.stack([np.concatenate([lower[:, :16], lower[:, 16:]])] * 2)
     np.testing.assert_array_equal(out, expected)
 
@@ -393,10 +394,10 @@ def test_a_load_before_the_wait_for_a_product_is_a_race() -> None:
     np.testing.assert_array_equal(out.view("f4")[:, :64], expected.astype("f4"))
     hasty = kernel.__wrapped__("f16", "").replace("@!%adds bra WAIT;", "bar.sync 0;")
     hasty = hasty.replace("mbarrier.try_wait.parity.shared.b64 %adds, [%n+8], 0;", "")
-    image, words = np.zeros(2048, "u4"), np.zeros((128, 8), "u4")
+    image, words = np.zeros(4096, "u4"), np.zeros((128, 8), "u4")
     steps = np.uint64(describe(0, 0, 1024, "128B"))
     word = np.uint32(1 << 4 | 8 << 17 | 8 << 24)
     with pytest.raises(Fault, match="without having waited at the mbarrier"):
-        launch(hasty, "k", image, np.uint32(8192), steps, steps, word, words,
-               np.zeros((128, 128), "u4"), np.uint32(0), block=(128,), shared=8208,
+        launch(hasty, "k", image, np.uint32(16384), steps, steps, word, words,
+               np.zeros((128, 128), "u4"), np.uint32(0), block=(128,), shared=16400,
                device=Device("sm_100", Options(check_races=True)))  # fmt: skip

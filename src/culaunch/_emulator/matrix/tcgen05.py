@@ -157,7 +157,7 @@ def fragment(shape: str, count: int, split: int) -> tuple[_Array, _Array]:
 
 
 def padded(raw: Elements, width: int) -> Elements:
-    """Take elements of 4 or 6 bits apart, of which 16 begin at each multiple of 16 bytes."""
+    """Take elements of 4 or 6 bits apart, 16 of them at each multiple of 16 bytes."""
     bits = np.unpackbits(raw.reshape(*raw.shape[:-1], -1, 16), axis=-1, bitorder="little")
     each = bits[..., : 16 * width].reshape(*bits.shape[:-1], 16, width)
     return np.packbits(each, axis=-1, bitorder="little").reshape(raw.shape)

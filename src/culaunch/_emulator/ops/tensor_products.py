@@ -226,7 +226,7 @@ class _Product:
         return first + lane, at & 0xFFFF
 
     def _factor(self, words: Lanes, kind: str, rows: int, which: int) -> Elements:
-        """Read A or B from the shared memory of the pair, of which each block has a share."""
+        """Read A or B from the shared memory of the pair; each block has a share."""
         share, width = rows // len(self.blocks), WIDTHS[kind]
         at, depth = _descriptors(self.group, words), self.kind.depth
         turned = self.fields.turned[which]
