@@ -121,6 +121,7 @@ def multiply(
     image = np.frombuffer(left.ljust(offset, b"\0") + right, "u4").copy()
     types = [1 if packed else TYPES[k] for k in (a, b)]
     word = types[0] << 7 | types[1] << 10 | signs[0] << 13 | signs[1] << 14
+    edit = options.pop("edit", None) or (lambda text: text)
     word |= int(turned[0]) << 15 | int(turned[1]) << 16 | n >> 3 << 17 | m >> 4 << 24
     words, tail, name = np.zeros((128, 8), "u4"), "", kind
     if vector:
@@ -143,11 +144,13 @@ def multiply(
     out = np.zeros((128, 128), "u4")
     group = "mma.ws.cta_group::1" if ws else "mma.cta_group::1"
     size = np.uint32(image.nbytes)
+    device = options.pop("device", None) or Device("sm_100")
+    text, adds = edit(kernel(name, tail, group)), np.uint32(options.pop("adds", 0))
+    places = (describe(0, *left_steps, swizzle), describe(offset, *right_steps, swizzle))
+    assert not options
     launch(
-        kernel(name, tail, group), "k", image, size, np.uint64(describe(0, *left_steps, swizzle)),
-        np.uint64(describe(offset, *right_steps, swizzle)), np.uint32(word), words, out,
-        np.uint32(0), device=options.pop("device", None) or Device("sm_100"), block=(128,),
-        shared=image.nbytes + 16,
+        text, "k", image, size, *map(np.uint64, places), np.uint32(word), words, out, adds,
+        device=device, block=(128,), shared=image.nbytes + 16,
     )  # fmt: skip
     return out, (-1) ** sum(signs) * (x @ y.T)
 
@@ -401,3 +404,54 @@ def test_a_load_before_the_wait_for_a_product_is_a_race() -> None:
         launch(hasty, "k", image, np.uint32(16384), steps, steps, word, words,
                np.zeros((128, 128), "u4"), np.uint32(0), block=(128,), shared=16400,
                device=Device("sm_100", Options(check_races=True)))  # fmt: skip
+
+
+@pytest.mark.needs("ml_dtypes")
+def test_lanes_that_are_off_and_a_scaled_sum() -> None:
+    def edit(text: str) -> str:
+        text = text.replace(
+            "tcgen05.wait::st",
+            "add.u32 %u, %i, %own; mov.b32 %d0, 0f41000000;"
+            "tcgen05.st.sync.aligned.32x32b.x1.b32 [%u], {%d0}; tcgen05.wait::st",
+        )
+        return text.replace("%w, %adds;", "%w, {0xFFFF, 0, 0, 0x80000000}, %adds, 2;")
+
+    out, expected = multiply("f16", "f16", "f16", edit=edit, adds=1)
+    expected[:, 0] += 8 / 4
+    off = [*range(16), 127]
+    expected[off] = 0
+    expected[off, 0] = 8
+    np.testing.assert_array_equal(out.view("f4")[:, :64], expected.astype("f4"))
+
+
+def test_shift_moves_rows_down_except_the_last() -> None:
+    out = np.zeros((32, 32), "u4")
+    move(
+        f"tcgen05.st.sync.aligned.32x32b.x16.b32 [%i], {names('v', 16)};"
+        "setp.eq.u32 %p, %t, 0; @%p tcgen05.shift.cta_group::1.down [%i];"
+        f"setp.lt.u32 %p, %t, 32; tcgen05.ld.sync.aligned.32x32b.x16.b32 {names('w', 16)}, [%i];",
+        out,
+    )
+    number = np.arange(32)[:, None] * 32 + np.arange(16)
+    number[1:, :8] = number[:-1, :8].copy()
+    np.testing.assert_array_equal(out[:, :16], number)
+
+
+@pytest.mark.parametrize(("source", "width"), [("b4x16_p64", 4), ("b6x16_p32", 6)])
+def test_copies_decompress(source: str, width: int) -> None:
+    out = np.zeros((32, 32), "u4")
+    body = f"""
+    mad.lo.u32 %v9, %t, 16, %h; mul.lo.u32 %v0, %t, 0x01234567; mul.lo.u32 %v1, %t, 0x0789ABCD;
+    bar.sync 0; st.shared.v4.b32 [%v9], {{%v0, %v1, %t, %t}}; bar.sync 0;
+    mov.b64 %at, 0; cvt.u64.u32 %at, %h; shr.u64 %at, %at, 4;
+    or.b64 %at, %at, {1 << 46 | 128 >> 4 << 32 | 8 << 16}; setp.eq.u32 %p, %t, 0;
+    @%p tcgen05.cp.cta_group::1.32x128b.warpx4.b8x16.{source} [%i], %at;
+    setp.lt.u32 %p, %t, 32; tcgen05.ld.sync.aligned.32x32b.x4.b32 {names("w", 4)}, [%i];
+    """
+    move(body, out)
+    for thread in range(32):
+        low, high = thread * 0x01234567 & 0xFFFFFFFF, thread * 0x0789ABCD & 0xFFFFFFFF
+        number = low | high << 32 | thread << 64 | thread << 96
+        each = [number >> width * i & ((1 << width) - 1) for i in range(16)]
+        octets = bytes(x << 2 if width == 4 else x for x in each)
+        np.testing.assert_array_equal(out[thread, :4], np.frombuffer(octets, "u4"))

@@ -65,7 +65,8 @@ def multiply(decoder: Decoder, instruction: Instruction) -> Op:
         block = np.broadcast_to(group.block_index, (group.n,))
 
         def each(values: Lanes, index: Lanes) -> Lanes:
-            return np.broadcast_to(values, (group.n,))[index]
+            chosen: Lanes = np.broadcast_to(values, (group.n,))[index]
+            return chosen
 
         for word in np.unique(words):
             index = np.flatnonzero(words == word)
