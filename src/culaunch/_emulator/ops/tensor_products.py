@@ -154,12 +154,13 @@ class _Product:
             bits = np.stack([bits & 15, bits >> 4], axis=-1).reshape(*bits.shape[:-1], -1)
         elif WIDTHS[kind] == 4:
             # A container of 8 bits has four bits in its middle, and six at its lower end.
-            bits = bits >> 2 & 15
+            bits = np.bitwise_and(bits >> 2, 15)
         return self._signed(bits, kind, 0)
 
     def right(self, given: Lanes) -> Elements:
         """Return B: (threads, k, n)."""
-        return self._factor(given, self.fields.b or "", self.fields.n, 1).swapaxes(1, 2)
+        bits: Elements = self._factor(given, self.fields.b or "", self.fields.n, 1).swapaxes(1, 2)
+        return bits
 
     def scales(self, given: list[Lanes], count: int) -> tuple[Lanes, Lanes]:
         """Return the scale of each element of A and of B, in the shapes of both."""
@@ -251,7 +252,9 @@ class _Product:
         return self._signed(bits, kind, which)
 
     def _signed(self, bits: Elements, kind: str, which: int) -> Elements:
-        return negated(bits, kind) if self.fields.signs[which] else bits
+        if self.fields.signs[which]:
+            bits = negated(bits, kind)
+        return bits
 
 
 def copy_in(decoder: Decoder, instruction: Instruction) -> Op:
