@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.matrix.elements import Elements
     from culaunch._emulator.types import Lanes
 
-__all__ = ["negated", "read_factor"]
+__all__ = ["negated", "read_factor", "tcgen05_descriptors"]
 
 
 def read_factor(
@@ -54,6 +54,18 @@ def read_factor(
         _require_copied(group, index, place // 4 * 4)
     bits: Elements = shared.data.by_size[size][place // size]
     return bits
+
+
+def tcgen05_descriptors(group: Group, words: Lanes) -> Descriptors:
+    """Take matrix descriptors of tcgen05 apart."""
+    at = Descriptors.read_tcgen05(words)
+    if at is None:
+        reason = (
+            "a matrix descriptor whose version is not 1, with an absolute leading distance, or "
+            "with a swizzle of 32-byte atoms"
+        )
+        raise Fault(NOT_SUPPORTED, reason, lane=group.lane_at(0))
+    return at
 
 
 def _require_copied(group: Group, index: Lanes, place: Lanes) -> None:

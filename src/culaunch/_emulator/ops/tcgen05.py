@@ -17,7 +17,8 @@ from culaunch._emulator.memory.bytes import store
 from culaunch._emulator.ops.bulk_units import target_ranks, to_rank
 from culaunch._emulator.ops.matrix import require
 from culaunch._emulator.ops.mbarrier import complete_arrival
-from culaunch._emulator.ops.tensor_products import copy_in, multiply
+from culaunch._emulator.ops.tensor_memory_copies import copy_in
+from culaunch._emulator.ops.tensor_products import multiply
 from culaunch._emulator.ptx.syntax import Immediate, Instruction, Operand
 
 if TYPE_CHECKING:

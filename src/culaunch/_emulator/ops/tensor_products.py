@@ -1,8 +1,7 @@
-"""tcgen05.mma and tcgen05.cp: one thread multiplies, or copies to, the matrices of its block."""
+"""tcgen05.mma: one thread multiplies matrices of its block, or of a pair of blocks."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +11,7 @@ from culaunch._emulator.fault import ILLEGAL_INSTRUCTION, NOT_SUPPORTED, Fault
 from culaunch._emulator.matrix.elements import WIDTHS
 from culaunch._emulator.matrix.product import multiply_add, values_of
 from culaunch._emulator.matrix.tcgen05 import KINDS, Product, padded, places
-from culaunch._emulator.matrix.wgmma import Descriptors
-from culaunch._emulator.ops.factors import negated, read_factor
+from culaunch._emulator.ops.factors import negated, read_factor, tcgen05_descriptors
 from culaunch._emulator.ptx.syntax import Address, Immediate, Vector
 
 if TYPE_CHECKING:
@@ -24,17 +22,10 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction, Operand
     from culaunch._emulator.types import Lanes
 
-__all__ = ["copy_in", "multiply"]
+__all__ = ["multiply"]
 
 # By the modifiers that say how many scales a row has.
 _SCALES = {"scale_vec::1X": 1, "scale_vec::2X": 2, "scale_vec::4X": 4, "block16": 4}
-# For each multicast, the lanes of the four warps that get a row of the source, by its first lane.
-_COPIES = {
-    "": ((0,),),
-    "warpx4": ((0, 32, 64, 96),),
-    "warpx2::02_13": ((0, 64), (32, 96)),
-    "warpx2::01_23": ((0, 32), (64, 96)),
-}
 
 
 def multiply(decoder: Decoder, instruction: Instruction) -> Op:
@@ -107,17 +98,6 @@ def _places(group: Group, fields: Product, *, pair: bool, ws: bool) -> Places:
         code = ILLEGAL_INSTRUCTION if wrong else NOT_SUPPORTED
         raise Fault(code, f"tcgen05.mma: {wrong or refused}", lane=group.lane_at(0))
     return where
-
-
-def _descriptors(group: Group, words: Lanes) -> Descriptors:
-    at = Descriptors.read_tcgen05(words)
-    if at is None:
-        reason = (
-            "a matrix descriptor whose version is not 1, with an absolute leading distance, or "
-            "with a swizzle of 32-byte atoms"
-        )
-        raise Fault(NOT_SUPPORTED, reason, lane=group.lane_at(0))
-    return at
 
 
 class _Product:
@@ -230,7 +210,7 @@ class _Product:
     def _factor(self, words: Lanes, kind: str, rows: int, which: int) -> Elements:
         """Read A or B from the shared memory of the pair; each block has a share."""
         share, width = rows // len(self.blocks), WIDTHS[kind]
-        at, depth = _descriptors(self.group, words), self.kind.depth
+        at, depth = tcgen05_descriptors(self.group, words), self.kind.depth
         turned = self.fields.turned[which]
         if turned and width < 8:
             reason = "tcgen05.mma: a transposed matrix of elements below 8 bits"
@@ -255,46 +235,3 @@ class _Product:
         if self.fields.signs[which]:
             bits = negated(bits, kind)
         return bits
-
-
-def copy_in(decoder: Decoder, instruction: Instruction) -> Op:
-    """Decode a copy from shared memory, which is complete at once."""
-    mods = instruction.mods
-    match = next(filter(None, (re.fullmatch(r"(\d+)x(\d+)b", word) for word in mods)), None)
-    if match is None:
-        raise Unsupported
-    rows, size = int(match[1]), int(match[2]) // 8
-    # A source of 4 or 6 bits, 16 elements for each 16 bytes.
-    narrow = next((int(word[1]) for word in mods if re.fullmatch(r"b[46]x16_p\d+", word)), 8)
-    targets = next((_COPIES[word] for word in mods if word in _COPIES), _COPIES[""])
-    address = decoder.address(instruction.operands[0])
-    descriptor = decoder.read(instruction.operands[1], "b64")
-    pair = "cta_group::2" in mods
-
-    def run(group: Group) -> None:
-        index = np.arange(group.n)
-        start = np.broadcast_to(address(group), (group.n,)).astype(np.int64)
-        at = _descriptors(group, np.broadcast_to(descriptor(group), (group.n,)))
-        own, memory = np.broadcast_to(group.block_index, (group.n,)), group.chunk.tensor_memory
-        for block in (own & ~1, own | 1) if pair else (own,):
-            octets = read_factor(
-                group, at, index, block, np.arange(rows)[None, :], size, 1,
-                transposed=False, reader="tcgen05.cp",
-            )  # fmt: skip
-            if narrow < 8:
-                octets = padded(octets, narrow) << (2 if narrow == 4 else 0)
-            words = np.ascontiguousarray(octets).view(np.uint32)
-            column = (start & 0xFFFF)[:, None, None] + np.arange(size // 4)
-            share = rows // len(targets)
-            for part, firsts in enumerate(targets):
-                for first in firsts:
-                    lane = (start >> 16)[:, None] + first + np.arange(share)
-                    b = block[:, None, None]
-                    memory.check(group, index, b, lane[:, :, None], column)
-                    source = words[:, part * share : (part + 1) * share]
-                    memory.words[b, lane[:, :, None], column] = source
-            if group.chunk.races is not None:
-                now = group.chunk.races.history.tick()
-                memory.written[block[:, None], column[:, 0]] = now
-
-    return run
