@@ -303,6 +303,7 @@ ELSEWHERE = {
     "mbarrier": "test_data_instructions.py",
     "mma": "matrix/test_mma.py",
     "wgmma": "matrix/test_wgmma.py",
+    "tcgen05": "matrix/test_tcgen05.py",
     "wmma": "matrix/test_wmma.py",
 }
 

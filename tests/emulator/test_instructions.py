@@ -29,6 +29,7 @@ SYNCHRONOUS = """
     movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2;
     mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d1, %d2};
     wgmma.fence.sync.aligned;
+    tcgen05.wait::ld.sync.aligned;
     wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [%r9], {%d1, %d2}, %r1;
 """
 
@@ -53,6 +54,11 @@ def test_every_instruction_with_a_synchronous_form_is_in_the_list_above() -> Non
         if known.warp_mask.__name__ != "<lambda>"  # the default: lanes wait for none
     }
     assert named == with_masks
+
+
+def test_one_thread_commits_to_tcgen05_alone() -> None:
+    (instruction,) = parsed("tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%q1];")
+    assert definition(instruction).warp_mask(instruction) is None
 
 
 @pytest.mark.parametrize(

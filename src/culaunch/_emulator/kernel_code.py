@@ -27,6 +27,7 @@ from culaunch._emulator.ops import (  # noqa: F401  (each registers its instruct
     mbarrier,
     memory,
     permute,
+    tcgen05,
     video,
     warp,
     wgmma,

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from emulate import launch
 from emulator_internals import Device, Fault
+from matrix_layout import ROWS, lay_out
 
 import culaunch as cl
 
-ROWS = {"none": 16, "32B": 32, "64B": 64, "128B": 128}
 MODES = {"none": 0, "128B": 1, "64B": 2, "32B": 3}
 BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
 RNG = np.random.default_rng(6)
@@ -37,34 +37,6 @@ def numbers(kind: str, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
 
     dtype = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}[kind]
     return values, values.astype(dtype).view("u1")
-
-
-def lay_out(bits: np.ndarray, swizzle: str, transposed: bool) -> tuple[bytes, int, int]:
-    """Lay rows of elements out block by block: the bytes, and the two distances of a descriptor.
-
-    A block is eight rows of 16 to 128 bytes; chunk c of row r is at ``c ^ f(r)``. A row
-    has elements along the depth, or, if it is transposed, across it.
-    """
-    row = ROWS[swizzle]
-    lines = np.ascontiguousarray(bits.T if transposed else bits)
-    raw = lines.view("u1").reshape(lines.shape[0], -1)
-    blocks = []
-    for down, across in itertools.product(range(0, raw.shape[0], 8), range(0, raw.shape[1], row)):
-        part = raw[down : down + 8, across : across + row]
-        block = np.zeros((8, row), "u1")
-        block[:, : part.shape[1]] = part
-        chunks = block.reshape(8, -1, 16)
-        moved = np.zeros_like(chunks)
-        for r, c in itertools.product(range(8), range(row // 16)):
-            moved[r, c ^ (r * row // 128 % (row // 16))] = chunks[r, c]
-        blocks.append(moved.tobytes())
-    across, down = -(-raw.shape[1] // row) * 8 * row, 8 * row
-    # Distances down and across: which of the two a descriptor calls leading depends on the layout.
-    if transposed:
-        leading, stride = (across, down) if swizzle == "none" else (down, across)
-    else:
-        leading, stride = down, across
-    return b"".join(blocks), leading, stride
 
 
 def descriptor(start: int, leading: int, stride: int, swizzle: str) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from culaunch._emulator.memory.scratch import Scratch
 from culaunch._emulator.memory.shared import SharedMemory
+from culaunch._emulator.memory.tensor_memory import TensorMemory
 
 if TYPE_CHECKING:
     from culaunch._emulator.machine.clusters import Cluster
@@ -79,6 +80,8 @@ class Chunk:
         # The check of races, if it is on (`Races`, which needs this class).
         self.races: Any = None
         self.undefined_reads: list[Read] = []
+        # Created by the first instruction that uses it.
+        self.tensor: TensorMemory | None = None
         # The turn of each warp, if a seed chooses it. Warps with the same turn run together.
         self.turns: Lanes | None = None
         if self.options.seed is not None:
@@ -99,7 +102,18 @@ class Chunk:
         # and a group's `full` stays false from here on.
         self.alive[lanes] = False
         self.alive_total -= lanes.shape[0]
-        self.alive_in_block -= np.bincount(lanes // self.width, minlength=self.blocks)
+        counts = np.bincount(lanes // self.width, minlength=self.blocks)
+        self.alive_in_block -= counts
+        if self.tensor is not None:
+            ended = np.flatnonzero((counts > 0) & (self.alive_in_block == 0))
+            self.tensor.require_free(int(lanes[0]), ended)
+
+    @property
+    def tensor_memory(self) -> TensorMemory:
+        """The tensor memory of the blocks."""
+        if self.tensor is None:
+            self.tensor = TensorMemory(self.blocks)
+        return self.tensor
 
     def place(self, lane: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         """Return the block and thread indices of a lane."""

@@ -17,7 +17,8 @@ WIDTHS = {
     **dict.fromkeys(("f32", "s32", "tf32"), 32),
     **dict.fromkeys(("f16", "bf16"), 16),
     **dict.fromkeys(("s8", "u8", "e4m3", "e5m2"), 8),
-    **dict.fromkeys(("s4", "u4"), 4),
+    **dict.fromkeys(("e2m3", "e3m2"), 6),
+    **dict.fromkeys(("s4", "u4", "e2m1"), 4),
     "b1": 1,
 }
 

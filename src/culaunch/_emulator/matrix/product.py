@@ -20,6 +20,7 @@ NaN results are canonical.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,7 @@ def multiply_add(
     satfinite: bool = False,
     operation: str = "and",
     rounding: str = "rn",
+    scales: tuple[_Matrix, _Matrix] | None = None,
 ) -> Elements:
     """Return the bits of A B + C.
 
@@ -59,6 +61,8 @@ def multiply_add(
         What multiplies single bits.
     rounding : {"rn", "rz", "rm", "rp"}, optional
         For f64.
+    scales : tuple of numpy.ndarray, optional
+        Float64 factors of the elements of A and of B.
 
     Returns
     -------
@@ -72,7 +76,9 @@ def multiply_add(
             left, right = a[..., :, k, None], b[..., None, k, :]
             total = numerics.fma("f64", left, right, total, rounding=rounding)
         return total
-    left, right = _values(a_kind, a), _values(b_kind, b)
+    left, right = values_of(a_kind, a), values_of(b_kind, b)
+    if scales is not None:
+        left, right = left * scales[0], right * scales[1]
     # NumPy multiplies matrices of float64 by BLAS, for all warps together.
     product = np.matmul(left, right)
     if c_kind == "s32":
@@ -86,11 +92,28 @@ def multiply_add(
             total = np.clip(total, -(1 << 31), (1 << 31) - 1)
         bits: Elements = total.astype(np.int32).view(np.uint32)
         return bits
-    total = numerics.cvt(to, "f64", product + _values(c_kind, c), rounding="rn")
+    total = numerics.cvt(to, "f64", product + values_of(c_kind, c), rounding="rn")
     return canonical(FORMATS[to], total)  # a conversion keeps the payloads of NaNs
 
 
-def _values(kind: str, bits: Elements) -> _Matrix:
+# The bits of the exponent and of the mantissa of floats without infinities and NaNs.
+_SMALL = {"e2m3": (2, 3), "e3m2": (3, 2), "e2m1": (2, 1)}
+
+
+@functools.cache
+def _small(exponent: int, mantissa: int) -> _Matrix:
+    """Return the value of each number of these bits."""
+    bits = np.arange(2 << exponent + mantissa)
+    power, part = bits >> mantissa & ((1 << exponent) - 1), bits & ((1 << mantissa) - 1)
+    whole = np.where(power > 0, part + (1 << mantissa), part)
+    size = np.ldexp(
+        whole.astype(np.float64), np.maximum(power, 1) - (1 << exponent - 1) + 1 - mantissa
+    )
+    signed: _Matrix = np.where(bits >> exponent + mantissa, -size, size)
+    return signed
+
+
+def values_of(kind: str, bits: Elements) -> _Matrix:
     # float64 holds every element, product and integer sum exactly.
     values: _Matrix = bits
     if kind in ("f16", "bf16", "f32"):
@@ -98,10 +121,15 @@ def _values(kind: str, bits: Elements) -> _Matrix:
     if kind == "tf32":
         # The hardware ignores the 13 lowest bits of the register.
         values = (bits & np.uint32(0xFFFFE000)).view(np.float32)
-    elif kind in ("e4m3", "e5m2"):
+    elif kind in ("e4m3", "ue4m3", "e5m2"):
         pairs = np.ascontiguousarray(bits).view(np.uint16)
-        halves = numerics.cvt("f16x2", kind + "x2", pairs).view(np.float16)
+        halves = numerics.cvt("f16x2", kind.removeprefix("u") + "x2", pairs).view(np.float16)
         values = halves.reshape(bits.shape)
+    elif kind in _SMALL:
+        values = _small(*_SMALL[kind])[bits]
+    elif kind == "ue8m0":
+        # 2 ** (bits - 127); the last one is NaN.
+        values = np.where(bits == 255, np.nan, np.ldexp(1.0, bits.astype(np.int32) - 127))
     elif kind == "s8":
         values = bits.view(np.int8)
     elif kind == "s4":

@@ -23,6 +23,9 @@ _Array = npt.NDArray[Any]
 # swizzle flips by those three places above them.
 _ROW_BYTES = np.array([16, 128, 64, 32], np.int64)
 _FLIPPED = np.array([0, 0x70, 0x30, 0x10], np.int64)
+# By the three uppermost bits of a descriptor of tcgen05: the mode above, or none. Mode 1 there is a
+# swizzle of 32 bytes, which the emulator does not have.
+_TCGEN05_MODES = np.array([0, -1, 1, -1, 2, -1, 3, -1], np.int64)
 
 
 class Descriptors(NamedTuple):
@@ -49,7 +52,20 @@ class Descriptors(NamedTuple):
     def read(cls, words: _Array) -> Descriptors:
         """Take descriptors of 64 bits apart."""
         bits = words.astype(np.int64)
-        mode = bits >> 62 & 3
+        return cls._of(bits, bits >> 62 & 3)
+
+    @classmethod
+    def read_tcgen05(cls, words: _Array) -> Descriptors | None:
+        """Take descriptors of tcgen05 apart; None if one has another version or swizzle."""
+        bits = words.astype(np.int64)
+        mode = _TCGEN05_MODES[bits >> 61 & 7]
+        # The version is 1, and the leading distance is not an address.
+        if (mode < 0).any() or ((bits >> 46 & 7) != 1).any() or (bits >> 52 & 1).any():
+            return None
+        return cls._of(bits, mode)
+
+    @classmethod
+    def _of(cls, bits: _Array, mode: _Array) -> Descriptors:
         start, leading, stride = ((bits >> at & 0x3FFF) << 4 for at in (0, 16, 32))
         return cls(start, leading, stride, bits >> 49 & 7, _ROW_BYTES[mode], _FLIPPED[mode])
 

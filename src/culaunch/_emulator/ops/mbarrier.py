@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.types import Lanes
 
-__all__ = ["arrive_at", "complete_bytes"]
+__all__ = ["arrive_at", "complete_arrival", "complete_bytes"]
 
 # The word's layout is ours: arrivals pending, arrivals expected, bytes expected minus bytes arrived
 # (bytes may arrive first: two's complement), phase.
@@ -121,7 +121,16 @@ def arrive_at(
 
 def complete_bytes(group: Group, address: Lanes, space: str, size: Lanes) -> None:
     """Record at each lane's mbarrier that `size` bytes have arrived."""
-    _update(group, address, space, _NONE, _BYTES + _ONE - size, _ARRIVE)
+    _complete(group, address, space, _NONE, _BYTES + _ONE - size)
+
+
+def complete_arrival(group: Group, address: Lanes, space: str) -> None:
+    """Arrive at each lane's mbarrier for asynchronous instructions that have ended."""
+    _complete(group, address, space, np.ones(1, np.uint64), _NONE)
+
+
+def _complete(group: Group, address: Lanes, space: str, arrivals: Lanes, size: Lanes) -> None:
+    _update(group, address, space, arrivals, size, _ARRIVE)
     if group.chunk.races is not None:
         group.chunk.races.complete(LOCATORS[space](group, address, 8, "atomic access"))
 

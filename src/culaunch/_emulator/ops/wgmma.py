@@ -10,7 +10,7 @@ import numpy as np
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import decodes, every_lane
 from culaunch._emulator.decode.undefined_bits import Flow
-from culaunch._emulator.fault import ILLEGAL_ADDRESS, LAUNCH_FAILED, NOT_SUPPORTED, Fault
+from culaunch._emulator.fault import LAUNCH_FAILED, Fault
 from culaunch._emulator.machine.rows import from_rows, to_rows
 from culaunch._emulator.matrix.elements import WIDTHS, unpack
 from culaunch._emulator.matrix.fragments import a_places, gather
@@ -20,10 +20,8 @@ from culaunch._emulator.matrix.wgmma import (
     accumulators,
     element_bytes,
     from_accumulators,
-    offsets,
 )
-from culaunch._emulator.memory.bytes import Piece
-from culaunch._emulator.ops.bulk_units import each_unit
+from culaunch._emulator.ops.factors import negated, read_factor
 from culaunch._emulator.ops.matrix import ELEMENT_TYPES, require, shape_of
 from culaunch._emulator.ptx.syntax import Immediate, Vector
 
@@ -140,39 +138,14 @@ def _from_memory(
     group: Group, descriptor: Reader, kind: str, rows: Lanes, depth: int, transposed: bool
 ) -> Elements:
     at = Descriptors.read(to_rows(group, descriptor(group))[:, 0])
-    if at.base.any():
-        raise Fault(NOT_SUPPORTED, "a matrix descriptor with a base offset", lane=group.lane_at(0))
     size = element_bytes(kind)
     count = depth * WIDTHS[kind] // 8 // size
-    place = offsets(at, rows, np.arange(count), size, transposed=transposed)
-    shared = group.chunk.shared
-    if int(place.max()) + size > shared.size:
-        warp = int(np.argmax(place.max(axis=(1, 2))))
-        raise Fault(
-            ILLEGAL_ADDRESS,
-            f"wgmma reads shared address {int(place.max()):#x}: the block has {shared.size} bytes "
-            "of shared memory",
-            lane=group.lane_at(32 * warp),
-        )
+    index = 32 * np.arange(at.start.shape[0])
     block = np.broadcast_to(group.block_index, (group.n,))[::32]
-    place = place + block[:, None, None] * shared.stride
-    if group.chunk.races is not None:
-        _require_copied(group, place // 4 * 4)
-    bits: Elements = shared.data.by_size[size][place // size]
+    bits = read_factor(group, at, index, block, rows, count, size, transposed=transposed)
     if kind == "b1":
         return np.unpackbits(bits, axis=-1, bitorder="little")
     return bits
-
-
-def _require_copied(group: Group, place: Lanes) -> None:
-    """Report a factor that a copy still writes, in the name of a warp's first lane."""
-    # Later writes are not compared with these reads: one thread may tell another warp that its
-    # whole warpgroup has read the factor.
-    shared = group.chunk.shared
-    lane = np.repeat(32 * np.arange(place.shape[0]), place[0].size)
-    piece = Piece(None, shared.data, place.reshape(-1).astype(np.int64), shared.shadow)
-    records = shared.shadow.records
-    group.chunk.races.require_copied(each_unit(group, lane), piece, records, 4)
 
 
 def _negated(bits: Elements, kind: str, sign: int) -> Elements:
@@ -180,5 +153,4 @@ def _negated(bits: Elements, kind: str, sign: int) -> Elements:
         return bits
     if sign != -1:
         raise Unsupported(f"a factor of {sign}")
-    flipped: Elements = bits ^ bits.dtype.type(1 << (WIDTHS[kind] - 1))
-    return flipped
+    return negated(bits, kind)

@@ -1,0 +1,87 @@
+"""Factors of matrix products that are read out of shared memory by a descriptor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator.fault import ILLEGAL_ADDRESS, NOT_SUPPORTED, Fault
+from culaunch._emulator.matrix.elements import WIDTHS
+from culaunch._emulator.matrix.wgmma import Descriptors, offsets
+from culaunch._emulator.memory.bytes import Piece
+from culaunch._emulator.ops.bulk_units import each_unit
+
+if TYPE_CHECKING:
+    from culaunch._emulator.machine.state import Group
+    from culaunch._emulator.matrix.elements import Elements
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["negated", "read_factor", "tcgen05_descriptors"]
+
+
+def read_factor(
+    group: Group,
+    at: Descriptors,
+    index: Lanes,
+    block: Lanes,
+    rows: Lanes,
+    count: int,
+    size: int,
+    *,
+    transposed: bool,
+    reader: str = "wgmma",
+) -> Elements:
+    """Read `count` elements of `size` bytes of each row: (descriptors, rows, count).
+
+    `index` has the position in the group of the thread of each descriptor, and `block` the block of
+    the chunk whose shared memory it describes; `reader` is for messages.
+    """
+    if at.base.any():
+        raise Fault(NOT_SUPPORTED, "a matrix descriptor with a base offset", lane=group.lane_at(0))
+    place = offsets(at, rows, np.arange(count), size, transposed=transposed)
+    shared = group.chunk.shared
+    if int(place.max()) + size > shared.size:
+        first = int(np.argmax(place.max(axis=(1, 2))))
+        raise Fault(
+            ILLEGAL_ADDRESS,
+            f"{reader} reads shared address {int(place.max()):#x}: the block has {shared.size} "
+            "bytes of shared memory",
+            lane=group.lane_at(int(index[first])),
+        )
+    place = place + block[:, None, None] * shared.stride
+    if group.chunk.races is not None:
+        _require_copied(group, index, place // 4 * 4)
+    bits: Elements = shared.data.by_size[size][place // size]
+    return bits
+
+
+def tcgen05_descriptors(group: Group, words: Lanes) -> Descriptors:
+    """Take matrix descriptors of tcgen05 apart."""
+    at = Descriptors.read_tcgen05(words)
+    if at is None:
+        reason = (
+            "a matrix descriptor whose version is not 1, with an absolute leading distance, or "
+            "with a swizzle of 32-byte atoms"
+        )
+        raise Fault(NOT_SUPPORTED, reason, lane=group.lane_at(0))
+    return at
+
+
+def _require_copied(group: Group, index: Lanes, place: Lanes) -> None:
+    """Report a factor that a copy still writes, in the name of a warp's first lane."""
+    # Later writes are not compared with these reads: one thread may tell another warp that its
+    # whole warpgroup has read the factor.
+    shared = group.chunk.shared
+    if shared.shadow is None:
+        return
+    lane = np.repeat(index, place[0].size)
+    piece = Piece(None, shared.data, place.reshape(-1).astype(np.int64), shared.shadow)
+    records = shared.shadow.records
+    group.chunk.races.require_copied(each_unit(group, lane), piece, records, 4)
+
+
+def negated(bits: Elements, kind: str) -> Elements:
+    """Flip the signs of floats."""
+    flipped: Elements = bits ^ bits.dtype.type(1 << (WIDTHS[kind] - 1))
+    return flipped
