@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 
 #include "python.h"
 
@@ -54,18 +55,33 @@ std::atomic<Function> functions[EXPORTED_NAMES];
 CUresult NoPython() { return CUDA_ERROR_OPERATING_SYSTEM; }
 CUresult NotSupported() { return CUDA_ERROR_NOT_SUPPORTED; }
 CUresult Deinitialized() { return CUDA_ERROR_DEINITIALIZED; }
+CUresult Success() { return CUDA_SUCCESS; }
+
+const char* NameOf(const char* entry) {
+  Dl_info info;
+  return dladdr(entry, &info) != 0 ? info.dli_sname : "";
+}
+
+// The function for a call after Python's end. Python programs free memory and unload modules then,
+// and a GPU's driver still does so.
+Function AfterPython(const char* name) {
+  constexpr const char* kEnds[] = {"Destroy", "Free", "Release", "Unload"};
+  for (const char* word : kEnds) {
+    if (std::strstr(name, word) != nullptr) return Success;
+  }
+  return Deinitialized;
+}
 
 Function FunctionOf(const char* entry) {
   if (state.load(std::memory_order_acquire) == kNew) {
     state = emulator::StartPython(reinterpret_cast<void**>(&find)) ? kRuns : kFailed;
   }
   if (state == kFailed) return NoPython;
-  if (!emulator::IsPythonAlive()) return Deinitialized;
+  if (!emulator::IsPythonAlive()) return AfterPython(NameOf(entry));
   emulator::AttachThread();
   std::atomic<Function>& known = functions[(entry - culaunch_entries) / kEntryBytes];
   if (Function function = known.load(std::memory_order_relaxed)) return function;
-  Dl_info info;
-  Function function = dladdr(entry, &info) != 0 ? find(info.dli_sname) : nullptr;
+  Function function = find(NameOf(entry));
   if (function == nullptr) function = NotSupported;
   known.store(function, std::memory_order_relaxed);
   return function;

@@ -211,3 +211,14 @@ def test_parsing_is_fast() -> None:
     start = time.process_time()
     parse_module(HEAD + ".entry k() {" + body + "}")
     assert time.process_time() - start < 5
+
+
+def test_the_first_of_two_weak_functions_stays():
+    weak = ".weak .func (.param .b32 r) f() {{ st.param.b32 [r], {}; ret; }}\n"
+    functions = PtxImage(HEAD + weak.format(17) + weak.format(23)).syntax.functions
+    assert [*functions] == ["f"]
+    stored = str(functions["f"].instructions[0].operands)
+    assert "17" in stored
+    assert "23" not in stored
+    with pytest.raises(cl.ImageError, match="'f' is defined twice"):
+        PtxImage(HEAD + weak.format(17) + weak.format(23).replace(".weak", ".visible"))

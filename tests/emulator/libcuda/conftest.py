@@ -42,7 +42,7 @@ def compiled(include: Path, tmp_path_factory: pytest.TempPathFactory) -> Callabl
     folder = tmp_path_factory.mktemp("programs")
 
     def compiled(name: str, *options: str, library: Path = LIBRARY) -> Path:
-        program = folder / Path(name).stem
+        program = folder / "".join((Path(name).stem, *options)).replace("/", "_")
         if not program.exists():
             compiler = "g++" if name.endswith(".cpp") else "gcc"
             command = [compiler, "-Wall", "-Wno-unused", "-pthread", f"-I{include}"]

@@ -117,8 +117,10 @@ int main(void) {
   void* linked;
   CHECK(cuLinkCreate(0, NULL, NULL, &link));
   CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void*)kAdd, strlen(kAdd) + 1, "add", 0, NULL, NULL));
-  EXPECT(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void*)kAdd, 9, "add", 0, NULL, NULL) ==
+  EXPECT(cuLinkAddData(link, CU_JIT_INPUT_CUBIN, (void*)kAdd, 9, "add", 0, NULL, NULL) ==
          CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void*)kAdd, 9, "add", 0, NULL, NULL) ==
+         CUDA_ERROR_INVALID_PTX);
   CHECK(cuLinkComplete(link, &linked, &size));
   CUmodule again;
   CHECK(cuModuleLoadData(&again, linked));

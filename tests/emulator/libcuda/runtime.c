@@ -87,6 +87,25 @@ int main(void) {
   RUN(cudaLaunchKernelExC(&config, (const void*)Add, arguments));
   for (int i = 0; i < 64; ++i) EXPECT(y[i] == 3 * i + 14);
 
+  // A launch that a stream captures runs when its graph is launched.
+  cudaGraph_t graph;
+  cudaGraphExec_t run;
+  enum cudaStreamCaptureStatus status;
+  RUN(cudaStreamCreate(&stream));
+  RUN(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  RUN(cudaStreamIsCapturing(stream, &status));
+  EXPECT(status == cudaStreamCaptureStatusActive);
+  RUN(cudaLaunchKernel((const void*)Add, grid, block, arguments, 0, stream));
+  RUN(cudaStreamEndCapture(stream, &graph));
+  RUN(cudaGraphInstantiate(&run, graph, 0));
+  EXPECT(y[1] == 3 + 14);
+  RUN(cudaGraphLaunch(run, stream));
+  RUN(cudaGraphLaunch(run, stream));
+  for (int i = 0; i < 64; ++i) EXPECT(y[i] == 5 * i + 28);
+  RUN(cudaGraphExecDestroy(run));
+  RUN(cudaGraphDestroy(graph));
+  RUN(cudaStreamDestroy(stream));
+
   struct cudaFuncAttributes kernel;
   RUN(cudaFuncGetAttributes(&kernel, (const void*)Add));
   EXPECT(kernel.maxThreadsPerBlock == 1024 && kernel.numRegs == 32 && kernel.ptxVersion == 80);

@@ -14,10 +14,16 @@ def test_a_program_launches_with_every_kind_of_memory(compiled, emulate):
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
 
 
-def test_a_fault_is_reported_once_and_each_missing_function_too(compiled, emulate):
+def test_streams_capture_graphs(compiled, emulate):
+    done = emulate(compiled("captures.c"))
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+def test_a_fault_is_reported_once_as_are_refused_images_and_missing_functions(compiled, emulate):
     done = emulate(compiled("faults.c"))
     assert (done.stdout, done.returncode) == ("done\n", 0)
-    missing, refused, kernel, fault, *rest = done.stderr.splitlines()
+    image, missing, refused, kernel, fault, *rest = done.stderr.splitlines()
+    assert image == "culaunch: the image is neither PTX nor a cubin nor a fatbin"
     array = "cuArray3DCreate_v2 is not emulated: it returns CUDA_ERROR_NOT_SUPPORTED"
     assert missing == f"culaunch: {array}"
     assert refused == "culaunch: the block (2000, 1, 1) exceeds (1024, 1024, 64)"
@@ -85,6 +91,24 @@ assert ctypes.pythonapi.Py_AtExit(ctypes.cast(cuda.cuCtxSynchronize, ctypes.c_vo
 def test_a_python_program_uses_it_with_ctypes(emulate):
     done = emulate(sys.executable, "-c", CTYPES)
     assert done.stdout == "1 culaunch emulator (sm_80)\n"
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
+AFTER_PYTHON = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+at_exit = ctypes.pythonapi.Py_AtExit
+at_exit.argtypes = [ctypes.c_void_p]
+library.CallDriver()
+assert at_exit(ctypes.cast(library.CallDriver, ctypes.c_void_p)) == 0
+"""
+
+
+def test_after_python_memory_is_freed_and_nothing_else_works(compiled, emulate):
+    library = compiled("after_python.c", "-shared", "-fPIC")
+    done = emulate(sys.executable, "-c", AFTER_PYTHON, library)
+    # In Python, 16 is not an allocation, and no context is current.
+    assert done.stdout == "1 201\n0 4\n"
     assert (done.stderr, done.returncode) == ("", 0)
 
 

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 
 import pytest
 from declarations import Declarations, agree
@@ -32,8 +33,9 @@ def test_a_program_without_nvcc(compiled, emulate, runtime):
 @pytest.mark.slow
 @pytest.mark.needs("click", "nvcc")
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
-def test_a_program_of_nvcc(compiled, emulate):
-    done = emulate(compiled("kernels.cu"))
+@pytest.mark.parametrize("options", [(), ("-rdc=true",)], ids=["whole", "relocatable"])
+def test_a_program_of_nvcc(compiled, emulate, options):
+    done = emulate(compiled("kernels.cu", *options))
     assert done.stdout.splitlines() == [
         "culaunch emulator (sm_80), 8.0",
         "table[2] is 3",
@@ -48,6 +50,51 @@ def test_a_program_of_nvcc(compiled, emulate):
     assert done.stderr.count("outside every allocation") == 1
     missing = "culaunch: cudaMallocArray is not emulated: it returns cudaErrorNotSupported\n"
     assert done.stderr.count(missing) == 1
+
+
+MAIN = """
+#include <cstdio>
+extern __device__ int add_base(int);
+extern __device__ int base;
+template <class T> __device__ __noinline__ T twice(T x) { return 2 * x; }
+__global__ void run(int* p) { *p = add_base(3) + base + twice(4); }
+int other();
+int main() {
+  int* p;
+  cudaMallocManaged(&p, 4);
+  run<<<1, 1>>>(p);
+  cudaDeviceSynchronize();
+  std::printf("%d %d\\n", *p, other());
+}
+"""
+OTHER = """
+__device__ int base = 100;
+template <class T> __device__ __noinline__ T twice(T x) { return 2 * x; }
+__device__ int add_base(int x) { return twice(x) + base; }
+__global__ void run_other(int* p) { *p = twice(5); }
+int other() {
+  int* p;
+  cudaMallocManaged(&p, 4);
+  run_other<<<1, 1>>>(p);
+  cudaDeviceSynchronize();
+  return *p;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("click", "nvcc")
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_files_with_device_functions_of_each_other(emulate, tmp_path):
+    files = [tmp_path / "main.cu", tmp_path / "other.cu"]
+    for file, text in zip(files, (MAIN, OTHER), strict=True):
+        file.write_text(text)
+    program = tmp_path / "program"
+    options = ("-gencode=arch=compute_80,code=compute_80", "-Wno-deprecated-gpu-targets")
+    command = ["nvcc", *options, "-cudart=shared", "-rdc=true", *files, "-o", program]
+    subprocess.run([*map(str, command)], check=True, timeout=300)
+    done = emulate(program)
+    assert (done.stdout, done.stderr) == ("214 10\n", "")
 
 
 def test_every_declared_function_is_exported(declarations, exported, runtime):

@@ -30,7 +30,7 @@ from culaunch._emulator.driver.memory import MemoryFunctions
 from culaunch._emulator.driver.modules import ModuleFunctions
 from culaunch._emulator.driver.state import Kernel, Refusal
 from culaunch._emulator.driver.streams import Event, StreamFunctions
-from culaunch._emulator.fault import INVALID_VALUE
+from culaunch._emulator.fault import INVALID_VALUE, NOT_SUPPORTED
 
 _ASSIGN_DEFAULT = 1  # CU_GRAPH_COND_ASSIGN_DEFAULT
 _HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -135,13 +135,33 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
     def cuGraphAddNode_v2(
         self, out: Any, graph: int, dependencies: Any, edges: int, count: int, params: int
     ) -> None:
-        if _at(params, NodeParams).kind != GraphNodeType.CONDITIONAL:
-            raise Refusal(INVALID_VALUE, "the emulator adds only conditional nodes this way")
+        kind = _at(params, NodeParams).kind
+        if kind != GraphNodeType.CONDITIONAL:
+            self._add_of_kind(kind, params, out, graph, dependencies, count)
+            return
         given = ConditionalParams.from_address(params + NodeParams.OTHERS)
         before = dependencies[:count] if count else []
         node = ConditionalNode(before, given, self._graph(graph).root)
         self._add(out, graph, node)
         given.bodies = node.show_graphs([self.add(body) for body in node.graphs])
+
+    def _add_of_kind(self, kind: int, params: int, *where: Any) -> None:
+        own, copy = params + NodeParams.OTHERS, params + NodeParams.COPY
+        handle = ctypes.c_void_p.from_address(own).value or 0
+        adders: dict[int, tuple[Any, tuple[int, ...]]] = {
+            GraphNodeType.KERNEL: (self.cuGraphAddKernelNode, (own,)),
+            GraphNodeType.MEMCPY: (self.cuGraphAddMemcpyNode, (copy, 0)),
+            GraphNodeType.MEMSET: (self.cuGraphAddMemsetNode, (own, 0)),
+            GraphNodeType.HOST: (self.cuGraphAddHostNode, (own,)),
+            GraphNodeType.GRAPH: (self.cuGraphAddChildGraphNode, (handle,)),
+            GraphNodeType.EMPTY: (self.cuGraphAddEmptyNode, ()),
+            GraphNodeType.WAIT_EVENT: (self.cuGraphAddEventWaitNode, (handle,)),
+            GraphNodeType.EVENT_RECORD: (self.cuGraphAddEventRecordNode, (handle,)),
+        }
+        if kind not in adders:
+            raise Refusal(NOT_SUPPORTED, f"nodes of type {kind} are not emulated")
+        add, given = adders[kind]
+        add(*where, *given)
 
     def cuGraphAddDependencies_v2(
         self, graph: int, first: Any, second: Any, edges: Any, count: int

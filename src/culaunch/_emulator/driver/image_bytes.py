@@ -20,19 +20,30 @@ _RUNTIME = ("cuda", "__cuda", "cnp", "__cnp")
 
 
 def load_ptx(address: int, arch: str) -> PtxImage:
-    """Parse the PTX of the image at an address: the newest that the device can execute.
+    """Parse the PTX of the image at an address.
+
+    Raises
+    ------
+    DriverError
+        As :func:`ptx_at`.
+    ImageError
+        If it does not parse.
+    """
+    return _parse(ptx_at(address, arch))
+
+
+def ptx_at(address: int, arch: str) -> str:
+    """Return the PTX of the image at an address: the newest that the device can execute.
 
     Raises
     ------
     DriverError
         If there is no PTX, with code ``CUDA_ERROR_NO_BINARY_FOR_GPU``; or if there is no image,
         with code ``CUDA_ERROR_INVALID_IMAGE``.
-    ImageError
-        If it does not parse.
     """
     # A fatbin may have PTX for several architectures. The driver takes the newest that fits, since
     # it knows most of the device; so is it here.
-    texts = _texts(address)
+    texts = texts_at(address)
     if not texts:
         raise DriverError(
             "the image has machine code only, and the emulator executes PTX: compile with PTX, "
@@ -47,10 +58,11 @@ def load_ptx(address: int, arch: str) -> PtxImage:
             f"compile for compute_{arch[3:]}, or set CULAUNCH_EMULATOR_ARCH",
             Result.NO_BINARY_FOR_GPU,
         )
-    return _parse(texts[max(fitting, key=lambda i: _number(targets[i]))])
+    return texts[max(fitting, key=lambda i: _number(targets[i]))]
 
 
-def _texts(address: int) -> tuple[str, ...]:
+def texts_at(address: int) -> tuple[str, ...]:
+    """Return the PTX of the image at an address: of several architectures in a fatbin."""
     # Byte by byte: the image may be as short as an empty text, at the end of a page.
     magic = b""
     while len(magic) < len(MAGIC) and not magic.endswith(b"\0"):

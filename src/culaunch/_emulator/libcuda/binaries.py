@@ -19,22 +19,11 @@ from culaunch._emulator.libcuda.runtime import (
 )
 
 
-class _Wrapper(ctypes.Structure):
-    """``__fatBinC_Wrapper_t`` of ``fatbinary_section.h``."""
-
-    _fields_ = (
-        ("magic", ctypes.c_int),
-        ("version", ctypes.c_int),
-        ("data", ctypes.c_void_p),
-        ("file", ctypes.c_void_p),
-    )
-
-
 class _Image:
     """An image, which is loaded when a kernel or a variable of it is first used."""
 
-    def __init__(self, data: int) -> None:
-        self.data = data
+    def __init__(self, wrapper: int) -> None:
+        self.wrapper = wrapper
         self.library = 0
         self.managed: dict[int, bytes] = {}  # where the program keeps the address -> the variable
 
@@ -65,7 +54,7 @@ class BinaryFunctions(RuntimeFunctions):
 
     @takes("p", result=ctypes.c_void_p)
     def nvccRegisterFatBinary(self, wrapper: int) -> int:
-        image = _Image(_Wrapper.from_address(wrapper).data)
+        image = _Image(wrapper)
         handle = self.add(image)
         self._images[handle] = image
         return handle
@@ -112,7 +101,7 @@ class BinaryFunctions(RuntimeFunctions):
     def _load(self, image: _Image) -> int:
         if not image.library:
             out = (ctypes.c_void_p * 1)()
-            self.cuLibraryLoadData(out, image.data, None, None, 0, None, None, 0)
+            self.cuLibraryLoadData(out, image.wrapper, None, None, 0, None, None, 0)
             image.library = out[0] or 0
             for place, name in image.managed.items():
                 address = self._library(image.library).address(name.decode())

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from culaunch._base.untraced import untraced
 from culaunch._emulator.control import emulate, newest_device
 from culaunch._emulator.driver.c_types import prototype
+from culaunch._emulator.driver.state import UNKNOWN, Refusal
 from culaunch._emulator.libcuda.binaries import BinaryFunctions
 from culaunch._emulator.libcuda.c_function import words_of
+from culaunch._emulator.libcuda.captures import CaptureFunctions
 from culaunch._emulator.libcuda.names import NO_EFFECT, NameFunctions, method_name
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 _Find = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
 
 
-class ProgramDriver(NameFunctions, BinaryFunctions):
+class ProgramDriver(CaptureFunctions, NameFunctions, BinaryFunctions):
     """The driver of a program that knows nothing of culaunch.
 
     It prints each report, because the program only gets a code.
@@ -34,12 +36,28 @@ class ProgramDriver(NameFunctions, BinaryFunctions):
             self._printed = fault
             _print(str(report))
 
+    def set_detail(self, code: int, detail: str) -> None:
+        super().set_detail(code, detail)
+        if code == UNKNOWN:  # a defect of the emulator, with its traceback
+            _print(detail)
+
+    def cuLibraryLoadData(self, *given: Any) -> None:
+        try:
+            super().cuLibraryLoadData(*given)
+        except Refusal as error:
+            # Programs often ignore the code: their libraries have many images.
+            if error.reason not in self._unloaded:
+                self._unloaded.add(error.reason)
+                _print(error.reason)
+            raise
+
     is_shared = True
     known_memory = (
         "kernels can use memory of cuMemAlloc, cuMemAllocManaged, cuMemAllocHost and "
         "cuMemHostRegister, and the variables of modules"
     )
     _printed: Any = None
+    _unloaded: ClassVar[set[str]] = set()
 
     def find(self, name: bytes) -> int:
         """Return the C function of an exported name; 0, after a message, if there is none."""

@@ -12,8 +12,19 @@ from culaunch._emulator.driver.table import EmulatedDriver
 from culaunch._emulator.fault import INVALID_VALUE
 from culaunch._emulator.libcuda.c_function import takes
 
-# Attributes of memory that culaunch's own arrays do not need: mapped, managed, registered.
-_MEMORY = (19, DeviceAttribute.MANAGED_MEMORY, 89, 99)
+# Attributes that only other programs need. Clocks are in kHz: programs divide by them.
+_ATTRIBUTES = {
+    11: 2**31 - 1,  # the largest pitch
+    13: 1_000_000,  # the clock
+    14: 512,  # the alignment of textures
+    19: 1,  # mapped memory
+    36: 1_000_000,  # the clock of memory
+    37: 256,  # the width of its bus in bits
+    38: 4 << 20,  # the second-level cache
+    int(DeviceAttribute.MANAGED_MEMORY): 1,
+    89: 1,  # managed memory that the host and a kernel use at once
+    99: 1,  # registered memory
+}
 _BUS = b"0000:00:00.0"
 # CUlimit: the size of a stack, of printf's buffer and of the heap; kernels are not held to them.
 _LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20}
@@ -28,8 +39,7 @@ class ContextFunctions(EmulatedDriver):
 
     def cuDeviceGetAttribute(self, out: Any, attribute: int, device: int) -> None:
         super().cuDeviceGetAttribute(out, attribute, device)
-        if attribute in _MEMORY:
-            out[0] = 1
+        out[0] = _ATTRIBUTES.get(attribute, out[0])
 
     @takes("*z i")
     def cuDeviceTotalMem(self, out: Any, device: int) -> None:

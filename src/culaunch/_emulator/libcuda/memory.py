@@ -182,6 +182,14 @@ class ProgramMemoryFunctions(EmulatedDriver):
     def cuMemcpyDtoD(self, target: int, source: int, size: int) -> None:
         self.cuMemcpyDtoDAsync(target, source, size, 0)
 
+    @takes("q p q p z p")
+    def cuMemcpyPeerAsync(self, target: int, to: int, source: int, *given: Any) -> None:
+        self.cuMemcpyDtoDAsync(target, source, *given[1:])  # all contexts are one device's
+
+    @takes("q p q p z")
+    def cuMemcpyPeer(self, *given: Any) -> None:
+        self.cuMemcpyPeerAsync(*given, 0)
+
     @takes("p p")
     def cuMemcpy2DAsync(self, copy: int, stream: int) -> None:
         given, full = _Copy2D.from_address(copy), CopyParams(depth=1)

@@ -13,6 +13,7 @@ from culaunch._emulator.driver.state import Kernel, Refusal
 from culaunch._emulator.driver.table import EmulatedDriver
 from culaunch._emulator.fault import INVALID_VALUE
 from culaunch._emulator.libcuda.c_function import takes
+from culaunch._emulator.libcuda.relocatable import Wrapper
 
 # CUjit_option, and the words of `extra`.
 _ERROR_LOG, _ERROR_LOG_SIZE = 5, 6
@@ -24,6 +25,14 @@ class ProgramModuleFunctions(EmulatedDriver):
 
     A module is a library, and a function is a kernel: their handles are the same.
     """
+
+    def cuLibraryLoadData(self, out: Any, code: int, *rest: Any) -> None:
+        # nvcc's code has a structure around an image, which the driver takes, too.
+        image: int | ctypes.Array[ctypes.c_char] = code
+        if code and ctypes.c_uint.from_address(code).value == Wrapper.MAGIC:
+            image = Wrapper.from_address(code).image(self.device.arch)
+        address = image if isinstance(image, int) else ctypes.addressof(image)
+        super().cuLibraryLoadData(out, address, *rest)
 
     @takes("*p p")
     def cuModuleLoadData(self, out: Any, image: int) -> None:
@@ -98,6 +107,10 @@ class ProgramModuleFunctions(EmulatedDriver):
     @takes("*s p")
     def cuFuncGetName(self, out: Any, function: int) -> None:
         self.cuKernelGetName(out, function)
+
+    @takes("*q *z p s")
+    def cuLibraryGetManaged(self, address: Any, size: Any, library: int, name: bytes) -> None:
+        self.cuLibraryGetGlobal(address, size, library, name)
 
     @takes("*p p")
     def cuFuncGetModule(self, out: Any, function: int) -> None:
@@ -176,11 +189,6 @@ class ProgramModuleFunctions(EmulatedDriver):
     @takes("*p u")
     def cuStreamCreate(self, out: Any, flags: int) -> None:
         self.cuStreamCreateWithPriority(out, flags, 0)
-
-    @takes("p *i *q")
-    def cuStreamGetCaptureInfo(self, stream: int, status: Any, number: Any) -> None:
-        # All forms of this function begin so, and the others' results are those of a capture.
-        self.cuStreamIsCapturing(stream, status)
 
     @takes("p p u")
     def cuEventRecordWithFlags(self, event: int, stream: int, flags: int) -> None:

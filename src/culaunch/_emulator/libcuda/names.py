@@ -56,6 +56,7 @@ _SINCE = {
     "cuMemPrefetchAsync_v2": 12020,
     "cuStreamGetCaptureInfo_v3": 12030,
     "cuStreamGetCtx_v2": 12050,
+    "cuStreamUpdateCaptureDependencies_v2": 12030,
 }
 
 

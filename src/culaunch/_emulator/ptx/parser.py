@@ -44,15 +44,16 @@ def parse_module(text: str) -> tuple[Module, Tokens]:
 
 def _parse_top(cursor: Cursor, module: Module) -> None:
     word = cursor.take()
-    external = False
+    external = weak = False
     while word in _LINKAGE:
         external |= word == ".extern"
+        weak |= word == ".weak"
         word = cursor.take()
     if word in _SPACES:
         for variable in parse_variables(cursor, word[1:], external=external):
             _declare(module.variables, variable)
     elif word in (".func", ".entry"):
-        _parse_function(cursor, module, is_kernel=word == ".entry")
+        _parse_function(cursor, module, is_kernel=word == ".entry", is_weak=weak)
     elif word == ".version":
         major, _, minor = cursor.take().partition(".")
         if not (major.isdecimal() and minor.isdecimal()):
@@ -110,7 +111,7 @@ def _declare(variables: dict[str, Variable], variable: Variable) -> None:
         variables[variable.name] = variable
 
 
-def _parse_function(cursor: Cursor, module: Module, *, is_kernel: bool) -> None:
+def _parse_function(cursor: Cursor, module: Module, *, is_kernel: bool, is_weak: bool) -> None:
     line = cursor.line
     if cursor.accept(".attribute"):
         cursor.skip_past(")")
@@ -135,7 +136,8 @@ def _parse_function(cursor: Cursor, module: Module, *, is_kernel: bool) -> None:
     # A declaration may come before the definition, and again after it.
     if known is None or known.tokens is None:
         module.functions[name] = function
-    elif function.tokens is not None:
+    # Linked parts have the same template: the first definition stays, as in a linker.
+    elif function.tokens is not None and not is_weak:
         cursor.fail(f"{name!r} is defined twice (first in line {known.line})")
     if is_kernel and function.tokens is None:
         cursor.fail(f"the kernel {name!r} has no body")
