@@ -1,10 +1,11 @@
 """Compare the times of a profile with those of a benchmark, and measure what a profile costs.
 
-    python benchmarks/profiles.py [--json FILE] [--trace FILE]
+    python benchmarks/profiles.py [--json FILE] [--trace FILE] [--pictures FOLDER]
 
 Kernels of several sizes are timed by ``cl.profile.benchmark`` and by ``cl.profile.launches``, one
 launch at a time and many in a row. The host's cost of a launch is measured before, inside and after
 a profile. Occupancy as culaunch computes it is compared with the driver's for many configurations.
+``--pictures`` draws those of docs/profiling.md; it needs matplotlib and a GPU.
 """
 
 from __future__ import annotations
@@ -27,6 +28,14 @@ extern "C" __global__ void scale(float* y, const float* x, float a, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i] = a * x[i];
 }
+extern "C" __global__ void multiply_add(float* y, int threads, int steps) {
+  const int own = blockIdx.x * blockDim.x + threadIdx.x;
+  float v[64];
+  for (int i = 0; i < 64; ++i) v[i] = y[own + i * threads];
+  for (int k = 0; k < steps; ++k)
+    for (int i = 0; i < 64; ++i) v[i] = v[i] * 0.5f + 1.0f;
+  for (int i = 0; i < 64; ++i) y[own + i * threads] = v[i];
+}
 template <int registers>
 __global__ void __launch_bounds__(64) __maxnreg__(registers) busy(float* y, int n) {
   extern __shared__ float shared[];
@@ -47,6 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--trace", type=Path, metavar="FILE")
+    parser.add_argument("--pictures", type=Path, metavar="FOLDER")
     parser.add_argument("--quick", action="store_true", help="measure a few small sizes, for CI")
     options = parser.parse_args()
     is_emulated = cl.driver.driver_name() == "emulator"
@@ -66,6 +76,8 @@ def main() -> None:
     found["profile"] = str(profile)
     if options.trace:
         profile.save(options.trace)
+    if options.pictures:
+        draw(module, profile, options.pictures)
     if names:
         found["occupancy"] = occupancies(module)
     print(json.dumps({key: value for key, value in found.items() if key != "profile"}, indent=1))
@@ -161,6 +173,36 @@ def triton_launches() -> list[Callable[[], object]]:
     y = torch.empty_like(x)
     launcher = cl.triton.native(triton_add.add)
     return [lambda: launcher[(1024,)](x, x, y, x.numel(), BLOCK=1024)]
+
+
+def draw(module: cl.Module, profile: cl.profile.Profile, folder: Path) -> None:
+    """Draw a profile's timeline, a distribution of times, a tuning and a roofline."""
+    import matplotlib as mpl
+
+    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "profiling"})
+    scale, n = module["scale"], 1 << 24
+    x, y = cl.zeros(n), cl.zeros(n)
+    timing = cl.profile.benchmark(scale[n // 256, 256], y, x, 2.0, n, bytes=8 * n, flops=n)
+    configs = [{"grid": n // block, "block": block} for block in (32, 64, 128, 256, 512, 1024)]
+    tuning = cl.tuning.tune(scale, configs, (y, x, 2.0, n))
+    timings = [timing]
+    for steps in (4, 16, 64):
+        # Each thread has 64 values, and each step multiplies and adds all of them.
+        threads = 64 * 4096
+        values = cl.zeros(64 * threads)
+        timings.append(
+            cl.profile.benchmark(
+                module["multiply_add"][threads // 64, 64], values, threads, steps,
+                bytes=2 * values.nbytes, flops=2 * steps * values.size,
+            )
+        )  # fmt: skip
+    for name, axes in {
+        "timeline": profile.plot(),
+        "times": timing.plot(),
+        "tuning": tuning.plot(),
+        "roofline": cl.profile.plot_roofline(timings),
+    }.items():
+        axes.figure.savefig(folder / f"profiling_{name}.svg", metadata={"Date": None})
 
 
 def occupancies(module: cl.Module) -> dict[str, int]:
