@@ -73,5 +73,5 @@ class Launch:
 
     @property
     def begin_of_work(self) -> float:
-        """The device's beginning, or that of the call if the device has none."""
+        """The time when the device began; if it is unknown, when the call began."""
         return self.begin if self.device_begin is None else self.device_begin
