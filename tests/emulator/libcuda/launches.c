@@ -9,6 +9,17 @@ static void Launch(CUfunction add, CUdeviceptr y, CUdeviceptr x) {
   CHECK(cuLaunchKernel(add, 4, 1, 1, 256, 1, 1, 0, NULL, arguments, NULL));
 }
 
+#define HEAD ".version 7.0\n.target sm_80\n.address_size 64\n"
+static const char* const kParts[] = {
+    HEAD
+    ".extern .func (.param .b32 r) answer();\n"
+    ".visible .entry store(.param .u64 p) {\n"
+    "  .reg .b32 %r; .reg .b64 %d; ld.param.u64 %d, [p];\n"
+    "  { .param .b32 r; call (r), answer; ld.param.b32 %r, [r]; }\n"
+    "  st.global.b32 [%d], %r; ret;\n}\n",
+    HEAD ".visible .func (.param .b32 r) answer() { st.param.b32 [r], 42; ret; }\n",
+};
+
 int main(void) {
   CHECK(cuInit(0));
   CUdevice device;
@@ -112,11 +123,16 @@ int main(void) {
   CHECK(cuMemcpyDtoH(host, matrix + 2 * pitch, 12));
   EXPECT(memcmp(host, back + 200, 12) == 0);
 
-  // The driver's linker, for one image.
+  // The driver's linker: a kernel, and the function that it calls.
   CUlinkState link;
   void* linked;
   CHECK(cuLinkCreate(0, NULL, NULL, &link));
   CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void*)kAdd, strlen(kAdd) + 1, "add", 0, NULL, NULL));
+  for (int i = 0; i < 2; ++i) {
+    const char* part = kParts[i];
+    CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void*)part, strlen(part) + 1, "part", 0, NULL,
+                        NULL));
+  }
   EXPECT(cuLinkAddData(link, CU_JIT_INPUT_CUBIN, (void*)kAdd, 9, "add", 0, NULL, NULL) ==
          CUDA_ERROR_NOT_SUPPORTED);
   EXPECT(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void*)kAdd, 9, "add", 0, NULL, NULL) ==
@@ -125,7 +141,26 @@ int main(void) {
   CUmodule again;
   CHECK(cuModuleLoadData(&again, linked));
   CHECK(cuLinkDestroy(link));
+  CUfunction store;
+  CUdeviceptr stored;
+  int number = 0, clock = 0;
+  void* place[] = {&stored};
+  CHECK(cuMemAlloc(&stored, 4));
+  CHECK(cuModuleGetFunction(&store, again, "store"));
+  CHECK(cuLaunchKernel(store, 1, 1, 1, 1, 1, 1, 0, NULL, place, NULL));
+  CHECK(cuMemcpyDtoH(&number, stored, 4));
+  EXPECT(number == 42);
+  CHECK(cuMemFree(stored));
   CHECK(cuModuleUnload(again));
+
+  // A managed variable, and an attribute that culaunch itself does not need.
+  CUlibrary library;
+  CHECK(cuLibraryLoadData(&library, kAdd, NULL, NULL, 0, NULL, NULL, 0));
+  CHECK(cuLibraryGetManaged(&stored, &size, library, "offset"));
+  EXPECT(size == 4 && *(int*)stored == 5);
+  CHECK(cuLibraryUnload(library));
+  CHECK(cuDeviceGetAttribute(&clock, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 0));
+  EXPECT(clock == 1000000);
   EXPECT(cuModuleLoad(&again, "no such file") == CUDA_ERROR_FILE_NOT_FOUND);
 
   // Events and streams.
