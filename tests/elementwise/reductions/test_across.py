@@ -48,7 +48,9 @@ def expected(x, weight, grad):
 
 
 # Threads of a row: parts of a warp, a warp, and several warps; with elements and threads to spare.
-SHAPES = [(700, 128), (559, 40), (19, 29, 36), (131, 260), (530, 129), (41, 1100), (37, 2052)]
+SHAPES = [
+    (700, 128), (559, 40), (19, 29, 36), (131, 260), (530, 129), (41, 1100), (37, 2052), (21, 6000),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", SHAPES)

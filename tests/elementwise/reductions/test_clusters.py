@@ -18,10 +18,10 @@ chosen = []
 real = call.choose
 
 
-def choose(layout, sizes, registers, count, clusters):
+def choose(layout, sizes, registers, count, clusters, **options):
     # A device with one multiprocessor has many rows soon.
-    chosen.append(real(layout, sizes, registers, 1, clusters).regime)
-    return real(layout, sizes, registers, 1, clusters)
+    chosen.append(real(layout, sizes, registers, 1, clusters, **options).regime)
+    return real(layout, sizes, registers, 1, clusters, **options)
 
 
 call.choose = choose

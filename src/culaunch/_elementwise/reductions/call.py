@@ -42,6 +42,8 @@ class _Work:
         What it reads.
     registers : int
         Of 4 bytes, for one pack of each array that is read.
+    has_common : bool
+        Whether it reads an array that has the same elements for all rows.
     """
 
     results: list[Source]
@@ -50,6 +52,7 @@ class _Work:
     layout: Layout
     sizes: Sizes
     registers: int
+    has_common: bool
 
     @property
     def written(self) -> list[Source]:
@@ -158,7 +161,9 @@ class ReductionCall(BodyCall):
         )
         count = self.body.device.attribute("multiprocessor_count")
         clusters = self.body.device.attribute("cluster_launch")
-        choice = choose(work.layout, work.sizes, work.registers, count, clusters)
+        choice = choose(
+            work.layout, work.sizes, work.registers, count, clusters, has_common=work.has_common
+        )
         self._allocate(work.published)
         self._launch_all(group, work, choice)
         self._keep(work.published)
@@ -225,7 +230,8 @@ class ReductionCall(BodyCall):
         held = [one for one in inputs if not self.trace.labels(one.node).isdisjoint(group.kept)]
         registers = sum(-(-layout.vector * one.dtype.itemsize // 4) for one in held or inputs)
         sizes = self._sizes(layout, product([label.size for label in group.kept]))
-        return _Work(results, published, sources, layout, sizes, registers)
+        has_common = len(held) < len(inputs)
+        return _Work(results, published, sources, layout, sizes, registers, has_common)
 
     def _keep(self, published: list[Source]) -> None:
         for one in published:

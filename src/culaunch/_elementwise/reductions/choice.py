@@ -17,9 +17,13 @@ _CLUSTERS = ((512, 2), (512, 4), (512, 8), (1024, 8))
 _BUSY = 4  # blocks per multiprocessor that keep its memory busy
 _WARPS = 32  # rows per multiprocessor that keep its schedulers busy
 _TEAM = 512  # threads, if rows are read again
+# A multiprocessor then works on one row at a time, so the second pass finds it in the L2 cache.
+# Arrays common to all rows need more registers than so many threads have.
+_WIDE_TEAM = 1024
 _STACK = 8  # threads of a column
 # The same for rows that are reduced along the other dimensions, too: of the row and of the results.
-_ROOM_ACROSS = ((32, 64), (64, 64), (128, 64), (256, 64), (512, 64), (1024, 24))
+_ROOM_ACROSS = 64
+_TEAMS_ACROSS = (64, 128, 256, 512)
 _MANY = 16  # registers of a pack; above this, more threads with one pack each hide more latency
 _REGISTERS = 65536  # of a multiprocessor
 _OTHER = 40  # registers of a thread for everything else
@@ -61,7 +65,13 @@ class Choice:
 
 
 def choose(
-    layout: Layout, sizes: Sizes, registers: int, multiprocessors: Any, has_clusters: Any
+    layout: Layout,
+    sizes: Sizes,
+    registers: int,
+    multiprocessors: Any,
+    has_clusters: Any,
+    *,
+    has_common: bool,
 ) -> Choice:
     """Choose for the sizes of a call: each comparison is a guard.
 
@@ -74,15 +84,25 @@ def choose(
     multiprocessors : int
     has_clusters : int
         Whether the device can launch clusters.
+    has_common : bool
+        Whether an array has the same elements for all rows.
     """
     is_wide = bool(sizes.size * layout.vector >= 1 << 31)
     if layout.kind == "column":
         return _columns(layout, sizes, registers, multiprocessors, is_wide=is_wide)
-    return _rows(layout, sizes, registers, multiprocessors, has_clusters, is_wide=is_wide)
+    team = _TEAM if has_common else _WIDE_TEAM
+    return _rows(layout, sizes, registers, multiprocessors, has_clusters, team, is_wide=is_wide)
 
 
 def _rows(
-    layout: Layout, sizes: Sizes, registers: int, count: Any, has_clusters: Any, *, is_wide: bool
+    layout: Layout,
+    sizes: Sizes,
+    registers: int,
+    count: Any,
+    has_clusters: Any,
+    wide_team: int,
+    *,
+    is_wide: bool,
 ) -> Choice:
     def regime(
         team: int, teams: int, packs: int, *, is_cached: bool = True, cluster: int = 1
@@ -132,7 +152,7 @@ def _rows(
             if packs is not None:
                 return Choice(regime(threads, 1, packs, cluster=cluster))
     if not is_few:
-        return Choice(regime(_TEAM, 1, _packs_of_loop(registers), is_cached=False))
+        return Choice(regime(wide_team, 1, _packs_of_loop(registers), is_cached=False))
     packs = _packs_of_part(layout.vector, registers)
     wanted = -(-count * _BUSY // sizes.rows)
     return _split(regime(_TEAM, 1, packs, is_cached=False), size, wanted, _TEAM * packs)
@@ -152,16 +172,16 @@ def choose_across(
     if size * layout.vector >= 1 << 31:
         return None
     choices = (1,) if registers > _MANY else (1, 2, 4)
-    each = max(n for n in choices if n == 1 or n * registers <= _ROOM_ACROSS[0][1])
+    each = max(n for n in choices if n == 1 or n * registers <= _ROOM_ACROSS)
     team = _at_least(size, tuple(each * n for n in (1, 2, 4, 8, 16, 32)))
     if team is not None:
         team, teams, packs = team // each, 256 * each // team, each
     else:
-        for threads, room in _ROOM_ACROSS[1:]:
-            fitting = [n for n in choices if n * registers <= room]
-            most = _at_least(size, tuple(threads * n for n in fitting))
-            if most is not None:
-                team, teams, packs = threads, 1, most // threads
+        # Many threads with few packs hide latency, but 1024 would wait at barriers together.
+        for packs in (1, 2, 4):
+            most = _at_least(size, tuple(threads * packs for threads in _TEAMS_ACROSS))
+            if most is not None and packs * registers <= _ROOM_ACROSS:
+                team, teams = most // packs, 1
                 break
         else:
             return None
