@@ -120,6 +120,25 @@ __device__ void named(int* out, const int* x) {
 extern "C" __global__ void not_at_the_barrier(int* out, const int* x) { named<64>(out, x); }
 extern "C" __global__ void at_the_barrier(int* out, const int* x) { named<96>(out, x); }
 
+// Warp 0 writes, and warp 2 reads. Warp 1 meets both, or each pair of warps is apart.
+template <bool meets>
+__device__ void relay(int* out, const int* x) {
+  __shared__ int s[32];
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (warp == 0) { s[lane] = x[lane]; asm volatile("barrier.arrive 1, 64;" ::: "memory"); }
+  if (warp == 1) {
+    asm volatile("barrier.sync 1, 64;" ::: "memory");
+    if (meets) asm volatile("barrier.arrive 2, 64;" ::: "memory");
+  }
+  if (warp == 2) {
+    if (meets) asm volatile("barrier.sync 2, 64;" ::: "memory");
+    else asm volatile("barrier.sync 2, 32;" ::: "memory");
+    out[lane] = s[31 - lane];
+  }
+}
+extern "C" __global__ void apart_at_barriers(int* out, const int* x) { relay<false>(out, x); }
+extern "C" __global__ void by_a_chain_of_barriers(int* out, const int* x) { relay<true>(out, x); }
+
 // Warp 0 writes and arrives; warp 1 reads, and waits or does not.
 template <bool waits>
 __device__ void arrivals(int* out, const int* x) {
@@ -169,8 +188,7 @@ def ptx() -> str:
 def run(kernel: str, **options: Any) -> np.ndarray:
     out = np.zeros(512, np.int32)
     options = {"check_races": True, "time_limit": 60, "check_uninitialized": False, **options}
-    block = (128,) if "ring" in kernel else (96,) if "_barrier" in kernel else (64,)
-    block = (96,) if "mbarrier" in kernel else block
+    block = (128,) if "ring" in kernel else (96,) if "barrier" in kernel else (64,)
     device = Device("sm_90", Options(**options))
     launch(ptx(), kernel, out, X, block=block, device=device)
     return out
@@ -186,6 +204,7 @@ def run(kernel: str, **options: Any) -> np.ndarray:
         ("target_read_early", "reads global .* without waiting for .* which copies to it"),
         ("ring_overrun", "writes shared .* without waiting for .* which copies to it"),
         ("not_at_the_barrier", r"reads shared .* thread \(\d+, 0, 0\) wrote with no barrier"),
+        ("apart_at_barriers", r"reads shared .* thread \(\d+, 0, 0\) wrote with no barrier"),
         ("not_at_the_mbarrier", r"reads shared .* thread \(\d+, 0, 0\) wrote with no barrier"),
     ],
 )
@@ -208,6 +227,7 @@ def test_who_did_not_wait_races(kernel: str, said: str) -> None:
         ("stored", np.tile(X[:64], 2)),
         ("ring_of_stages", X.reshape(6, 64)[:, ::-1].reshape(-1)),
         ("at_the_barrier", X[31::-1]),
+        ("by_a_chain_of_barriers", X[31::-1]),
         ("at_the_mbarrier", X[31::-1]),
     ],
 )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Barriers"]
 
+_NO_LANES = np.zeros(0, np.int64)
+
 
 class Barriers:
     """All barriers of a chunk."""
@@ -37,16 +39,20 @@ class Barriers:
                 self._check_exit(known, group, arrival)
         barrier = self.barriers.get(arrival.number)
         if barrier is None:
-            barrier = self.barriers[arrival.number] = _Barrier(chunk.blocks)
+            barrier = self.barriers[arrival.number] = _Barrier(arrival.number, chunk.blocks)
         # The fast common case: all threads come together, and nothing is counted.
         everyone = group.n == chunk.alive_total and not barrier.waiters
         if everyone and arrival.count is None and not arrival.reduction and arrival.waits:
-            self._passed(None)
+            self._forget_undefined()
+            if chunk.races is not None:
+                chunk.races.order.arrive(np.arange(chunk.size), BLOCK)
+                chunk.races.order.leave(np.arange(chunk.size), BLOCK, whole=True)
             return arrival.following
         blocks = np.broadcast_to(group.block_index, (group.n,))
         counts = np.bincount(blocks, minlength=chunk.blocks)
         if chunk.races is not None:
-            chunk.races.order.arrive(group.lanes, BLOCK)
+            number = None if arrival.count is None else arrival.number
+            chunk.races.order.arrive(group.lanes, BLOCK, number)
         here = counts > 0
         # A group may have threads of several blocks, and each block has its own barrier.
         barrier.arrived += counts
@@ -157,20 +163,27 @@ class Barriers:
             _write_result(group, waiter.arrival, arrived, true)
             lanes.append(group.lanes)
             self.runner.ready(group)
+        self._forget_undefined()
         if self.chunk.races is not None:
-            # The threads of a block that have exited count as having arrived at a barrier of it.
-            everyone = np.repeat(done & (barrier.expected < 0), self.chunk.width)
-            lanes.append(np.flatnonzero(everyone & ~self.chunk.alive))
-        self._passed(np.concatenate(lanes), whole=bool((barrier.expected[done] < 0).all()))
+            self._order(np.concatenate([_NO_LANES, *lanes]), barrier, done)
 
-    def _passed(self, lanes: Lanes | None, *, whole: bool = True) -> None:
-        """Record that `lanes`, or all of them, have waited for each other, and may leave."""
+    def _forget_undefined(self) -> None:
         if self.chunk.shared.shadow is not None:
             self.chunk.shared.shadow.on_barrier()
-        if self.chunk.races is not None:
-            lanes = np.arange(self.chunk.size) if lanes is None else lanes
-            self.chunk.races.order.arrive(lanes, BLOCK)
-            self.chunk.races.order.leave(lanes, BLOCK, whole=whole)
+
+    def _order(self, lanes: Lanes, barrier: _Barrier, done: Lanes) -> None:
+        """Record that `lanes` leave a barrier, which is complete in the blocks `done`."""
+        order = self.chunk.races.order
+        is_counted = barrier.expected >= 0
+        by_count = is_counted[lanes // self.chunk.width]
+        # The threads of a block that have exited count as having arrived at a barrier of it.
+        gone = np.repeat(done & ~is_counted, self.chunk.width) & ~self.chunk.alive
+        everyone = np.concatenate([lanes[~by_count], np.flatnonzero(gone)])
+        if everyone.shape[0]:
+            order.arrive(everyone, BLOCK)
+            order.leave(everyone, BLOCK, whole=True)
+        if (done & is_counted).any():
+            order.leave_counted(barrier.number, lanes[by_count], done & is_counted)
 
     def _check_exit(self, known: _Exit, group: Group, arrival: Arrival) -> None:
         # Paths are known only within one function. A barrier in a called function says nothing
@@ -241,7 +254,8 @@ class _Barrier:
         The groups that wait; a group may have threads of several blocks.
     """
 
-    def __init__(self, blocks: int) -> None:
+    def __init__(self, number: int, blocks: int) -> None:
+        self.number = number
         self.arrived: Lanes = np.zeros(blocks, np.int64)
         self.expected: Lanes = np.full(blocks, -1, np.int64)
         self.true: Lanes = np.zeros(blocks, np.int64)

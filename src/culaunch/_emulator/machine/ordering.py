@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._emulator.machine.barrier_clocks import BarrierClocks
 from culaunch._emulator.machine.warp_order import WarpOrder
 from culaunch._emulator.memory.how import BLOCK, CLUSTER, GRID
 
@@ -30,7 +31,8 @@ class Ordering:
     acquired until t. Whether both used the same flag or barrier is known only in part
     (`Records.released`), so some races are missed, but an order is never overlooked.
 
-    Threads of a warp that wait for each other are ordered exactly (`WarpOrder`).
+    Threads of a warp that wait for each other are ordered exactly (`WarpOrder`), and warps at
+    barriers with a count (`BarrierClocks`).
     """
 
     def __init__(self, chunk: Chunk, history: History) -> None:
@@ -39,6 +41,7 @@ class Ordering:
         size = chunk.size
         self.first = chunk.first_block * chunk.width
         self.warps = WarpOrder(chunk)
+        self._clocks = BarrierClocks(chunk)
         self._cluster = chunk.width * chunk.launch.cluster.size
         grid = history.published[self.first : self.first + size]
         self._published = [np.zeros(size, np.int32), np.zeros(size, np.int32), grid]
@@ -66,7 +69,8 @@ class Ordering:
             published = np.where(same, self._published[scope][local], published)
             acquired = np.where(same, self._view(scope, lanes, strong), acquired)
         after: Lanes = (times <= published) & (times <= acquired)
-        return after | (here & self.warps.ordered(lanes, local, times))
+        exact = self.warps.ordered(lanes, local, times) | self._clocks.ordered(lanes, local, times)
+        return after | (here & exact)
 
     def knows_copies(self, lanes: Lanes) -> Lanes:
         """Return the time until which each lane has waited for bulk copies."""
@@ -145,11 +149,13 @@ class Ordering:
             best = here.reshape(_ROWS, -1, 32).max(axis=2)
             self._known[:, lanes] = best[:, lanes // 32]
 
-    def arrive(self, lanes: Lanes, scope: int) -> None:
-        """Publish the accesses of lanes that arrive at a barrier."""
+    def arrive(self, lanes: Lanes, scope: int, number: int | None = None) -> None:
+        """Publish the accesses of lanes that arrive at a barrier; `number` if it has a count."""
         now = self.history.tick()
         for times in self._published[: scope + 1]:
             times[lanes] = now
+        if number is not None:
+            self._clocks.arrive(number, lanes, now)
 
     def leave(self, lanes: Lanes, scope: int, *, whole: bool = False) -> None:
         """Let lanes that leave a barrier acquire the accesses that others published there.
@@ -159,15 +165,28 @@ class Ordering:
         now = self.history.tick()
         if whole:
             self.met_block[lanes] = now
-        if self._has_acquired:
-            width = self._cluster if scope else self.chunk.width
-            # A barrier stands in for the fence after a flag that one thread polls.
-            known = self._known.copy()
-            known[:_PENDING] = np.maximum(known[:_PENDING], known[_PENDING:_COPIES])
-            best = known.reshape(_ROWS, -1, width).max(axis=2)
-            self._known[:, lanes] = best[:, lanes // width]
+        self._share(lanes, scope)
         for row in range(scope + 1):
             self._known[_ACQUIRED + row, lanes] = now
+
+    def leave_counted(self, number: int, lanes: Lanes, done: Lanes) -> None:
+        """Let lanes acquire the accesses of those that arrived at a barrier with a count.
+
+        It is complete in the blocks `done`.
+        """
+        self._clocks.leave(number, lanes, done)
+        self._share(lanes, BLOCK)
+
+    def _share(self, lanes: Lanes, scope: int) -> None:
+        """Give lanes at a barrier what the threads around them have acquired."""
+        if not self._has_acquired:
+            return
+        width = self._cluster if scope else self.chunk.width
+        # A barrier stands in for the fence after a flag that one thread polls.
+        known = self._known.copy()
+        known[:_PENDING] = np.maximum(known[:_PENDING], known[_PENDING:_COPIES])
+        best = known.reshape(_ROWS, -1, width).max(axis=2)
+        self._known[:, lanes] = best[:, lanes // width]
 
     def _view(self, scope: int, lanes: Lanes, strong: bool) -> Lanes:
         known: Lanes = self._known[_ACQUIRED + scope, lanes]
