@@ -160,7 +160,8 @@ class ReductionCall(BodyCall):
             self._inputs([*(node for _, node in group.outputs), *nodes], group),
         )
         count = self.body.device.attribute("multiprocessor_count")
-        clusters = self.body.device.attribute("cluster_launch")
+        # Threads without a reduction do not wait for each other, so they need no cluster.
+        clusters = self.body.device.attribute("cluster_launch") if group.phases else 0
         choice = choose(
             work.layout, work.sizes, work.registers, count, clusters, has_common=work.has_common
         )

@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from culaunch._elementwise.reductions.layout import Layout
 
 # The registers of 4 bytes that a thread may hold of a row, by the number of threads in a block.
-_ROOM = ((32, 64), (128, 64), (256, 64), (512, 48), (1024, 32))
+_ROOM = ((1024, 32), (512, 48), (256, 255))
+_PACKS = (1, 2, 4, 8)  # of a thread
 # Threads of a block and blocks of a cluster, for rows that no block can hold.
 _CLUSTERS = ((512, 2), (512, 4), (512, 8), (1024, 8))
 _BUSY = 4  # blocks per multiprocessor that keep its memory busy
-_WARPS = 32  # rows per multiprocessor that keep its schedulers busy
+_BLOCK = 128  # threads, if teams of at most a warp share rows: larger blocks take 3 % more (H200)
 _TEAM = 512  # threads, if rows are read again
 # A multiprocessor then works on one row at a time, so the second pass finds it in the L2 cache.
 # Arrays common to all rows need more registers than so many threads have.
@@ -117,35 +118,33 @@ def _rows(
     may_cluster = layout.vector < 8
     # With several arrays in half precision, use more threads, because their elements become floats.
     is_narrow = layout.vector == 8 and registers > 4
-    if size <= 256 and sizes.rows >= count * _WARPS:
-        # Many short rows: several packs per thread mean that fewer values combine across threads.
-        each = next((n for n in (4, 2) if n * registers <= (16 if is_narrow else 64)), 1)
-        team = _at_least(size, tuple(each * n for n in (1, 2, 4, 8, 16, 32)))
-        if team is not None:
-            return Choice(regime(team // each, 256 * each // team, each))
-    team = _at_least(size, (1, 2, 4, 8, 16, 32))
-    if team is not None:
-        return Choice(regime(team, 256 // team, 1))
     is_few = bool(sizes.rows < count)
+    # A thread's elements wait for each other, so more threads share a row.
+    values = 16 if is_narrow else 32
 
     def packs_of(threads: int, room: int, values: int) -> int | None:
         """Return how many packs each thread has, if so many threads can hold a row."""
-        fitting = [n for n in (1, 2, 4, 8) if n * registers <= room and n * layout.vector <= values]
+        fitting = [n for n in _PACKS if n * registers <= room and n * layout.vector <= values]
         most = _at_least(size, tuple(threads * n for n in fitting))
         return None if most is None else most // threads
 
-    # A thread's elements wait for each other, so more threads share a row.
-    values = 16 if is_narrow else 32
-    for threads, room in _ROOM:
-        if is_few and threads < 1024 and size > threads:
+    # Two packs of a thread are loaded together. Fewer or more take 1 to 4 % more time (H200). Few
+    # rows do not fill the device, so each thread has one.
+    packs = 1 if is_few or registers > _ROOM[1][1] // 2 else 2
+    widest = next(n for n, room in _ROOM[not is_few :] if packs * registers <= room)
+    held = _at_least(size, tuple(packs * n for n in _powers(widest)))
+    if held is not None:
+        team = held // packs
+        return Choice(regime(team, max(1, _BLOCK // team) if team <= 32 else 1, packs))
+    can_cluster = bool(not is_few and may_cluster and has_clusters)
+    for threads, room in _ROOM[1::-1]:
+        if threads < widest or (threads == 1024 and can_cluster):
+            # Such a block fills a multiprocessor, so nothing else runs while it waits.
             continue
-        if threads == 1024 and not is_few and may_cluster and has_clusters:
-            # This block fills a multiprocessor, so nothing else runs while it waits.
-            break
         packs = packs_of(threads, room, 64 if threads == 1024 else values)
         if packs is not None:
-            return Choice(regime(threads, 4 if threads == 32 else 1, packs))
-    if not is_few and may_cluster and has_clusters:
+            return Choice(regime(threads, 1, packs))
+    if can_cluster:
         rooms = dict(_ROOM)
         for threads, cluster in _CLUSTERS:
             packs = packs_of(threads * cluster, rooms[threads], values)
@@ -244,6 +243,10 @@ def _split(regime: Regime, size: Any, wanted: Any, step: int) -> Choice:
     # All numbers here are numbers of the call, so one program serves all sizes.
     chunk = -(-steps // wanted) * step
     return Choice(regime, -(-size // chunk), chunk)
+
+
+def _powers(most: int) -> tuple[int, ...]:
+    return tuple(1 << n for n in range(most.bit_length()))
 
 
 def _at_least(size: Any, choices: tuple[int, ...]) -> int | None:
