@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from culaunch._elementwise.reductions.regime import Regime, Source
     from culaunch._elementwise.reductions.schedule import Group
 
+_AHEAD = 32768  # bytes of the next rows of a block
 _HALF = {"float16": "half", "bfloat16": "bfloat16"}
 
 
@@ -294,10 +295,6 @@ class KernelText:
         head = places.head()
         phases = list(self._phases)
         launch = str(regime.team * regime.teams)
-        is_half_row = regime.kind == "row" and regime.is_cached and regime.vector == 8
-        if self._across_rows is None and is_half_row and launch == "512":
-            # Blocks of a multiprocessor. Without it, fewer fit or registers spill (H200: 5 to 40 %).
-            launch += ", 2" if regime.packs > 2 else ", 3" if len(self._cached) > 1 else ", 4"
         if self._across_rows is not None:
             loop = next(i for i, line in enumerate(head) if line.startswith("for"))
             head[loop:loop] = [
@@ -349,7 +346,7 @@ class KernelText:
             for one in self._cached
             if one.inner == "u" and regime.vector * one.dtype.itemsize == COPY
         ]
-        return whole[: regime.ahead // regime.row_bytes]
+        return whole[: _AHEAD // regime.row_bytes]
 
     def states_size(self, phase: int) -> int:
         """Return the bytes of a phase's partial result."""
