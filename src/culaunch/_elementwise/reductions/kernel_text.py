@@ -189,11 +189,11 @@ class KernelText:
 
     def _publish(self, phase: Phase) -> None:
         for r, node in enumerate(phase.reductions):
-            for part in self._parts(node):
+            for part in self._components(node):
                 name = f"partial{phase.number}[\x00].c{r}_{part.index}"
                 self._names.name(part, name)
 
-    def _parts(self, node: Node) -> Iterable[Node]:
+    def _components(self, node: Node) -> Iterable[Node]:
         return (one for one in self._names.trace.dims if one.op == "part" and one.args == (node,))
 
     # ---- results
