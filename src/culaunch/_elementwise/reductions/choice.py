@@ -128,11 +128,10 @@ def _rows(
     is_few = bool(sizes.rows < count)
     # Clusters were slower for half precision: 1.1 times forward, 1.8 times backward (H200).
     can_cluster = bool(not is_few and not is_half and has_clusters)
-    if is_few:
-        shapes = _FEW
-    elif is_half:
+    shapes: tuple[tuple[int, int], ...] = _FEW
+    if not is_few and is_half:
         shapes = _HALF if registers <= 4 else _HALF_SEVERAL
-    else:
+    elif not is_few:
         shapes = _FULL if can_cluster else _FULL_ALONE
     fitting = [(n, packs) for n, packs in shapes if packs * registers <= _ROOM[n]]
     (threads, packs), *larger = fitting or [(256, 1)]

@@ -53,7 +53,11 @@ def mul(a: float, b: float, mode: str) -> int:
 
 def fma(a: float, b: float, c: float, mode: str) -> int:
     """Return the bits of ``a * b + c``."""
-    (x, e), (y, f), (z, g) = _mantissa_and_exponent(a), _mantissa_and_exponent(b), _mantissa_and_exponent(c)
+    (x, e), (y, f), (z, g) = (
+        _mantissa_and_exponent(a),
+        _mantissa_and_exponent(b),
+        _mantissa_and_exponent(c),
+    )
     # With both addends as multiples of the smaller unit, the sum is an integer sum.
     exponent = min(e + f, g)
     total = ((x * y) << (e + f - exponent)) + (z << (g - exponent))

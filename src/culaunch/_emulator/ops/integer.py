@@ -235,7 +235,7 @@ def _dot(decoder: Decoder, instruction: Instruction) -> Op:
             right = packed_elements(b(group), b_byte)
         else:
             left = packed_elements(a(group), a_byte.replace("1", "2"))
-            right = packed_elements(b(group), b_byte)[:, 2:] if high else packed_elements(b(group), b_byte)[:, :2]
+            right = packed_elements(b(group), b_byte)[:, 2 * high : 2 * high + 2]
         put(group, (left * right).sum(axis=1).astype(np.uint32) + c(group))
 
     return run
