@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from culaunch._emulator.fault import Explanation
+    from culaunch._emulator.memory.surface import Surface
+    from culaunch._emulator.memory.texture import Texture
     from culaunch._emulator.ptx_image import PtxImage
     from culaunch._emulator.types import Lanes
 
@@ -70,6 +72,8 @@ class Device:
         self.heap = Heap()
         # The values of the conditions of the graph that runs; None: not set yet.
         self.conditions: dict[int, int | None] = {}
+        # Textures and surfaces by handle. None: destroyed, and never the handle of another.
+        self.texture_units: dict[int, Texture | Surface | None] = {}
         self._launches = 0
 
     @property
@@ -102,10 +106,10 @@ class Device:
         """Take a module's variables away from the kernels of others."""
         self._modules.remove(module)
 
-    def alloc(self, size: int, align: int = 256) -> int:
+    def alloc(self, size: int, align: int = 512) -> int:
         """Allocate `size` bytes and return their address."""
         # NumPy aligns to 16 bytes only. cuMemAlloc promises 256, which kernels with wide vectors
-        # rely on.
+        # rely on, and textures need 512.
         memory: Lanes = np.zeros(max(size, 1) + align, np.uint8)
         address = -(-memory.ctypes.data // align) * align
         self._allocations[address] = (size, memory)
@@ -280,6 +284,7 @@ class Device:
             shape,
         )
         launch.conditions = self.conditions
+        launch.texture_units = self.texture_units
         if read_only:
             launch.read_only = ReadOnlyMemory(read_only, writable)
         try:

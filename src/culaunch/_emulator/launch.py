@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.heap import Heap
     from culaunch._emulator.memory.ranges import GlobalMemory
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
+    from culaunch._emulator.memory.surface import Surface
+    from culaunch._emulator.memory.texture import Texture
     from culaunch._emulator.options import Options
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.report import Related
@@ -75,6 +77,8 @@ class Launch:
         self.read_only: ReadOnlyMemory | None = None
         # The conditions of the graph that the launch is in, which the kernel may set.
         self.conditions: dict[int, int | None] = {}
+        # The textures and surfaces of the device, by handle.
+        self.texture_units: dict[int, Texture | Surface | None] = {}
         # The counter of grid barriers; null unless the launch is cooperative.
         self.grid_workspace = 0
         self.lacks_workspace = False

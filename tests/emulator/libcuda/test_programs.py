@@ -24,8 +24,8 @@ def test_a_fault_is_reported_once_as_are_refused_images_and_missing_functions(co
     assert (done.stdout, done.returncode) == ("done\n", 0)
     image, missing, refused, kernel, fault, *rest = done.stderr.splitlines()
     assert image == "culaunch: the image is neither PTX nor a cubin nor a fatbin"
-    array = "cuArray3DCreate_v2 is not emulated: it returns CUDA_ERROR_NOT_SUPPORTED"
-    assert missing == f"culaunch: {array}"
+    shared = "cuIpcGetMemHandle is not emulated: it returns CUDA_ERROR_NOT_SUPPORTED"
+    assert missing == f"culaunch: {shared}"
     assert refused == "culaunch: the block (2000, 1, 1) exceeds (1024, 1024, 64)"
     assert kernel == "  kernel add"
     assert fault.startswith("culaunch: 4-byte read of global address 0x")

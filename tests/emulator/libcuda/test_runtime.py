@@ -44,11 +44,11 @@ def test_a_program_of_nvcc(compiled, emulate, options):
         "32 x 1024",
         "cudaPeekAtLastError(): cudaErrorInvalidConfiguration",
         "cudaGetLastError(): cudaErrorInvalidConfiguration",
-        "cudaMallocArray(&array, &format, 4, 4): cudaErrorNotSupported",
+        "cudaIpcGetMemHandle(&shared, x): cudaErrorNotSupported",
         "cudaDeviceSynchronize(): cudaErrorIllegalAddress",
     ]
     assert done.stderr.count("outside every allocation") == 1
-    missing = "culaunch: cudaMallocArray is not emulated: it returns cudaErrorNotSupported\n"
+    missing = "culaunch: cudaIpcGetMemHandle is not emulated: it returns cudaErrorNotSupported\n"
     assert done.stderr.count(missing) == 1
 
 

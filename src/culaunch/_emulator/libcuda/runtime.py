@@ -19,6 +19,8 @@ from culaunch._emulator.libcuda.pools import PoolFunctions
 
 # The functions that are a driver function with the same parameters, without "cuda" and "cu".
 PASSED_ON = {
+    "DestroySurfaceObject": "SurfObjectDestroy",
+    "DestroyTextureObject": "TexObjectDestroy",
     "DeviceCanAccessPeer": "DeviceCanAccessPeer",
     "DeviceGetAttribute": "DeviceGetAttribute",
     "DeviceGetByPCIBusId": "DeviceGetByPCIBusId",
@@ -41,8 +43,10 @@ PASSED_ON = {
     "Free": "MemFree",
     "FreeAsync": "MemFreeAsync",
     "FreeHost": "MemFreeHost",
+    "FreeMipmappedArray": "MipmappedArrayDestroy",
     "GetDevice": "CtxGetDevice",
     "GetDeviceCount": "DeviceGetCount",
+    "GetMipmappedArrayLevel": "MipmappedArrayGetLevel",
     "GraphCreate": "GraphCreate",
     "GraphDestroy": "GraphDestroy",
     "GraphExecDestroy": "GraphExecDestroy",
