@@ -19,6 +19,11 @@ def test_streams_capture_graphs(compiled, emulate):
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
 
 
+def test_arrays_are_copied_and_sampled(compiled, emulate):
+    done = emulate(compiled("arrays.c"))
+    assert (done.stdout, done.returncode) == ("done\n", 0)
+
+
 def test_a_fault_is_reported_once_as_are_refused_images_and_missing_functions(compiled, emulate):
     done = emulate(compiled("faults.c"))
     assert (done.stdout, done.returncode) == ("done\n", 0)

@@ -37,8 +37,12 @@ class TextureFunctions(MemoryFunctions):
     """The functions ``cuArray...``, ``cuTexObject...``, ``cuSurfObject...`` and ``cuMemcpy3D``."""
 
     def cuArray3DCreate(self, out: Any, descriptor: int) -> None:
+        self.add_array(out, _at(descriptor, ArrayDescriptor))
+
+    def add_array(self, out: Any, descriptor: ArrayDescriptor) -> None:
+        """Create an array."""
         self.require_context()
-        out[0] = self.add(CudaArray(_at(descriptor, ArrayDescriptor).shape()))
+        out[0] = self.add(CudaArray(descriptor.shape()))
 
     def cuArrayDestroy(self, array: int) -> None:
         self._array(array).destroy()

@@ -46,7 +46,7 @@ class ArrayFunctions(Described):
     def cuArrayCreate(self, out: Any, descriptor: int) -> None:
         given = (ctypes.c_size_t * 2).from_address(descriptor)
         kind = (ctypes.c_uint * 2).from_address(descriptor + ctypes.sizeof(given))
-        self.cuArray3DCreate(out, ctypes.addressof(ArrayDescriptor(*given, 0, *kind)))
+        self.add_array(out, ArrayDescriptor(*given, 0, *kind))
 
     @takes("p p")
     def cuArray3DGetDescriptor(self, out: int, array: int) -> None:

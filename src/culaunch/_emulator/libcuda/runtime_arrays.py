@@ -146,7 +146,7 @@ class RuntimeArrayFunctions(ArrayFunctions, ProgramMemoryFunctions):
     @takes("*p p e u")
     def cudaMalloc3DArray(self, out: Any, channels: int, extent: Any, flags: int) -> None:
         kind = _Channels.from_address(channels).format()
-        self.cuArray3DCreate(out, ctypes.addressof(ArrayDescriptor(*extent, *kind, flags)))
+        self.add_array(out, ArrayDescriptor(*extent, *kind, flags))
 
     @takes("*p p e u u")
     def cudaMallocMipmappedArray(
