@@ -17,7 +17,7 @@ from culaunch._emulator.driver.texture_types import (
 from culaunch._launch.arguments.texture_memory import CopyDescriptor
 from culaunch._launch.devices.driver import current_driver
 
-# CUarray_format by NumPy's type; CUaddress_mode; the flags of arrays and of textures.
+# CUarray_format by NumPy's type. Then CUaddress_mode, and the flags of arrays and of textures.
 FORMATS = {"u1": 1, "u2": 2, "u4": 3, "i1": 8, "i2": 9, "i4": 10, "f2": 16, "f4": 32}
 WRAP, CLAMP, MIRROR, BORDER = range(4)
 LAYERED, SURFACE, CUBEMAP, GATHER = 1, 2, 4, 8
