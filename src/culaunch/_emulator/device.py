@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,14 @@ __all__ = ["Device"]
 # KiB that a block can opt in to, by compute capability (CUDA C++ Programming Guide, "Technical
 # Specifications per Compute Capability"). A device that is not listed gets the smallest size.
 _MAX_SHARED = {80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99}
+
+
+class Reserved(NamedTuple):
+    """Memory that is not an allocation yet: its address, its size, and the array that holds it."""
+
+    address: int
+    size: int
+    memory: Lanes
 
 
 class Device:
@@ -108,14 +116,22 @@ class Device:
 
     def alloc(self, size: int, align: int = 512) -> int:
         """Allocate `size` bytes and return their address."""
+        reserved = self.reserve(size, align)
+        self.commit(reserved)
+        return reserved.address
+
+    def reserve(self, size: int, align: int = 512) -> Reserved:
+        """Return memory with an address, which nothing may access yet."""
         # NumPy aligns to 16 bytes only. cuMemAlloc promises 256, which kernels with wide vectors
         # rely on, and textures need 512.
         memory: Lanes = np.zeros(max(size, 1) + align, np.uint8)
-        address = -(-memory.ctypes.data // align) * align
-        self._allocations[address] = (size, memory)
+        return Reserved(-(-memory.ctypes.data // align) * align, size, memory)
+
+    def commit(self, reserved: Reserved) -> None:
+        """Make reserved memory an allocation."""
+        self._allocations[reserved.address] = (reserved.size, reserved.memory)
         if self.options.track_allocations:
-            self._sites[address] = allocation_site()
-        return address
+            self._sites[reserved.address] = allocation_site()
 
     def register(self, address: int, size: int) -> None:
         """Let kernels access memory of the host, until it is freed here; the host keeps it."""

@@ -19,6 +19,11 @@ def test_streams_capture_graphs(compiled, emulate):
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
 
 
+def test_graphs_allocate_memory(compiled, emulate):
+    done = emulate(compiled("graph_memory.c"))
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
 def test_arrays_are_copied_and_sampled(compiled, emulate):
     done = emulate(compiled("arrays.c"))
     assert (done.stdout, done.returncode) == ("done\n", 0)
