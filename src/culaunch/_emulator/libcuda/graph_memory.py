@@ -71,7 +71,7 @@ class GraphMemoryFunctions(EmulatedDriver):
 
     def _add_of_kind(self, kind: int, params: int, *where: Any) -> None:
         own = params + NodeParams.OTHERS
-        graph: tuple[Any, int, Any, int] = where  # type: ignore[assignment]
+        graph: tuple[Any, int, Any, int] = where
         if kind == GraphNodeType.MEM_ALLOC:
             self.cuGraphAddMemAllocNode(*graph, own)
         elif kind == GraphNodeType.MEM_FREE:
