@@ -9,6 +9,7 @@ import numpy as np
 
 from culaunch._base.values import counted
 from culaunch._emulator.fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault
+from culaunch._emulator.machine.children import Children
 from culaunch._emulator.machine.chunk import Chunk
 from culaunch._emulator.machine.history import History
 from culaunch._emulator.machine.races import Races
@@ -77,6 +78,7 @@ class Launch:
         self.read_only: ReadOnlyMemory | None = None
         # The conditions of the graph that the launch is in, which the kernel may set.
         self.conditions: dict[int, int | None] = {}
+        self.children = Children()
         # The textures and surfaces of the device, by handle.
         self.texture_units: dict[int, Texture | Surface | None] = {}
         # The counter of grid barriers; null unless the launch is cooperative.

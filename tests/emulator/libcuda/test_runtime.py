@@ -70,6 +70,15 @@ def test_textures_of_nvcc(compiled, emulate):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
+@pytest.mark.needs("click", "nvcc")
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_kernels_of_nvcc_launch_kernels(compiled, emulate):
+    done = emulate(compiled("children.cu", "-rdc=true", "-lcudadevrt"))
+    assert done.stdout.splitlines() == ["cudaSuccess", "tail: 15 46 70", "cudaSuccess"]
+    assert done.stderr == ""
+
+
 MAIN = """
 #include <cstdio>
 extern __device__ int add_base(int);
