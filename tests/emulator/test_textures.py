@@ -301,10 +301,14 @@ def test_the_channels_that_an_array_lacks() -> None:
     unit = texture_of(image_2d(TEXELS[..., :2].copy()).resource(), Sampling())
     got = run(f"tex.2d.v4.f32.f32 {V4}, [%unit, {{%c0, %c1}}];", unit, np.zeros((1, 4), "f4"))
     assert got.view("f4")[0].tolist() == [*TEXELS[0, 0, 0, :2], 0, 1]
+    numbers = np.array([[[[7]]]], "i4")
+    unit = texture_of(image_2d(numbers).resource(), Sampling(as_integer=True))
+    got = run(f"tex.2d.v4.s32.f32 {V4}, [%unit, {{%c0, %c1}}];", unit, np.zeros((1, 4), "f4"))
+    assert got[0].tolist() == [7, 0, 0, 1]
 
 
 @pytest.mark.usefixtures("driver")
-def test_txq_and_istypep() -> None:
+def test_txq_tells_the_size() -> None:
     image = image_2d(flags=SURFACE)
     unit = texture_of(image.resource(), Sampling(normalized=True))
     read = "txq.width.b32 %o0, [%unit]; txq.height.b32 %o1, [%unit];"
@@ -347,7 +351,7 @@ def test_a_predicate_says_that_a_texel_was_read(linear: bool) -> None:
 
 
 def test_a_float_keeps_its_bits_and_weightless_texels_are_not_read() -> None:
-    bits = np.array([0x7F800001, 0xFFC12345, 0x80000000, 1], "u4").reshape(1, 1, 4, 1)
+    bits = np.array([1, 0x7F800001, 0xFFC12345, 0x80000000], "u4").reshape(1, 1, 4, 1)
     words = np.zeros((4, 4), "f4")
     words[:, 0] = np.arange(4) + 0.5
     read = f"tex.1d.v4.f32.f32 {V4}, [%unit, {{%c0}}];"
@@ -356,8 +360,31 @@ def test_a_float_keeps_its_bits_and_weightless_texels_are_not_read() -> None:
         got = run(read, texture_of(image.resource(), Sampling()), words)
         linear = run(read, texture_of(image.resource(), Sampling(linear=True)), words)
     assert got[:, 0].tolist() == bits.reshape(-1).tolist()
-    assert np.isnan(linear.view("f4")[:2, 0]).all()
-    assert linear[3, 0] == 1
+    assert linear[0, 0] == 1
+    assert np.isnan(linear.view("f4")[1:3, 0]).all()
+
+
+def test_weights_are_rounded_to_256ths(driver: str) -> None:
+    line = np.array([0, 256], "f4").reshape(1, 1, 2, 1)
+    parts = np.arange(4097) / 4096
+    words = np.zeros((4097, 4), "f4")
+    words[:, 0] = 0.5 + parts
+    unit = texture_of(Image(line, depth=0, height=0).resource(), Sampling(linear=True))
+    got = run(f"tex.1d.v4.f32.f32 {V4}, [%unit, {{%c0}}];", unit, words).view("f4")[:, 0]
+    wanted = np.floor(parts * 256 + 0.5)
+    assert np.abs(got - wanted).max() <= (0 if driver == "emulator" else 1)
+
+
+@pytest.mark.usefixtures("driver")
+def test_the_last_layer_stands_for_those_after_it() -> None:
+    layers = np.arange(12, dtype="f4").reshape(3, 1, 4, 1)
+    image = Image(layers, depth=3, height=0, flags=LAYERED)
+    words = np.zeros((3, 4), "u4")
+    words[:, 0] = 2, 3, 900
+    words[:, 1] = np.float32(1.5).view("u4")
+    unit = texture_of(image.resource(), Sampling())
+    got = run(f"tex.a1d.v4.f32.f32 {V4}, [%unit, {{%c0, %c1}}];", unit, words).view("f4")
+    assert got[:, 0].tolist() == [9, 9, 9]
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38, -3e38])
