@@ -29,7 +29,7 @@ NO_EFFECT = {
 _OTHER_FORMS = re.compile(
     "cu(Array(3D)?(Create|GetDescriptor)|DeviceTotalMem|GraphAddKernelNode|Graph(Exec)?KernelNode[GS]etParams|GraphExecUpdate|"
     "Mem(Alloc(Host|Pitch)?|Free|Get(AddressRange|Info)|HostGetDevicePointer|"
-    "cpy([23]D|[HDA]to[HDA])(Async|Unaligned)?|setD(2D)?(8|16|32))|ModuleGetGlobal|"
+    "cpy([23]D|[ADH]to[ADH])(Async|Unaligned)?|setD(2D)?(8|16|32))|ModuleGetGlobal|"
     "StreamGetCtx_v2)"
 )
 # The version of CUDA that a form came with, if the first cuGetProcAddress is older.

@@ -3,137 +3,23 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from culaunch._emulator.driver.c_types import Extent
 from culaunch._emulator.driver.graph_nodes import CopyParams
-from culaunch._emulator.driver.state import Refusal
-from culaunch._emulator.driver.texture_types import (
-    ArrayDescriptor,
-    ResourceDescriptor,
-    TextureDescriptor,
-)
-from culaunch._emulator.fault import INVALID_VALUE
+from culaunch._emulator.driver.texture_types import ArrayDescriptor
 from culaunch._emulator.libcuda.array_copies import RUNTIME_COPIES, copy_function
 from culaunch._emulator.libcuda.arrays import ArrayFunctions
 from culaunch._emulator.libcuda.c_function import takes
 from culaunch._emulator.libcuda.memory import ProgramMemoryFunctions
-from culaunch._emulator.memory.texture_formats import FORMATS
+from culaunch._emulator.libcuda.runtime_array_types import (
+    Channels,
+    Copy3D,
+    Resource,
+    TextureParams,
+)
 
-if TYPE_CHECKING:
-    from culaunch._emulator.memory.images import ArrayShape
-
-# cudaChannelFormatKind: signed, unsigned, float.
-_KINDS = "iuf"
-_ARRAY, _UNIFIED = 3, 4
-_size, _int = ctypes.c_size_t, ctypes.c_int
-
-
-class _Channels(ctypes.Structure):
-    """``cudaChannelFormatDesc``: the bits of each channel, and the kind of all."""
-
-    _fields_ = (("bits", _int * 4), ("kind", _int))
-
-    @classmethod
-    def of(cls, shape: ArrayShape) -> _Channels:
-        """Describe the texels of an array."""
-        bits = 8 * shape.item.dtype.itemsize
-        each = [bits if i < shape.channels else 0 for i in range(4)]
-        return cls((_int * 4)(*each), _KINDS.index(shape.item.dtype.kind))
-
-    def format(self) -> tuple[int, int]:
-        """Return the driver's format and the number of channels."""
-        sizes = {bits for bits in self.bits if bits}
-        name = f"{_KINDS[self.kind] if self.kind < 3 else '?'}{max(sizes, default=0) // 8}"
-        for number, item in FORMATS.items():
-            if len(sizes) == 1 and item.dtype.str[1:] == name:
-                return number, sum(bits > 0 for bits in self.bits)
-        raise Refusal(INVALID_VALUE, f"no format has channels of {list(self.bits)} bits")
-
-
-class _Linear(ctypes.Structure):
-    _fields_ = (
-        ("address", ctypes.c_void_p),
-        ("channels", _Channels),
-        ("width", _size),
-        ("height", _size),
-        ("pitch", _size),
-    )
-
-
-class _Union(ctypes.Union):
-    _fields_ = (("handle", ctypes.c_void_p), ("linear", _Linear))
-
-
-class _Resource(ctypes.Structure):
-    """``cudaResourceDesc``."""
-
-    _fields_ = (("type", _int), ("resource", _Union))
-
-    def for_driver(self) -> ResourceDescriptor:
-        """Return the driver's structure."""
-        own = ResourceDescriptor(type=self.type)
-        own.resource.handle = self.resource.handle
-        if self.type >= ResourceDescriptor.LINEAR:
-            given, linear = self.resource.linear, own.resource.linear
-            linear.format, linear.channels = given.channels.format()
-            linear.width, linear.height, linear.pitch = given.width, given.height, given.pitch
-        return own
-
-
-class _Texture(ctypes.Structure):
-    """``cudaTextureDesc``."""
-
-    _fields_ = (
-        ("addresses", _int * 3),
-        ("filter", _int),
-        ("reads_normalized", _int),
-        ("srgb", _int),
-        ("border", ctypes.c_float * 4),
-        ("is_normalized", _int),
-        ("max_anisotropy", ctypes.c_uint),
-        ("mipmap_filter", _int),
-        ("bias", ctypes.c_float),
-        ("least", ctypes.c_float),
-        ("most", ctypes.c_float),
-        ("is_bilinear", _int),
-        ("is_seamless", _int),
-    )
-
-    def for_driver(self) -> TextureDescriptor:
-        """Return the driver's structure."""
-        flags = (not self.reads_normalized) + 2 * bool(self.is_normalized)
-        flags += 0x10 * bool(self.srgb) + 0x40 * bool(self.is_seamless)
-        names = [
-            name for name, _ in TextureDescriptor._fields_ if name not in ("flags", "reserved")
-        ]
-        values: dict[str, Any] = {name: getattr(self, name) for name in names}
-        own = TextureDescriptor(flags=flags)
-        for name, value in values.items():
-            if isinstance(value, ctypes.Array):
-                getattr(own, name)[:] = value[:]
-            else:
-                setattr(own, name, value)
-        return own
-
-
-class _Side(ctypes.Structure):
-    """The members of ``cudaMemcpy3DParms`` for one side."""
-
-    _fields_ = (
-        ("array", ctypes.c_void_p),
-        ("position", _size * 3),
-        ("address", ctypes.c_void_p),
-        ("pitch", _size),
-        ("width", _size),
-        ("height", _size),
-    )
-
-
-class _Copy(ctypes.Structure):
-    """``cudaMemcpy3DParms``."""
-
-    _fields_ = (("source", _Side), ("target", _Side), ("extent", Extent), ("kind", _int))
+_ARRAY, _UNIFIED = 3, 4  # CUmemorytype
+_size = ctypes.c_size_t
 
 
 class RuntimeArrayFunctions(ArrayFunctions, ProgramMemoryFunctions):
@@ -145,7 +31,7 @@ class RuntimeArrayFunctions(ArrayFunctions, ProgramMemoryFunctions):
 
     @takes("*p p e u")
     def cudaMalloc3DArray(self, out: Any, channels: int, extent: Any, flags: int) -> None:
-        kind = _Channels.from_address(channels).format()
+        kind = Channels.from_address(channels).format()
         self.add_array(out, ArrayDescriptor(*extent, *kind, flags))
 
     @takes("*p p e u u")
@@ -153,7 +39,7 @@ class RuntimeArrayFunctions(ArrayFunctions, ProgramMemoryFunctions):
         self, out: Any, channels: int, extent: Any, levels: int, flags: int
     ) -> None:
         self.require_context()
-        kind = _Channels.from_address(channels).format()
+        kind = Channels.from_address(channels).format()
         out[0] = self.add_mipmap(ArrayDescriptor(*extent, *kind, flags).shape(), levels)
 
     @takes("p")
@@ -173,7 +59,7 @@ class RuntimeArrayFunctions(ArrayFunctions, ProgramMemoryFunctions):
 
     @takes("p p")
     def cudaGetChannelDesc(self, out: int, array: int) -> None:
-        ctypes.memmove(out, bytes(_Channels.of(self._array(array).shape)), ctypes.sizeof(_Channels))
+        ctypes.memmove(out, bytes(Channels.of(self._array(array).shape)), ctypes.sizeof(Channels))
 
     @takes("p e")
     def cudaMalloc3D(self, out: int, extent: Any) -> None:
@@ -186,7 +72,7 @@ class RuntimeArrayFunctions(ArrayFunctions, ProgramMemoryFunctions):
 
     @takes("p p")
     def cudaMemcpy3DAsync(self, copy: int, stream: int) -> None:
-        given, own = _Copy.from_address(copy), CopyParams()
+        given, own = Copy3D.from_address(copy), CopyParams()
         own.width, own.height, own.depth = given.extent
         sides = ((given.source, own.source), (given.target, own.target))
         # With an array, the first position of the array and the width count its texels.
@@ -209,20 +95,20 @@ class RuntimeArrayFunctions(ArrayFunctions, ProgramMemoryFunctions):
 
     @takes("*q p p p")
     def cudaCreateTextureObject(self, out: Any, resource: int, texture: int, view: int) -> None:
-        own = _Resource.from_address(resource).for_driver()
-        sampler = _Texture.from_address(texture).for_driver()
+        own = Resource.from_address(resource).for_driver()
+        sampler = TextureParams.from_address(texture).for_driver()
         self.cuTexObjectCreate(out, ctypes.addressof(own), ctypes.addressof(sampler), view)
         self.describe(
             out[0],
-            cudaGetTextureObjectResourceDesc=ctypes.string_at(resource, ctypes.sizeof(_Resource)),
-            cudaGetTextureObjectTextureDesc=ctypes.string_at(texture, ctypes.sizeof(_Texture)),
+            cudaGetTextureObjectResourceDesc=ctypes.string_at(resource, ctypes.sizeof(Resource)),
+            cudaGetTextureObjectTextureDesc=ctypes.string_at(texture, ctypes.sizeof(TextureParams)),
         )
 
     @takes("*q p")
     def cudaCreateSurfaceObject(self, out: Any, resource: int) -> None:
-        own = _Resource.from_address(resource).for_driver()
+        own = Resource.from_address(resource).for_driver()
         self.cuSurfObjectCreate(out, ctypes.addressof(own))
-        data = ctypes.string_at(resource, ctypes.sizeof(_Resource))
+        data = ctypes.string_at(resource, ctypes.sizeof(Resource))
         self.describe(out[0], cudaGetSurfaceObjectResourceDesc=data)
 
     @takes("p q")

@@ -88,13 +88,13 @@ class Texture:
         """The largest image."""
         return self.levels[0]
 
-    def fetch(self, group: Any, at: Coordinates, lod: Lanes | None) -> Lanes:
-        """Return four words for each lane; `lod` is the level of detail, by default 0."""
+    def fetch(self, group: Any, at: Coordinates, detail: Lanes | None) -> Lanes:
+        """Return four words for each lane; `detail` is the level of detail, by default 0."""
         if len(self.levels) == 1:
             return self._sample(group, self.levels[0], at)
         sampler, count = self.sampler, at.axes[0].shape[0]
-        bias = 0.0 if lod is None else sampler.bias
-        level = np.zeros(count) if lod is None else np.nan_to_num(lod) + bias
+        bias = 0.0 if detail is None else sampler.bias
+        level = np.zeros(count) if detail is None else np.nan_to_num(detail) + bias
         level = np.clip(np.clip(level, sampler.least, sampler.most), 0, len(self.levels) - 1)
         if not sampler.mipmap_filter or self.as_integer:
             return self._sample_levels(group, at, np.floor(level + 0.5))

@@ -48,14 +48,14 @@ def _tex(decoder: Decoder, instruction: Instruction) -> Op:
     place = Place(decoder, where, geometry, coordinate)
     put = _results(decoder, result, kind)
     component = "rgba".index(mods[0]) if instruction.name == "tld4" else None
-    lod = _level_of_detail(decoder, mods, rest, geometry)
+    detail = _level_of_detail(decoder, mods, rest, geometry)
     offsets = _offsets(decoder, rest)
 
     def run(group: Group) -> None:
         named = place.read(group)
         axes = [_number(words, coordinate) for words in named.axes]
         at = _coordinates(axes, named.layer, geometry, offsets)
-        level = lod and lod(group)
+        level = detail and detail(group)
 
         def words_of(unit: Texture, part: Group, lanes: Lanes) -> Lanes:
             if component is not None:
