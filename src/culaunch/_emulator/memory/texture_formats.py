@@ -34,20 +34,18 @@ class Format(NamedTuple):
     def words(self, texels: Lanes, *, as_integer: bool, srgb: bool = False) -> Lanes:
         """Return four words of 32 bits for each texel: floats, or integers with their sign.
 
-        Missing channels are 0, and a missing fourth channel is 1. With `srgb`, bytes of the first
-        three channels are converted to linear light.
+        Missing channels are 0, as on an H200. With `srgb`, bytes of the first three channels are
+        converted to linear light.
         """
         count, channels = texels.shape
         if self.is_float or not as_integer:
             words = np.zeros((count, 4), np.float32)
-            words[:, 3] = 1
             # A float keeps its bits, also of a NaN.
             words[:, :channels] = texels if self.is_float else self._normalized(texels)
             if srgb and self.scale == 255:
                 words[:, : min(channels, 3)] = _linear(words[:, : min(channels, 3)])
             return words.view(np.uint32)
         integers = np.zeros((count, 4), np.int64)
-        integers[:, 3] = 1
         integers[:, :channels] = texels
         return integers.astype(np.uint32)
 
