@@ -32,6 +32,7 @@ OPTION_TYPES = {
     "check_division": bool,
     "check_overflow": bool,
     "check_leaks": bool,
+    "cores": int,
     "lanes": int,
     "seed": int,
     "time_limit": float,
@@ -107,6 +108,8 @@ class Options:
         Run blocks and warps in a random order, the same one for the same seed.
     lanes : int
         About how many threads to run at once.
+    cores : int, optional
+        How many of the processor's cores run blocks of a compiled kernel; all by default.
     time_limit : float, optional
         Seconds after which a launch is given up as one that does not end.
     write : callable
@@ -126,6 +129,7 @@ class Options:
     track_allocations: bool = False
     seed: int | None = None
     lanes: int = 1 << 15
+    cores: int | None = None
     time_limit: float | None = None
     write: Callable[[str], None] = _to_stdout
     observer: Observer | None = None
