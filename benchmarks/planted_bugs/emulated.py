@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EVERY_CHECK = (
     "check_races",
     "check_uninitialized",
-    "check_local",
+    "check_unwritten",
     "check_views",
     "check_variables",
     "check_division",

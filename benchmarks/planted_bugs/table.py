@@ -113,9 +113,9 @@ BUGS = [
     Bug("uninitialized", "uninitialized", "halo_unwritten", (I64, I64)),
     Bug("uninitialized", "uninitialized", "shuffle_from_outside", (I64,)),
     Bug("uninitialized", "uninitialized", "local_unwritten", (I64, I64, 8), block=8,
-        checks=("check_local",)),
+        checks=("check_unwritten",)),
     Bug("uninitialized", "uninitialized", "global_unwritten", (I64, Unwritten(64)),
-        missed="global memory that nothing has written is zero"),
+        checks=("check_unwritten",)),
 
     Bug("shared_races", "race", "no_barrier", (I64,), checks=RACES),
     Bug("shared_races", "race", "tile_overwritten", (I64, Array(256)), checks=RACES),

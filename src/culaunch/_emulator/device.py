@@ -21,6 +21,7 @@ from culaunch._emulator.machine.clusters import Cluster
 from culaunch._emulator.memory.heap import Heap
 from culaunch._emulator.memory.ranges import GlobalMemory
 from culaunch._emulator.memory.read_only import NamedArray, ReadOnlyMemory
+from culaunch._emulator.memory.unwritten import Unwritten
 from culaunch._emulator.module import LoadedModule
 from culaunch._emulator.options import Options
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Device"]
 
+# The alignment of cuMemAlloc, which kernels with wide vectors rely on. NumPy aligns to 16 bytes.
+_ALIGN = 256
 # KiB that a block can opt in to, by compute capability (CUDA C++ Programming Guide, "Technical
 # Specifications per Compute Capability"). A device that is not listed gets the smallest size.
 _MAX_SHARED = {80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99}
@@ -67,6 +70,8 @@ class Device:
         self._allocations: dict[int, tuple[int, Lanes]] = {}
         # Where allocations were made, of those that were tracked.
         self._sites: dict[int, str] = {}
+        # The allocations whose unwritten bytes are followed.
+        self._unwritten: dict[int, Unwritten] = {}
         self.heap = Heap()
         # The values of the conditions of the graph that runs; None: not set yet.
         self.conditions: dict[int, int | None] = {}
@@ -102,13 +107,15 @@ class Device:
         """Take a module's variables away from the kernels of others."""
         self._modules.remove(module)
 
-    def alloc(self, size: int, align: int = 256) -> int:
-        """Allocate `size` bytes and return their address."""
-        # NumPy aligns to 16 bytes only. cuMemAlloc promises 256, which kernels with wide vectors
-        # rely on.
-        memory: Lanes = np.zeros(max(size, 1) + align, np.uint8)
-        address = -(-memory.ctypes.data // align) * align
+    def alloc(self, size: int, *, zeros: bool = True) -> int:
+        """Allocate `size` bytes and return their address; without `zeros` they may be checked."""
+        memory: Lanes = np.zeros(max(size, 1) + _ALIGN, np.uint8)
+        address = -(-memory.ctypes.data // _ALIGN) * _ALIGN
         self._allocations[address] = (size, memory)
+        if self.options.check_unwritten and not zeros:
+            first = address - memory.ctypes.data
+            part = memory[first : first + -(-size // 16) * 16]
+            self._unwritten[address] = Unwritten(address, size, part)
         if self.options.track_allocations:
             self._sites[address] = allocation_site()
         return address
@@ -125,6 +132,7 @@ class Device:
         """Free an allocation; raise KeyError if `address` is not the start of one."""
         del self._allocations[address]
         self._sites.pop(address, None)
+        self._unwritten.pop(address, None)
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
@@ -280,6 +288,7 @@ class Device:
             shape,
         )
         launch.conditions = self.conditions
+        launch.unwritten = self._unwritten
         if read_only:
             launch.read_only = ReadOnlyMemory(read_only, writable)
         try:

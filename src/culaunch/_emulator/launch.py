@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.heap import Heap
     from culaunch._emulator.memory.ranges import GlobalMemory
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
+    from culaunch._emulator.memory.unwritten import Unwritten
     from culaunch._emulator.options import Options
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.report import Related
@@ -75,6 +76,8 @@ class Launch:
         self.read_only: ReadOnlyMemory | None = None
         # The conditions of the graph that the launch is in, which the kernel may set.
         self.conditions: dict[int, int | None] = {}
+        # The allocations of the device whose unwritten bytes are followed, by address.
+        self.unwritten: dict[int, Unwritten] = {}
         # The counter of grid barriers; null unless the launch is cooperative.
         self.grid_workspace = 0
         self.lacks_workspace = False
@@ -144,9 +147,14 @@ class Launch:
             self.memory.add([(self.grid_workspace, _WORKSPACE_BYTES)])
         if self.options.check_races:
             self._history = History(self)
+        if self.options.check_races or self.options.check_unwritten:
             self.memory.observe = self._observe
         for first in range(0, total, step):
             self._run_chunk(first, min(step, total - first))
+        for base, size in self._shadows:
+            # The garbage collector may have freed an allocation.
+            if base in self.unwritten and self._shadows[base, size].undefined is not None:
+                self.unwritten[base].end_launch()
 
     def block_numbers(self, first: int, count: int) -> Lanes:
         """Return the numbers in the grid of some consecutive blocks in the order of the run."""
@@ -193,9 +201,13 @@ class Launch:
     def _observe(self, base: int, size: int) -> Shadow:
         """Return the observer of a range of global memory, which lives as long as the launch."""
         if (base, size) not in self._shadows:
-            unit = self.kernel.smallest_access
-            records = Records(size, unit, "global", lambda at: base + at, fresh=False)
-            self._shadows[base, size] = Shadow(records=records)
+            records, undefined = None, None
+            if self._history is not None:
+                unit = self.kernel.smallest_access
+                records = Records(size, unit, "global", lambda at: base + at, fresh=False)
+            if self.options.check_unwritten and base in self.unwritten:
+                undefined = self.unwritten[base].bytes_of(size)
+            self._shadows[base, size] = Shadow(undefined, records)
         return self._shadows[base, size]
 
     def _run_chunk(self, first: int, blocks: int) -> None:
@@ -204,9 +216,9 @@ class Launch:
         if self._history is not None:
             chunk.races = Races(chunk, self._history)
         # Without shared memory, none of these checks can find uninitialized memory or a race there.
-        # Without `check_local`, the shadow of local memory is created when an undefined value is
-        # first stored there.
-        if options.check_local:
+        # Without `check_unwritten`, the shadow of local memory is created when an undefined value
+        # is first stored there.
+        if options.check_unwritten:
             chunk.local.shadow = Shadow(UndefinedBytes(chunk.local, undefined=True))
         shared, variables = chunk.shared, self.kernel.variables
         has_gaps = options.check_variables and variables.shared

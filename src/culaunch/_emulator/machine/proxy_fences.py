@@ -21,7 +21,7 @@ class ProxyFences:
 
     Bulk copies, tensor copies and products of matrices read shared memory through the asynchronous
     proxy. A write of a thread is visible there after a fence of this thread, or of one that knows
-    the write. A thread cannot know whether the reader knows the fence: such a race is missed.
+    the write. Whether the reader knows of the fence is not recorded, so this race is missed.
     """
 
     def __init__(self, order: Ordering, size: int, first: int) -> None:
