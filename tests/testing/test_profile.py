@@ -245,3 +245,25 @@ def test_other_drivers_cannot(monkeypatch):
     monkeypatch.setattr("culaunch._testing.emulator.driver_name", lambda: "cuda")
     with pytest.raises(RuntimeError, match="only on the emulator"):
         testing.profile(lambda: None)
+
+
+@pytest.mark.parametrize("launches", [1, 2])
+def test_bytes_of_arguments(module, launches):
+    y, x = cl.zeros(64), cl.to_device(np.ones(64 * 3, np.float32))
+    launcher = module["copy"][1, 64]
+    # A byte counts once, however often it is accessed.
+    profile = testing.profile(lambda: [launcher(y, x[:150], 3, 50) for _ in range(launches)])
+    first, second = profile.kernels[0].arguments
+    assert (first.index, first.size, first.read_bytes, first.written_bytes) == (0, 256, 0, 200)
+    assert (second.index, second.size, second.read_bytes) == (1, 600, 200)
+    assert second.written_bytes == 0
+
+
+def test_bytes_of_several_arrays_of_one_argument_add_up(module):
+    arrays = [np.zeros(kinds, np.int32) for kinds in (4, 8)]
+    profile = testing.profile(lambda: [module["tally"][1, 4](one, 4) for one in arrays])
+    (argument,) = profile.kernels[0].arguments
+    assert (argument.size, argument.read_bytes, argument.written_bytes) == (48, 32, 32)
+    assert "\nargument 0: of 48 bytes, 32 read, 32 written\n" in str(profile)
+    assert "<br>argument 0: of 48 bytes, 32 read, 32 written</caption>" in profile._repr_html_()
+    assert profile.to_dict()["kernels"][0]["arguments"][0]["written_bytes"] == 32

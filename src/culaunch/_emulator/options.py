@@ -51,6 +51,10 @@ def _to_stdout(text: str) -> None:
 class Observer(Protocol):
     """Sees what the threads of launches execute."""
 
+    def launch(self, arrays: list[tuple[int, int, int]]) -> None:
+        """Note a launch before it begins: number, address and size of arguments that are arrays."""
+        raise NotImplementedError
+
     def begin(self, block: Any, group: Any) -> list[Any]:
         """Note that a group begins a block of the code; return the operations to run."""
         raise NotImplementedError

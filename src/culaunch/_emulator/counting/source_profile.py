@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_path
 from culaunch._base.outputs import write_output
 from culaunch._base.values import counted
+from culaunch._emulator.counting.argument_bytes import ArgumentCounts, argument_counts
 from culaunch._emulator.counting.counts import Counts
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class KernelCounts:
     read_bytes, written_bytes : int
         The size of the different sectors of global memory that were read, and written. A cache of
         any size moves at least these.
+    arguments : tuple of ArgumentCounts
+        How many bytes of each argument that is an array were read, and written.
     """
 
     name: str
@@ -68,6 +71,7 @@ class KernelCounts:
     source: tuple[LineCounts, ...]
     read_bytes: int
     written_bytes: int
+    arguments: tuple[ArgumentCounts, ...]
 
 
 class SourceProfile:
@@ -194,6 +198,7 @@ def _kernel_counts(record: KernelRecord) -> KernelCounts:
         tuple(sources[key] for key in sorted(sources)),
         record.read.bytes,
         record.written.bytes,
+        argument_counts((key[0], array) for key, array in record.arrays.items()),
     )
 
 
@@ -245,6 +250,7 @@ def _as_text(kernel: KernelCounts) -> list[str]:
     widths = [max(len(cells[i]) for cells, _ in rows) for i in range(len(_TITLES))]
     return [
         _heading(kernel),
+        *map(str, kernel.arguments),
         *("  ".join((*map(str.rjust, cells, widths), text)).rstrip() for cells, text in rows),
     ]
 
@@ -264,7 +270,8 @@ def _as_html(kernel: KernelCounts) -> str:
             f'<td style="text-align:left;white-space:pre;font-family:monospace;{shade}">{text}</td>'
             "</tr>"
         )
+    caption = "<br>".join(map(html.escape, (_heading(kernel), *map(str, kernel.arguments))))
     return (
-        f"<table><caption>{html.escape(_heading(kernel))}</caption>"
+        f"<table><caption>{caption}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     )

@@ -21,8 +21,8 @@ class Unwritten:
     """The bytes of an allocation that nothing has written.
 
     Kernels tell which bytes they write. The host does not: it copies through the driver, or writes
-    through an array that shares the memory. So random bytes fill the allocation at first, and eight
-    bytes of which one has changed since count as written.
+    through an array that shares the memory. So random bytes fill the allocation at first. If one
+    of eight bytes has changed since, all eight count as written.
 
     Parameters
     ----------
