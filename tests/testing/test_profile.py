@@ -189,8 +189,14 @@ def test_lines_of_the_source(module, tmp_path):
 
 def test_the_text_of_a_source_in_memory(module):
     x, y = cl.to_device(np.ones(32, np.float32)), cl.to_device(np.ones(32, np.float32))
-    profile = testing.profile(module["saxpy"][1, 32], y, x, 2.0)
     line = SOURCE.splitlines().index("  y[i] = a * x[i] + y[i];") + 1
+    profile = testing.profile(module["saxpy"][1, 32], y, x, 2.0)
+    assert {row.line: row.text for row in profile.kernels[0].source}[line] == (
+        "y[i] = a * x[i] + y[i];"
+    )
+    # Nobody has compiled this image here.
+    image = cl.Image(module.image.data.rstrip(b"\0") + b"\n// other bytes\n")
+    profile = testing.profile(cl.load(image)["saxpy"][1, 32], y, x, 2.0)
     assert all(row.text == "" for row in profile.kernels[0].source)
     assert "kernel.cu" in str(profile)
     texts = {row.line: row for row in profile.annotate(SOURCE).kernels[0].source}
@@ -205,7 +211,7 @@ def test_a_text_replaces_that_of_a_file_of_the_same_name(tmp_path, monkeypatch):
     (tmp_path / "kernel.cu").write_text("another file\n" * 99)
     image = cl.compile(SOURCE, arch="compute_80", line_info=True, cache=False)
     x, y = cl.to_device(np.ones(32, np.float32)), cl.to_device(np.ones(32, np.float32))
-    profile = testing.profile(cl.load(image)["saxpy"][1, 32], y, x, 2.0).annotate(SOURCE)
+    profile = testing.profile(cl.load(image)["saxpy"][1, 32], y, x, 2.0)
     assert {row.text for row in profile.kernels[0].source} <= set(
         map(str.strip, SOURCE.splitlines())
     )

@@ -177,9 +177,11 @@ class Launch:
         for call in instruction.inlined:
             name = syntax.strings.get(call.name, "a function")
             place = syntax.files.get(call.file, f"file {call.file}")
-            inlined.append(Inlined(demangle(name) or name, place, call.line))
+            called = image.source_text(place, call.line)
+            inlined.append(Inlined(demangle(name) or name, place, call.line, called))
         text = image.tokens.line_text(instruction.line)
-        return Position(instruction.line, text, file, line, tuple(inlined))
+        known = "" if file is None or line is None else image.source_text(file, line)
+        return Position(instruction.line, text, file, line, known, tuple(inlined))
 
     def heap_alloc(self, sizes: list[int], places: list[Related | None]) -> list[int]:
         """Allocate for malloc in a kernel; the launch may touch the blocks at once."""

@@ -53,6 +53,8 @@ class Position:
         The source file, as the compiler was told its name.
     file_line : int or None
         The line of the source file, counted from 1.
+    file_text : str
+        The text of that line, if the source was compiled from text in this process.
     inlined : tuple of Inlined
         The functions that are inlined there, the innermost first.
     """
@@ -61,6 +63,7 @@ class Position:
     text: str = ""
     file: str | None = None
     file_line: int | None = None
+    file_text: str = ""
     inlined: tuple[Inlined, ...] = ()
 
     @property
@@ -72,10 +75,10 @@ class Position:
         """Return the lines of a report on the source, with its text if the file can be read."""
         if self.file is None:
             return []
-        lines = [f"  source {_with_text(self.file, self.file_line)}"]
+        lines = [f"  source {_with_text(self.file, self.file_line, self.file_text)}"]
         lines += [
-            f"  inlined: {name}, called at {_with_text(file, line)}"
-            for name, file, line in self.inlined
+            f"  inlined: {name}, called at {_with_text(file, line, text)}"
+            for name, file, line, text in self.inlined
         ]
         return lines
 
@@ -95,11 +98,14 @@ class Inlined(NamedTuple):
         The file of the call.
     file_line : int
         The line of the call.
+    file_text : str
+        The text of that line, if the source was compiled from text in this process.
     """
 
     name: str
     file: str
     file_line: int
+    file_text: str = ""
 
 
 class Related(NamedTuple):
@@ -164,10 +170,12 @@ class Report:
         return "\n".join(parts)
 
 
-def _with_text(name: str, line: int | None) -> str:
-    """Return a place with the text of its line, if the file is there."""
+def _with_text(name: str, line: int | None, text: str) -> str:
+    """Return a place with the text of its line, if that is known, or the file is there."""
     source = f"{name}:{line}"
     try:
+        if text:
+            return f"{source}: {text[:_MOST_TEXT]}"
         # An image can name any file: a device, or one that is too large for a source.
         if not Path(name).is_file() or Path(name).stat().st_size > _MOST_SOURCE:
             return source

@@ -93,7 +93,7 @@ class SourceProfile:
         )
 
     def annotate(self, source: str, file: str = "kernel.cu") -> SourceProfile:
-        """Return the profile with the text of a source that is not a file.
+        """Return the profile with the text of a source that was compiled in another process.
 
         Parameters
         ----------
@@ -187,8 +187,11 @@ def _kernel_counts(record: KernelRecord) -> KernelCounts:
             index, at = instruction.loc
             file = image.syntax.files.get(index, f"file {index}")
             if (file, at) not in sources:
-                text = texts[file] = texts[file] if file in texts else _lines_of(file)
-                sources[file, at] = LineCounts(file=file, line=at, text=_line(text, at))
+                text = image.source_text(file, at)
+                if not text:
+                    lines_of = texts[file] = texts[file] if file in texts else _lines_of(file)
+                    text = _line(lines_of, at)
+                sources[file, at] = LineCounts(file=file, line=at, text=text)
             sources[file, at].add(counts)
     return KernelCounts(
         record.kernel.entry.name,

@@ -100,10 +100,11 @@ class RaceReports:
         thread, time = int(slot.thread[at]) - 1, int(slot.time[at])
         name = self.history.name_of_started(time)
         is_product = name == "wgmma"
+        address = records.address(at * records.unit)
         raise Fault(
             LAUNCH_FAILED,
             f"race: a thread {access.verb} {records.space} address "
-            f"{records.address(at * records.unit):#x} without waiting for a {name} of "
+            f"{address:#x} without waiting for a {name} of "
             f"{self._who(thread, int(access.threads[index[0]]))}, which "
             f"{'reads it' if is_product else does}",
             kind="race",
@@ -111,6 +112,7 @@ class RaceReports:
             related=[
                 self.history.describe("the product" if is_product else "the copy", thread, time)
             ],
+            notes=self._notes(records, access, int(index[0]), int(access.words[at])),
         )
 
     def _tell(self, detail: int) -> tuple[str, list[Related], list[str]]:
@@ -131,18 +133,24 @@ class RaceReports:
             if BLOCK in scopes and own // self._width != thread // self._width:
                 missing = "scope that includes both threads (one of them has .cta)"
         related = [self.history.describe("the other access", thread, time)]
-        value = f"{int(race.values[which]):#x}"
-        if race.access.new is not None:
-            value = f"{int(race.access.new[index]):#x}, written over {value}"
-        notes = [f"the value: {value}"]
-        allocation = self.chunk.globals.allocation_of(address)
-        if records.space == "global" and allocation:
-            notes.append(f"the address: {allocation}")
+        notes = self._notes(records, race.access, index, int(race.values[which]))
         reason = (
             f"race: a thread {race.access.verb} {records.space} address {address:#x}, which "
             f"{self._who(thread, own)} {race.did} with no {missing} in between"
         )
         return reason, related, notes
+
+    def _notes(self, records: Records, access: Access, index: int, old: int) -> list[str]:
+        """Return the notes on a unit of an access: its old and new value, and its allocation."""
+        value = f"{old:#x}"
+        if access.new is not None:
+            value = f"{int(access.new[index]):#x}, written over {value}"
+        notes = [f"the value: {value}"]
+        address = records.address(int(access.at[index]) * records.unit)
+        allocation = self.chunk.globals.allocation_of(address)
+        if records.space == "global" and allocation:
+            notes.append(f"the address: {allocation}")
+        return notes
 
     def _who(self, thread: int, own: int) -> str:
         block, index = thread_place(self.chunk.launch, thread, self._width)
