@@ -273,3 +273,18 @@ def test_bytes_of_several_arrays_of_one_argument_add_up(module):
     assert "\nargument 0: of 48 bytes, 32 read, 32 written\n" in str(profile)
     assert "<br>argument 0: of 48 bytes, 32 read, 32 written</caption>" in profile._repr_html_()
     assert profile.to_dict()["kernels"][0]["arguments"][0]["written_bytes"] == 32
+
+
+def test_instructions_by_kind(module):
+    y = np.zeros(32, np.int32)
+    counts = total(module["tally"][1, 32], y, 7)
+    assert sum(counts.kinds.values()) == counts.warps
+    assert (counts.kinds["atomic"], counts.kinds["control"]) == (1, 1)
+    x, y = cl.to_device(np.ones(64, np.float32)), cl.to_device(np.ones(64, np.float32))
+    profile = testing.profile(module["saxpy"][1, 64], y, x, 2.0)
+    line = SOURCE.splitlines().index("  y[i] = a * x[i] + y[i];") + 1
+    (found,) = [row for row in profile.kernels[0].source if row.line == line]
+    # Two warps, each with an fma, and two loads and a store of global memory.
+    assert (found.kinds["float"], found.kinds["memory"]) == (2, 6)
+    assert "\ninstructions: " in str(profile)
+    json.dumps(profile.to_dict())

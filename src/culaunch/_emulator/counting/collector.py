@@ -10,6 +10,7 @@ import numpy as np
 from culaunch._emulator.counting.argument_bytes import ArgumentBytes
 from culaunch._emulator.counting.counts import Counts
 from culaunch._emulator.counting.flops import flops_of
+from culaunch._emulator.counting.kinds import kind_of
 from culaunch._emulator.counting.transactions import (
     SECTOR,
     atomic_passes,
@@ -102,8 +103,9 @@ class Collector:
             known = self._blocks[id(block)] = (block, self._watch(block, group))
         watched = known[1]
         warps = requests(group.lanes)
-        for counts, is_guarded, (each, product) in watched.lines:
+        for counts, kind, is_guarded, (each, product) in watched.lines:
             counts.warps += warps
+            counts.kinds[kind] = counts.kinds.get(kind, 0) + warps
             counts.threads += group.n
             if not is_guarded:
                 counts.active += group.n
@@ -180,7 +182,7 @@ class Collector:
         lines, ops = [], []
         for i, instruction in enumerate(block.instructions):
             counts, flops = self._record.counts(instruction), flops_of(instruction)
-            lines.append((counts, instruction.guard is not None, flops))
+            lines.append((counts, kind_of(instruction), instruction.guard is not None, flops))
             if i < len(block.ops):
                 guard = instruction.guard and decoder.read(instruction.guard, "pred")
                 ops.append(self._noting(block.ops[i], counts, guard or None, flops))
@@ -210,5 +212,5 @@ class Collector:
 class _Watched:
     """A block, for repeated use: its lines in order, and its operations."""
 
-    lines: list[tuple[Counts, bool, tuple[int, int]]]
+    lines: list[tuple[Counts, str, bool, tuple[int, int]]]
     ops: list[Op]

@@ -240,20 +240,23 @@ def _rows(kernel: KernelCounts) -> list[tuple[tuple[str, ...], str]]:
     return [(_cells(line), _shown(line)) for line in lines]
 
 
-def _heading(kernel: KernelCounts) -> str:
-    return (
-        f"{kernel.name}: {counted(kernel.launches, 'launch')}, "
-        f"{kernel.read_bytes:,} bytes read and {kernel.written_bytes:,} written "
-        "(different sectors of 32 bytes)"
-    )
+def _heading(kernel: KernelCounts) -> list[str]:
+    """Return the lines above the table."""
+    launches = counted(kernel.launches, "launch")
+    moved = f"{kernel.read_bytes:,} bytes read and {kernel.written_bytes:,} written"
+    kinds = sorted(kernel.total.kinds.items(), key=lambda pair: -pair[1])
+    return [
+        f"{kernel.name}: {launches}, {moved} (different sectors of 32 bytes)",
+        f"instructions: {', '.join(f'{number:,} {kind}' for kind, number in kinds)}",
+        *map(str, kernel.arguments),
+    ]
 
 
 def _as_text(kernel: KernelCounts) -> list[str]:
     rows = [(_TITLES, "line"), (_cells(kernel.total), "  all"), *_rows(kernel)]
     widths = [max(len(cells[i]) for cells, _ in rows) for i in range(len(_TITLES))]
     return [
-        _heading(kernel),
-        *map(str, kernel.arguments),
+        *_heading(kernel),
         *("  ".join((*map(str.rjust, cells, widths), text)).rstrip() for cells, text in rows),
     ]
 
@@ -273,7 +276,7 @@ def _as_html(kernel: KernelCounts) -> str:
             f'<td style="text-align:left;white-space:pre;font-family:monospace;{shade}">{text}</td>'
             "</tr>"
         )
-    caption = "<br>".join(map(html.escape, (_heading(kernel), *map(str, kernel.arguments))))
+    caption = "<br>".join(map(html.escape, _heading(kernel)))
     return (
         f"<table><caption>{caption}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
