@@ -215,7 +215,8 @@ def test_tables_of_planted_bugs_have_the_tools(extension, tmp_path, monkeypatch)
             "sanitizer": {**silent, "racecheck": {"words": "Race | here", "is_right": True}},
         },
         "never": {
-            "source": "a", "kind": "race", "place": "a.cu:9", "missed": "not checked", "profiled": False,
+            "source": "a", "kind": "race", "place": "a.cu:9", "missed": "not checked",
+            "profiled": False,
             "emulator": {"checked": None, "default": None},
             "sanitizer": {**silent, "memcheck": {"words": "Invalid read", "is_right": False},
                           "GPU": {"words": "no end within 25 s", "is_right": False}},
