@@ -109,4 +109,5 @@ def test_a_report_has_the_text_of_a_source_that_is_no_file() -> None:
     for module, divisor in zip(modules, (2, 4), strict=True):
         with testing.emulator_options(check_races=True):
             text = report(module["race"], y, x)
-        assert re.search(rf"source .*kernel\.cu:11: x\[threadIdx\.x / {divisor}\] =", text)
+        line = rf"source .*kernel\.cu:11: x\[threadIdx\.x / {divisor}\] = threadIdx\.x;$"
+        assert len(re.findall(line, text, re.MULTILINE)) == 2, text  # of both threads

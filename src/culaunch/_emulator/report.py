@@ -166,6 +166,9 @@ class Report:
             parts.append(f"  PTX line {self.position.line}: {self.position.text}".rstrip(": "))
             parts += self.position.source_lines()
         parts += [f"  {related.message}" for related in self.related]
+        # Of many places, such as all threads that wait, the source would be too long.
+        if len(self.related) == 1 and self.related[0].position is not None:
+            parts += [f"  {line}" for line in self.related[0].position.source_lines()]
         parts += [f"  {note}" for note in self.notes]
         return "\n".join(parts)
 
