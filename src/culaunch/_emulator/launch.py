@@ -9,6 +9,7 @@ import numpy as np
 
 from culaunch._base.values import counted
 from culaunch._emulator.fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault
+from culaunch._emulator.machine.children import Children
 from culaunch._emulator.machine.chunk import Chunk
 from culaunch._emulator.machine.history import History
 from culaunch._emulator.machine.races import Races
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.heap import Heap
     from culaunch._emulator.memory.ranges import GlobalMemory
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
+    from culaunch._emulator.memory.surface import Surface
+    from culaunch._emulator.memory.texture import Texture
     from culaunch._emulator.memory.unwritten import Unwritten
     from culaunch._emulator.options import Options
     from culaunch._emulator.ptx.syntax import Instruction
@@ -78,6 +81,9 @@ class Launch:
         self.conditions: dict[int, int | None] = {}
         # The allocations of the device whose unwritten bytes are followed, by address.
         self.unwritten: dict[int, Unwritten] = {}
+        self.children = Children()
+        # The textures and surfaces of the device, by handle.
+        self.texture_units: dict[int, Texture | Surface | None] = {}
         # The counter of grid barriers; null unless the launch is cooperative.
         self.grid_workspace = 0
         self.lacks_workspace = False

@@ -21,6 +21,7 @@ KINDS = {
     "division-by-zero": "A thread divides an integer by zero.",
     "illegal-instruction": "A thread executes an invalid instruction, or one in an invalid way.",
     "invalid-free": "A thread frees an address that is not an allocated block of the heap.",
+    "invalid-handle": "A thread uses a number that is not the handle of a texture or surface.",
     "leak": "A kernel does not free a block of the heap.",
     "misaligned": "A thread accesses an address that is not a multiple of the access's size.",
     "not-emulated": "The emulator does not support an operation of the kernel.",

@@ -209,7 +209,7 @@ class TunedConfigs:
 
     # ---- for tune()
 
-    def known(self, device: str, key: tuple[Any, ...], digest: str) -> Tuning | None:
+    def earlier_choice(self, device: str, key: tuple[Any, ...], digest: str) -> Tuning | None:
         """Return the earlier choice among the same configurations, if there is one.
 
         Parameters

@@ -227,7 +227,7 @@ def _address_of(name: str) -> int | None:
 def _mark_read_only(launch: LaunchView, bases: Any, pages: Any, saved: Any) -> None:
     """Let a write to a page that is read-only, at least in part, end the launch."""
     assert launch.read_only is not None
-    for start, end in launch.read_only.parts:
+    for start, end in launch.read_only.ranges:
         first = int(np.searchsorted(bases, np.uint64(start), side="right")) - 1
         for index in range(max(first, 0), len(bases)):
             base = int(bases[index])

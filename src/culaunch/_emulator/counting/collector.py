@@ -164,8 +164,10 @@ class Collector:
         if chunk.launch.number != self._number:
             self._number = chunk.launch.number
             record.launches.add(self._number)
+            # A launch by a kernel has none that are known.
+            arguments, self._arguments = self._arguments, []
             self._arrays = [
-                record.arrays.setdefault(key, ArgumentBytes.of(*key[1:])) for key in self._arguments
+                record.arrays.setdefault(key, ArgumentBytes.of(*key[1:])) for key in arguments
             ]
         return record
 

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 __all__ = ["kind_of"]
 
 _NAMES = {
-    "memory": "applypriority cp discard ld ldmatrix ldu prefetch prefetchu st stmatrix",
+    "memory": (
+        "applypriority cp discard ld ldmatrix ldu prefetch prefetchu st stmatrix suld sust tex tld4"
+    ),
     "atomic": "atom red",
     "matrix": "mma tcgen05 wgmma wmma",
     "control": "bra brkpt brx call exit pmevent ret setmaxnreg trap",
@@ -20,7 +22,7 @@ _NAMES = {
         "activemask bar barrier elect fence griddepcontrol match mbarrier membar nanosleep redux "
         "shfl vote"
     ),
-    "move": "cvt cvta isspacep mapa mov movmatrix prmt selp slct",
+    "move": "cvt cvta isspacep istypep mapa mov movmatrix prmt selp slct suq txq",
 }
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 

@@ -11,9 +11,12 @@ from culaunch._emulator.memory.shared import SharedMemory
 from culaunch._emulator.memory.tensor_memory import TensorMemory
 
 if TYPE_CHECKING:
+    from culaunch._emulator.machine.children import Children
     from culaunch._emulator.machine.clusters import Cluster
     from culaunch._emulator.memory.ranges import GlobalMemory
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
+    from culaunch._emulator.memory.surface import Surface
+    from culaunch._emulator.memory.texture import Texture
     from culaunch._emulator.memory.undefined_bytes import Read
     from culaunch._emulator.options import Options
     from culaunch._emulator.ptx.syntax import Instruction
@@ -141,6 +144,10 @@ class LaunchView(Protocol):
         Whether the kernel asked for it if it is null.
     conditions : dict of int to int or None
         The conditions of the graph that the launch is in, which the kernel may set.
+    children : Children
+        The launches that its threads make.
+    texture_units : dict of int to Texture, Surface or None
+        The textures and surfaces by handle; None: destroyed.
     """
 
     options: Options
@@ -159,6 +166,8 @@ class LaunchView(Protocol):
     grid_workspace: int
     lacks_workspace: bool
     conditions: dict[int, int | None]
+    children: Children
+    texture_units: dict[int, Texture | Surface | None]
 
     def block_numbers(self, first: int, count: int) -> Lanes:
         """Return the numbers in the grid of some consecutive blocks in the order of the run."""
