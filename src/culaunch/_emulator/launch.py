@@ -157,10 +157,11 @@ class Launch:
             self.memory.observe = self._observe
         for first in range(0, total, step):
             self._run_chunk(first, min(step, total - first))
-        for base, size in self._shadows:
+        for (base, _), shadow in self._shadows.items():
             # The garbage collector may have freed an allocation.
-            if base in self.unwritten and self._shadows[base, size].undefined is not None:
-                self.unwritten[base].end_launch()
+            followed = self.unwritten.get(base)
+            if followed is not None and shadow.undefined is not None:
+                followed.end_launch()
 
     def block_numbers(self, first: int, count: int) -> Lanes:
         """Return the numbers in the grid of some consecutive blocks in the order of the run."""
@@ -213,8 +214,11 @@ class Launch:
             if self._history is not None:
                 unit = self.kernel.smallest_access
                 records = Records(size, unit, "global", lambda at: base + at, fresh=False)
-            if self.options.check_unwritten and base in self.unwritten:
-                undefined = self.unwritten[base].bytes_of(size)
+            followed = self.unwritten.get(base) if self.options.check_unwritten else None
+            if followed is not None:
+                undefined = followed.bytes_of(size)
+                if undefined is None:
+                    self.unwritten.pop(base, None)
             self._shadows[base, size] = Shadow(undefined, records)
         return self._shadows[base, size]
 
