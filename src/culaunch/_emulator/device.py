@@ -21,6 +21,7 @@ from culaunch._emulator.machine.clusters import Cluster
 from culaunch._emulator.memory.heap import Heap
 from culaunch._emulator.memory.ranges import GlobalMemory
 from culaunch._emulator.memory.read_only import NamedArray, ReadOnlyMemory
+from culaunch._emulator.memory.unwritten import Unwritten
 from culaunch._emulator.module import LoadedModule
 from culaunch._emulator.options import Options
 
@@ -82,6 +83,8 @@ class Device:
         self._allocations: dict[int, tuple[int, Lanes]] = {}
         # Where allocations were made, of those that were tracked.
         self._sites: dict[int, str] = {}
+        # The allocations whose unwritten bytes are followed.
+        self._unwritten: dict[int, Unwritten] = {}
         self.heap = Heap()
         # The values of the conditions of the graph that runs; None: not set yet.
         self.conditions: dict[int, int | None] = {}
@@ -119,11 +122,16 @@ class Device:
         """Take a module's variables away from the kernels of others."""
         self._modules.remove(module)
 
-    def alloc(self, size: int, align: int = 512) -> int:
-        """Allocate `size` bytes and return their address."""
+    def alloc(self, size: int, align: int = 512, *, zeros: bool = True) -> int:
+        """Allocate `size` bytes and return their address; without `zeros` they may be checked."""
         reserved = self.reserve(size, align)
         self.commit(reserved)
-        return reserved.address
+        address, memory = reserved.address, reserved.memory
+        if self.options.check_unwritten and not zeros:
+            first = address - memory.ctypes.data
+            part = memory[first : first + -(-size // 16) * 16]
+            self._unwritten[address] = Unwritten(address, size, part)
+        return address
 
     def reserve(self, size: int, align: int = 512) -> Reserved:
         """Return memory with an address, which nothing may access yet."""
@@ -150,6 +158,7 @@ class Device:
         """Free an allocation; raise KeyError if `address` is not the start of one."""
         del self._allocations[address]
         self._sites.pop(address, None)
+        self._unwritten.pop(address, None)
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
@@ -309,6 +318,7 @@ class Device:
             shape,
         )
         launch.conditions = self.conditions
+        launch.unwritten = self._unwritten
         launch.texture_units = self.texture_units
         if read_only:
             launch.read_only = ReadOnlyMemory(read_only, writable)

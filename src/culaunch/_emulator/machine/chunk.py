@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from culaunch._emulator.report import Position, Related
     from culaunch._emulator.types import Lanes
 
-__all__ = ["WARP", "Chunk", "LaunchView", "thread_place"]
+__all__ = ["WARP", "WARPGROUP", "Chunk", "LaunchView", "thread_place"]
 
 # What PTX's lane masks, shuffles and matrix fragments are made for; no GPU has another size.
 WARP = 32
+# The lanes that execute a product of wgmma together.
+WARPGROUP = 4 * WARP
 # With a seed, the warps of a chunk run in this many groups at most, one after the other: each costs
 # as much as all warps together.
 _MOST_TURNS = 4

@@ -1,4 +1,4 @@
-"""Triton's kernels for sm_100 on the emulator, against NumPy."""
+"""Triton's products for sm_90 and sm_100 on the emulator, against NumPy, without a race."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from emulate import launch
-from emulator_internals import Device
+from emulator_internals import Device, Options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,12 +57,19 @@ except ImportError:
 
 
 @pytest.mark.parametrize("m", [64, 128])
+@pytest.mark.parametrize(("arch", "instruction"), [(90, "wgmma.mma_async"), (100, "tcgen05.mma")])
 @pytest.mark.parametrize(
     ("kind", "name"),
     [("fp16", "float16"), ("bf16", "bfloat16"), ("fp32", "float32"), ("fp8e4nv", "float8_e4m3fn")],
 )
 def test_products(
-    m: int, kind: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arch: int,
+    instruction: str,
+    m: int,
+    kind: str,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import ml_dtypes
     from triton.backends.compiler import GPUTarget
@@ -72,9 +79,9 @@ def test_products(
     types = {"a": f"*{kind}", "b": f"*{kind}", "c": "*fp32", "n": "i32", "k": "i32"}
     sizes = {"BM": m, "BN": 128, "BK": 32}
     source = ASTSource(product, {**types, **dict.fromkeys(sizes, "constexpr")}, sizes)
-    made: Any = triton.compile(source, target=GPUTarget("cuda", 100, 32))
+    made: Any = triton.compile(source, target=GPUTarget("cuda", arch, 32))
     ptx = made.asm["ptx"]
-    assert "tcgen05.mma" in ptx
+    assert instruction in ptx
     dtype = np.dtype(getattr(ml_dtypes, name, name))
     rng = np.random.default_rng(1)
     x = rng.integers(-4, 5, (2 * m, 96)).astype(dtype)
@@ -84,7 +91,7 @@ def test_products(
         ptx, "product", x.view(f"u{dtype.itemsize}"), y.view(f"u{dtype.itemsize}"), out,
         np.uint32(256), np.uint32(96), nothing, nothing, grid=(2, 2),
         block=(32 * made.metadata.num_warps,), shared=made.metadata.shared,
-        device=Device("sm_100"),
+        device=Device(f"sm_{arch}", Options(check_races=True)),
     )  # fmt: skip
     np.testing.assert_array_equal(out, x.astype("f4") @ y.astype("f4"))
 
@@ -114,6 +121,6 @@ def test_a_persistent_loop(
     launch(
         ptx, "persistent", x.view("u2"), y.view("u2"), out, *map(np.uint32, (m, n, k)), scratch,
         scratch, grid=(2,), block=(int(block[1]),), shared=made.metadata.shared,
-        device=Device("sm_100"),
+        device=Device("sm_100", Options(check_races=True)),
     )  # fmt: skip
     np.testing.assert_array_equal(out, x.astype("f4") @ y.astype("f4"))
