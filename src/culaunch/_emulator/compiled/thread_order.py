@@ -37,9 +37,9 @@ def ordered_access(code: Code) -> str:
 
 
 def communicating_access(code: Code) -> str:
-    """Return the opcode of an access by which blocks of a program without a race communicate, or "".
+    """Return the opcode of an access by which blocks may communicate, or "".
 
-    Accesses to shared memory stay in a block.
+    A program without a race has no other way, and accesses to shared memory stay in a block.
     """
     for block in code.blocks:
         for one in block.instructions:
