@@ -51,7 +51,7 @@ class CompiledKernel:
         The opcode of an access whose effect may depend on the order of threads, or empty; None
         before the first launch.
     communicates : bool
-        Whether blocks may communicate, so that one thread of the processor runs them in order.
+        Whether blocks may communicate. Then one thread of the processor runs them in order.
     cores : int
         How many threads of the processor ran the blocks of the last launch.
     groups : int
