@@ -281,15 +281,19 @@ NUMBERS = [0, 1, -1, 2, 7, -8, 63, 64, 2**31 - 1, -(2**31), 2**40 + 3, 2**53 + 1
 def test_expressions_in_c_are_those_of_python(tmp_path):
     """The same numbers, and no number in the same cases."""
     from culaunch._triton.c_output.expressions import BOOL, INT, CExpressions, arithmetic_used
-    from culaunch._triton.expressions import ExpressionError, evaluate, partly, read_expression
+    from culaunch._triton.expressions import (
+        ExpressionError,
+        constant,
+        evaluate,
+        partly,
+        read_expression,
+    )
 
     names = ["x", "n", "m", "b", "BLOCK"]
     trees = [read_expression(tree, names) for tree in expressions()]
     known = {"BLOCK": 64}
 
     def fixed(op, name):
-        from culaunch._triton.expressions import constant
-
         return constant(known[name]) if op == "value" and name in known else None
 
     writer = CExpressions({"n": (INT, "n"), "m": (INT, "m"), "b": (BOOL, "b")}, {"x": "x"})
