@@ -10,6 +10,8 @@ import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "jit"
 pytestmark = pytest.mark.needs("cmake", "ninja", "g++", "nvrtc")
+# As test_engine.py compiles culaunch, so that one of them does it for both.
+FLAGS = ("-DCMAKE_CXX_STANDARD=20", "-DCMAKE_CXX_EXTENSIONS=OFF", "-DCMAKE_CXX_COMPILER=g++")
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def test_the_example(project, cmake, configure, run_recorded, tmp_path, monkeypa
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
     monkeypatch.setenv("CULAUNCH_CACHE_DIR", str(tmp_path / "cache"))
     build = tmp_path / "build"
-    configure(project, build)
+    configure(project, build, *FLAGS)
     cmake("--build", build)
     where = "launch _Z5scaleIfLi4EEvPT_PKS0_S0_i device=0 grid=4,1,1 block=64,1,1"
     found = scales(run_recorded(build / "jit"))
@@ -114,7 +116,7 @@ def test_what_is_wrong_is_said(project, cmake, configure, tmp_path, words, said)
     lists.write_text(text)
     build = tmp_path / "build"
     if "BASE" in words or "OTHER" in words:
-        configure(project, build)
+        configure(project, build, *FLAGS)
         assert re.search(said, cmake("--build", build, fails=True))
     else:
         assert re.search(said, configure(project, build, fails=True))
