@@ -62,6 +62,8 @@ def changed(entry: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[st
     return entry
 
 
+# For C that runs.
+C_WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 # As strict as a project may be that compiles it with its own sources.
 FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow",
          "-Wcast-qual", "-Wundef", "-Werror", "-fsyntax-only"]  # fmt: skip
