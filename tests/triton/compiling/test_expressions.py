@@ -5,6 +5,7 @@ import itertools
 import math
 
 import hypothesis
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
@@ -266,3 +267,19 @@ def test_python_functions_among_the_builtins_change_nothing(monkeypatch):
     monkeypatch.setattr(builtins, "display", lambda *things: None, raising=False)
     expression = traced_heuristic(lambda args: max(args["n"], 4), NAMES)
     assert evaluate(expression, {"n": 9}, element_type) == 9
+
+
+def test_shapes_in_a_file_are_read_with_nothing_trusted():
+    for entry in (["size", "x"], ["size", "x", True], ["size", "x", 64], ["stride", "x", "0"],
+                  ["rank", "x", 0], ["size", "y", 0], ["count"]):  # fmt: skip
+        with pytest.raises((TypeError, ValueError)):
+            read_expression(entry, {"x"})
+    size = read_expression(["size", "x", -2], {"x"})
+    assert str(size) == "x.shape[-2]"
+    for value, text in ((3, "is a int"), (None, "is a NoneType")):
+        with pytest.raises(ExpressionError, match=text):
+            evaluate(size, {"x": value}, None)
+    with pytest.raises(ExpressionError, match="no dimension -2"):
+        evaluate(size, {"x": np.ones(3)}, None)
+    stride = read_expression(["stride", "x", 0], {"x"})
+    assert evaluate(stride, {"x": np.ones((2, 3), "f4")}, None) == 3
