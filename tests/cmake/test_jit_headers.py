@@ -10,7 +10,7 @@ import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "jit"
 pytestmark = pytest.mark.needs("cmake", "ninja", "g++", "nvrtc")
-# As test_engine.py compiles culaunch, so that one of them does it for both.
+# test_engine.py has the same flags. So the two files compile culaunch once.
 FLAGS = ("-DCMAKE_CXX_STANDARD=20", "-DCMAKE_CXX_EXTENSIONS=OFF", "-DCMAKE_CXX_COMPILER=g++")
 
 

@@ -97,7 +97,7 @@ except RuntimeError as error:
 
 @pytest.mark.needs("torch", "setuptools")
 def test_setuptools_and_torch(use_wheel):
-    # Of the headers of PyTorch Clang makes a third of the work that GCC does.
+    # Clang compiles the headers of PyTorch in a third of the time that GCC takes.
     clang = shutil.which("clang++")
     _, said = use_wheel("setuptools", USE_SCALE_TORCH, **({"CXX": clang} if clang else {}))
     assert said == "x must be contiguous float32\n"
