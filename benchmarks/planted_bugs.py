@@ -75,7 +75,8 @@ def main() -> int:
 
 
 def _declared(bug: Bug) -> dict[str, Any]:
-    return {"source": bug.source, "kind": bug.kind, "place": bug.place, "missed": bug.missed}
+    names = ("source", "kind", "place", "profiled", "missed")
+    return {name: getattr(bug, name) for name in names}
 
 
 def _launch(bugs: list[Bug], *, fixed: bool) -> int:

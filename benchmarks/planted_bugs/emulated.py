@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EVERY_CHECK = (
     "check_races",
     "check_uninitialized",
-    "check_local",
+    "check_unwritten",
     "check_views",
     "check_variables",
     "check_division",
@@ -31,10 +31,14 @@ def emulated(bug: Bug) -> dict[str, Any]:
     """Return the reports of the emulator on a bug and on its correction.
 
     ``checked`` is the report with the checks of the table, ``default`` without them, and ``fixed``
-    of the correction with every check. Each is None if there was no report.
+    of the correction with every check. Each is None if there was no report. For a bug that a
+    profile shows, ``checked`` has the line of the profile.
     """
     limit = bug.launch.get("time_limit", 60.0)
     every = dict.fromkeys((*EVERY_CHECK, *bug.checks), True)
+    if bug.profiled:
+        fixed = _profile(bug, fixed=True) or _report(bug, fixed=True, time_limit=60.0, **every)
+        return {"checked": _profile(bug), "default": _report(bug), "fixed": fixed}
     return {
         "checked": _report(bug, time_limit=limit, **dict.fromkeys(bug.checks, True)),
         # Without a time limit, a launch that waits forever would have no report.
@@ -74,6 +78,16 @@ def _report(bug: Bug, *, fixed: bool = False, **options: Any) -> dict[str, Any] 
                 # Addresses of this process say nothing to a reader.
                 "words": re.sub(r"0x[0-9a-f]{8,}", "0x...", report.message),
             }
+    return None
+
+
+def _profile(bug: Bug, *, fixed: bool = False) -> dict[str, Any] | None:
+    """Return the first line of a profile that shows an array with unwritten bytes."""
+    with testing.use_driver("emulator"):
+        profile = testing.profile(launch, bug, fixed=fixed)
+    for argument in profile.kernels[0].arguments:
+        if 0 < argument.written_bytes < argument.size:
+            return {"kind": bug.kind, "place": "", "words": str(argument)}
     return None
 
 

@@ -51,6 +51,8 @@ def _emulated(row: dict[str, Any]) -> str:
     report = row["emulator"]["checked"]
     if report is None:
         return ""
+    if row["profiled"]:
+        return "found by `profile`"
     place = report["place"]
     text = "line" if row["place"] in (place, place.partition(":")[0]) else "found"
     return text if row["emulator"]["default"] is not None else f"{text}, with an option"

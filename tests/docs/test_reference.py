@@ -210,24 +210,30 @@ def test_tables_of_planted_bugs_have_the_tools(extension, tmp_path, monkeypatch)
     silent = dict.fromkeys(made.TOOLS, nothing)
     found = {
         "late": {
-            "source": "a", "kind": "race", "place": "a.cu:3", "missed": "",
+            "source": "a", "kind": "race", "place": "a.cu:3", "missed": "", "profiled": False,
             "emulator": {"checked": here, "default": None},
             "sanitizer": {**silent, "racecheck": {"words": "Race | here", "is_right": True}},
         },
         "never": {
             "source": "a", "kind": "race", "place": "a.cu:9", "missed": "not checked",
+            "profiled": False,
             "emulator": {"checked": None, "default": None},
             "sanitizer": {**silent, "memcheck": {"words": "Invalid read", "is_right": False},
                           "GPU": {"words": "no end within 25 s", "is_right": False}},
+        },
+        "partial": {
+            "source": "a", "kind": "not-covered", "place": "a.cu:9", "missed": "", "profiled": True,
+            "emulator": {"checked": {**here, "place": ""}, "default": None}, "sanitizer": silent,
         },
     }  # fmt: skip
     (tmp_path / "bugs.json").write_text(json.dumps(found))
     monkeypatch.setattr(numbers, "FOLDER", tmp_path)
     totals = made.planted_totals("bugs").splitlines()
-    assert totals[-1] == "| all | 2 | 1 | 0 | 0 | 1 | 1 | 0 | 0 |"
+    assert totals[-1] == "| all | 3 | 2 | 0 | 0 | 1 | 1 | 0 | 0 |"
     rows = made.planted_bugs("bugs").splitlines()[2:]
     assert rows[0] == "| `late` | race | line, with an option |  |  | line |  |  |"
     assert rows[1] == "| `never` | race | not checked |  | found |  |  |  |"
+    assert rows[2] == "| `partial` | not-covered | found by `profile` |  |  |  |  |  |"
     words = made.planted_words("bugs")
     assert "| `late` | racecheck | `Race \\| here` |" in words
     assert "| `never` | GPU | `no end within 25 s` |" in words

@@ -83,6 +83,50 @@ extern "C" __global__ void source_changed(int* out, const int* x) { store<false,
 extern "C" __global__ void target_read_early(int* out, const int* x) { store<true, false>(out, x); }
 extern "C" __global__ void stored(int* out, const int* x) { store<true, true>(out, x); }
 
+// Who fences its writes for the copy: 0 nobody, 1 the writers, 2 the copying thread. 3 and 4 it
+// does so after it met the writers at a named barrier, or at an mbarrier. 5 the writers, too early.
+// 6 one of the writers, before it meets the others.
+template <int who>
+__device__ void fenced(int* out, const int* x) {
+  __shared__ __align__(128) int box[64];
+  __shared__ u64 bar;
+  if (threadIdx.x == 0) init(&bar, 64);
+  __syncthreads();
+  if (who == 5) asm volatile("fence.proxy.async;" ::: "memory");
+  box[threadIdx.x] = x[threadIdx.x];
+  if (who == 1 || who == 6 && threadIdx.x == 0) asm volatile("fence.proxy.async;" ::: "memory");
+  if (who == 3) asm volatile("bar.sync 1, 64;" ::: "memory");
+  else if (who == 4) { arrive(&bar); if (threadIdx.x == 0) wait(&bar, 0); }
+  else __syncthreads();
+  if (threadIdx.x == 0) {
+    if (who >= 2 && who <= 4) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    copy_out(out, box, 256);
+    WAIT(" 0");
+  }
+}
+extern "C" __global__ void fenced_by_nobody(int* out, const int* x) { fenced<0>(out, x); }
+extern "C" __global__ void fenced_by_writers(int* out, const int* x) { fenced<1>(out, x); }
+extern "C" __global__ void fenced_by_the_copier(int* out, const int* x) { fenced<2>(out, x); }
+extern "C" __global__ void fenced_after_a_name(int* out, const int* x) { fenced<3>(out, x); }
+extern "C" __global__ void fenced_after_arrivals(int* out, const int* x) { fenced<4>(out, x); }
+extern "C" __global__ void fenced_too_early(int* out, const int* x) { fenced<5>(out, x); }
+extern "C" __global__ void fenced_by_one_writer(int* out, const int* x) { fenced<6>(out, x); }
+
+// Two threads store to one place: the same box, or boxes with different values.
+template <bool same>
+__device__ void twice(int* out, const int* x) {
+  __shared__ __align__(128) int box[2][64];
+  box[0][threadIdx.x] = x[threadIdx.x];
+  box[1][threadIdx.x] = same ? x[threadIdx.x] : 0;
+  asm volatile("fence.proxy.async;" ::: "memory");
+  __syncthreads();
+  if (threadIdx.x == 0) copy_out(out, box[0], 256);
+  if (threadIdx.x == 32) copy_out(out, box[1], 256);
+  WAIT(" 0");
+}
+extern "C" __global__ void stored_twice(int* out, const int* x) { twice<true>(out, x); }
+extern "C" __global__ void stored_over(int* out, const int* x) { twice<false>(out, x); }
+
 // A ring of two stages: one warp copies, three others read. `frees` says whether they say so.
 template <bool frees>
 __device__ void ring(int* out, const int* x) {
@@ -154,8 +198,9 @@ __device__ void arrivals(int* out, const int* x) {
 extern "C" __global__ void not_at_the_mbarrier(int* out, const int* x) { arrivals<false>(out, x); }
 extern "C" __global__ void at_the_mbarrier(int* out, const int* x) { arrivals<true>(out, x); }
 
-// A warpgroup multiplies what one thread has copied; all elements are ones.
-template <bool waits>
+// A warpgroup multiplies what one thread has copied; all elements are ones. 0 does not wait for the
+// copy, 1 does. 2 writes a factor before the product is done, 3 afterwards. 4 writes one at first.
+template <int how>
 __device__ void product(int* out, const int* x) {
   __shared__ __align__(128) int box[576];
   __shared__ u64 bar;
@@ -163,19 +208,26 @@ __device__ void product(int* out, const int* x) {
   __syncthreads();
   if (threadIdx.x == 0) copy_in(box, x, 2304, &bar);
   __syncthreads();
-  if (waits) wait(&bar, 0);
+  if (how > 0) wait(&bar, 0);
+  if (how == 4) { box[threadIdx.x] = 0x3c003c00; __syncthreads(); }
   u64 layout = (128ull >> 4) << 16 | (256ull >> 4) << 32;
   u64 a = layout | at(box) >> 4, b = layout | at(box + 512) >> 4;
   float d[4] = {0, 0, 0, 0};
   asm volatile(
       "wgmma.fence.sync.aligned;\n"
       "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;\n"
-      "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+      "wgmma.commit_group.sync.aligned;"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b) : "memory");
+  if (how == 2 && threadIdx.x == 64) box[512] = 0;
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  if (how == 3 && threadIdx.x == 64) box[512] = 0;
   out[threadIdx.x] = d[0] + d[3];
 }
-extern "C" __global__ void product_too_early(int* out, const int* x) { product<false>(out, x); }
-extern "C" __global__ void product_in_time(int* out, const int* x) { product<true>(out, x); }
+extern "C" __global__ void product_too_early(int* out, const int* x) { product<0>(out, x); }
+extern "C" __global__ void product_in_time(int* out, const int* x) { product<1>(out, x); }
+extern "C" __global__ void factor_changed(int* out, const int* x) { product<2>(out, x); }
+extern "C" __global__ void factor_reused(int* out, const int* x) { product<3>(out, x); }
+extern "C" __global__ void factor_without_fence(int* out, const int* x) { product<4>(out, x); }
 """
 X = np.arange(1, 385, dtype=np.int32)
 
@@ -201,11 +253,15 @@ def run(kernel: str, **options: Any) -> np.ndarray:
         ("one_waits", "reads shared .* without waiting for a cp.async.bulk of thread"),
         ("wrong_stage", "reads shared .* without waiting for a cp.async.bulk of thread"),
         ("source_changed", "writes shared .* without waiting for .* which copies from it"),
+        ("stored_over", "writes global .* without waiting for .* which copies to it"),
         ("target_read_early", "reads global .* without waiting for .* which copies to it"),
         ("ring_overrun", "writes shared .* without waiting for .* which copies to it"),
         ("not_at_the_barrier", r"reads shared .* thread \(\d+, 0, 0\) wrote with no barrier"),
         ("apart_at_barriers", r"reads shared .* thread \(\d+, 0, 0\) wrote with no barrier"),
         ("not_at_the_mbarrier", r"reads shared .* thread \(\d+, 0, 0\) wrote with no barrier"),
+        ("fenced_by_nobody", r"reads through .* \(0, 0, 0\) wrote with no fence\.proxy\.async"),
+        ("fenced_too_early", r"reads through .* \(0, 0, 0\) wrote with no fence\.proxy\.async"),
+        ("fenced_by_one_writer", r"reads through .* shared address 0x4, which thread \(1, 0, 0\)"),
     ],
 )
 def test_who_did_not_wait_races(kernel: str, said: str) -> None:
@@ -225,6 +281,11 @@ def test_who_did_not_wait_races(kernel: str, said: str) -> None:
         ("all_wait", X[127:63:-1]),
         ("one_waits_for_all", X[127:63:-1]),
         ("stored", np.tile(X[:64], 2)),
+        ("stored_twice", X[:64]),
+        ("fenced_by_writers", X[:64]),
+        ("fenced_by_the_copier", X[:64]),
+        ("fenced_after_a_name", X[:64]),
+        ("fenced_after_arrivals", X[:64]),
         ("ring_of_stages", X.reshape(6, 64)[:, ::-1].reshape(-1)),
         ("at_the_barrier", X[31::-1]),
         ("by_a_chain_of_barriers", X[31::-1]),
@@ -236,10 +297,24 @@ def test_who_waited_does_not_race(kernel: str, wanted: np.ndarray) -> None:
 
 
 def test_a_product_waits_for_its_factors() -> None:
+    np.testing.assert_array_equal(multiply("product_in_time"), 32)
+    with pytest.raises(Fault, match=r"reads shared .* without waiting for a cp\.async\.bulk"):
+        multiply("product_too_early")
+    with pytest.raises(Fault, match=r"reads through the asynchronous proxy .* fence\.proxy\.async"):
+        multiply("factor_without_fence")
+
+
+def test_a_factor_stays_until_its_product_is_done() -> None:
+    np.testing.assert_array_equal(multiply("factor_reused"), 32)
+    said = r"writes shared address 0x800 without waiting for a wgmma of thread .* which reads it"
+    with pytest.raises(Fault, match=said) as caught:
+        multiply("factor_changed")
+    assert "the product: block (0, 0, 0), thread " in str(caught.value)
+
+
+def multiply(kernel: str) -> np.ndarray:
     ones = np.full(1152, 1, np.float16).view(np.int32)
     out = np.zeros(128, np.int32)
     device = Device("sm_90", Options(check_races=True, check_uninitialized=False))
-    launch(ptx(), "product_in_time", out, ones, block=(128,), device=device)
-    np.testing.assert_array_equal(out, 32)
-    with pytest.raises(Fault, match=r"reads shared .* without waiting for a cp\.async\.bulk"):
-        launch(ptx(), "product_too_early", out, ones, block=(128,), device=device)
+    launch(ptx(), kernel, out, ones, block=(128,), device=device)
+    return out

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EVERY_CHECK = {
     "check_races": True,
     "check_uninitialized": True,
-    "check_local": True,
+    "check_unwritten": True,
     "check_views": True,
     "check_variables": True,
     "check_division": True,

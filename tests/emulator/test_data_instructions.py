@@ -277,6 +277,14 @@ def test_unknown_instruction_fails_when_reached() -> None:
     assert caught.value.line is not None
 
 
+def test_the_report_names_every_unknown_instruction() -> None:
+    code = "bogus.sync.b32 %out, %a; bogus.sync.b32 %a, %out; tcgen05.mess.b32 %a;"
+    other = r"tcgen05\.mess\.b32 \(PTX line \d+\)\n"
+    with pytest.raises(Fault, match=rf"; neither are, in the same function: {other}") as caught:
+        evaluate(code, np.arange(4, dtype=np.uint32))
+    assert str(caught.value).startswith("the instruction bogus.sync.b32 is not emulated;")
+
+
 def test_special_registers() -> None:
     ptx = """
     .version 8.7

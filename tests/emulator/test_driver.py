@@ -20,14 +20,12 @@ NOT_FOUND = Result.NOT_FOUND
 
 
 def test_the_table_has_the_functions_of_the_header():
-    # Textures and surfaces are not emulated, and the one device has no peers and one context.
+    # The one device has no peers and one context.
     # Streams capture nothing.
     optional = {
         "cuStreamGetGreenCtx", "cuStreamBeginCapture", "cuStreamEndCapture",
         "cuGraphInstantiateWithParams",
         "cuCtxEnablePeerAccess", "cuCtxGetId", "cuDeviceCanAccessPeer",
-        "cuArray3DCreate", "cuArrayDestroy", "cuMemcpy3DAsync",
-        "cuTexObjectCreate", "cuTexObjectDestroy", "cuSurfObjectCreate", "cuSurfObjectDestroy",
     }  # fmt: skip
     implemented = {name for name in dir(EmulatedDriver) if name.startswith("cu")}
     assert implemented == set(_core.Driver.prototypes()) - optional

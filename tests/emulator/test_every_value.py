@@ -297,9 +297,15 @@ OPAQUE = {"createpolicy"}
 # or multiply matrices, and a line says too little of them.
 ELSEWHERE = {
     "atom": "test_data_instructions.py",
+    "istypep": "test_textures.py",
     "ldmatrix": "matrix/test_ldmatrix.py",
     "mbarrier": "test_data_instructions.py",
     "mma": "matrix/test_mma.py",
+    "suld": "test_surfaces.py",
+    "suq": "test_surfaces.py",
+    "tex": "test_textures.py",
+    "tld4": "test_textures.py",
+    "txq": "test_textures.py",
     "wgmma": "matrix/test_wgmma.py",
     "tcgen05": "matrix/test_tcgen05.py",
     "wmma": "matrix/test_wmma.py",

@@ -33,7 +33,10 @@ def test_bugs_are_found_as_declared(source: str, tmp_path: Path) -> None:
             continue
         assert found["checked"] is not None, f"{name} is not found"
         assert found["checked"]["kind"] == row["kind"], name
-        assert found["checked"]["place"].startswith(row["place"]), name
+        if row["profiled"]:  # its words name an argument and no line
+            assert found["checked"]["words"] == "argument 0: of 800 bytes, 512 written", name
+        else:
+            assert found["checked"]["place"].startswith(row["place"]), name
     # The page shows the recorded results.
     recorded = json.loads((ROOT / "docs" / "benchmarks" / "planted_bugs.json").read_text())
     for name, row in rows.items():

@@ -213,12 +213,32 @@ def test_parsing_is_fast() -> None:
     assert time.process_time() - start < 5
 
 
-def test_the_first_of_two_weak_functions_stays():
-    weak = ".weak .func (.param .b32 r) f() {{ st.param.b32 [r], {}; ret; }}\n"
-    functions = PtxImage(HEAD + weak.format(17) + weak.format(23)).syntax.functions
+def function_f(linkage: str, value: int) -> str:
+    return f"{linkage} .func (.param .b32 r) f() {{ st.param.b32 [r], {value}; ret; }}\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [(".weak", ".weak", "17"), (".weak", ".visible", "23"), (".visible", ".weak", "17")],
+)
+def test_a_definition_replaces_a_weak_one(first, second, kept):
+    text = HEAD + function_f(first, 17) + function_f(second, 23)
+    functions = PtxImage(text).syntax.functions
     assert [*functions] == ["f"]
     stored = str(functions["f"].instructions[0].operands)
-    assert "17" in stored
-    assert "23" not in stored
+    assert [number for number in ("17", "23") if number in stored] == [kept]
+
+
+def test_a_function_is_defined_once():
+    text = HEAD + function_f(".weak", 17) + function_f(".visible", 23) + function_f("", 29)
     with pytest.raises(cl.ImageError, match="'f' is defined twice"):
-        PtxImage(HEAD + weak.format(17) + weak.format(23).replace(".weak", ".visible"))
+        PtxImage(text)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [(".weak", ".weak", 17), (".common", ".visible", 23), (".visible", ".weak", 17)],
+)
+def test_a_variable_replaces_a_weak_one(first, second, kept):
+    text = f"{HEAD}{first} .global .u32 v = 17;\n{second} .global .u32 v = 23;\n"
+    assert PtxImage(text).syntax.variables["v"].values == (kept,)

@@ -96,3 +96,18 @@ def test_strange_debug_information_is_skipped() -> None:
     assert image.syntax.strings == {"$L3": ""}
     (ret,) = image.syntax.functions["k"].instructions
     assert [call.name for call in ret.inlined][:2] == ["$L1", "$L1"]
+
+
+def test_a_report_has_the_text_of_a_source_that_is_no_file() -> None:
+    # Both are compiled as kernel.cu, and each has its own lines.
+    other = SOURCE.replace("threadIdx.x / 2", "threadIdx.x / 4")
+    modules = [cl.load(cl.compile(text, line_info=True)) for text in (SOURCE, other)]
+    x, y = np.zeros(16, np.float32), np.zeros(32, np.float32)
+    text = report(modules[0]["top"], y, x, 15)
+    assert re.search(r"source .*kernel\.cu:2: __device__ __forceinline__ float deep", text)
+    assert re.search(r"inlined: deep.*kernel\.cu:5: return a \+ deep\(x, i \+ 1\);", text)
+    for module, divisor in zip(modules, (2, 4), strict=True):
+        with testing.emulator_options(check_races=True):
+            text = report(module["race"], y, x)
+        line = rf"source .*kernel\.cu:11: x\[threadIdx\.x / {divisor}\] = threadIdx\.x;$"
+        assert len(re.findall(line, text, re.MULTILINE)) == 2, text  # of both threads

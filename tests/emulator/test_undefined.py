@@ -286,10 +286,10 @@ def test_with_an_option_local_memory_begins_undefined() -> None:
     out = np.full(1, 9, np.uint32)
     launch(LOCAL, "f", out, np.uint32(0))
     assert out[0] == 0
-    launch(LOCAL, "f", out, np.uint32(7), check_local=True)
+    launch(LOCAL, "f", out, np.uint32(7), check_unwritten=True)
     assert out[0] == 7
     with pytest.raises(Fault, match="a 4-byte read of local address 0x4, which the thread has not"):
-        launch(LOCAL, "f", out, np.uint32(0), check_local=True)
+        launch(LOCAL, "f", out, np.uint32(0), check_unwritten=True)
 
 
 GROWING = """
@@ -328,4 +328,4 @@ def test_the_frames_of_calls_begin_undefined_too(depth: int) -> None:
     launch(GROWING, "f", out, np.uint32(depth))
     assert out[0] == 0
     with pytest.raises(Fault, match="read of local address"):
-        launch(GROWING, "f", out, np.uint32(depth), check_local=True)
+        launch(GROWING, "f", out, np.uint32(depth), check_unwritten=True)

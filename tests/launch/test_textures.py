@@ -1,4 +1,4 @@
-"""Textures and surfaces: what the driver is asked for, and on a GPU what kernels read and write."""
+"""Textures and surfaces: what the driver is asked for, and what kernels read and write."""
 
 import ctypes
 import gc
@@ -27,16 +27,15 @@ extern "C" __global__ void twice(cudaSurfaceObject_t image, int width, int heigh
 """
 
 
-@pytest.fixture(scope="module")
-def gpu_module():
+@pytest.fixture
+def module(culaunch_driver):
     return cl.load(cl.compile(SOURCE, arch="compute_80"))
 
 
-# ---- on a GPU
+# ---- on each driver
 
 
-@pytest.mark.gpu
-def test_a_texture_is_sampled(gpu_module):
+def test_a_texture_is_sampled(module):
     image = np.arange(12, dtype="f4").reshape(3, 4)
     x = np.array([0.5, 3.5, 1.5, 1.0, 9.0], "f4")
     y = np.array([0.5, 2.5, 1.5, 1.0, 1.5], "f4")
@@ -44,33 +43,31 @@ def test_a_texture_is_sampled(gpu_module):
     for mode, values in wanted.items():
         for source in (image, cl.to_device(image)):
             texture, out = cl.arguments.Texture(source, filter=mode), cl.zeros(5)
-            gpu_module["sample"][1, 32](out, texture, cl.to_device(x), cl.to_device(y), 5)
+            module["sample"][1, 32](out, texture, cl.to_device(x), cl.to_device(y), 5)
             assert out.numpy().tolist() == values
     border = cl.arguments.Texture(image, address="border")
-    gpu_module["sample"][1, 32](out, border, cl.to_device(x), cl.to_device(y), 5)
+    module["sample"][1, 32](out, border, cl.to_device(x), cl.to_device(y), 5)
     assert out.numpy().tolist() == [0, 11, 5, 5, 0]
 
 
-@pytest.mark.gpu
-def test_channels_and_integers_as_floats(gpu_module):
+def test_channels_and_integers_as_floats(module):
     line = np.array([[0, 51, 102, 255], [255, 0, 0, 51]], "u1")
     texture, out = cl.arguments.Texture(line, channels=4, as_float=True), cl.zeros((2, 4))
-    gpu_module["fetch"][1, 32](out, texture, 2)
+    module["fetch"][1, 32](out, texture, 2)
     np.testing.assert_allclose(out.numpy(), line / np.float32(255), rtol=1e-6)
 
 
-@pytest.mark.gpu
-def test_a_surface_is_written_and_sampled(gpu_module):
+def test_a_surface_is_written_and_sampled(module):
     image = np.arange(12, dtype="f4").reshape(3, 4)
     surface = cl.arguments.Surface(image)
-    gpu_module["twice"][1, (4, 3)](surface, 4, 3)
+    module["twice"][1, (4, 3)](surface, 4, 3)
     assert (surface.numpy() == 2 * image).all()
     texture, out = cl.arguments.Texture(surface), cl.zeros(1)
     at = cl.to_device(np.array([2.5], "f4"))
-    gpu_module["sample"][1, 1](out, texture, at, at, 1)
+    module["sample"][1, 1](out, texture, at, at, 1)
     assert out.numpy()[0] == 20
     surface.copy_from(image)
-    gpu_module["sample"][1, 1](out, texture, at, at, 1)
+    module["sample"][1, 1](out, texture, at, at, 1)
     assert out.numpy()[0] == 10
     cubes = np.arange(24, dtype="i2").reshape(2, 3, 4)
     assert (cl.arguments.Surface(cubes).numpy() == cubes).all()
@@ -156,13 +153,3 @@ def test_what_fails_leaves_nothing(driver):
         assert driver.objects == {}
     with pytest.raises(ValueError, match=r"array must have shape \(4,\)"):
         cl.arguments.Surface(np.zeros(4, "f4")).copy_from(np.zeros(5, "f4"))
-
-
-@pytest.mark.parametrize("make", [cl.arguments.Texture, cl.arguments.Surface])
-def test_the_emulator_has_none(monkeypatch, make):
-    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
-    with pytest.raises(
-        cl.DriverError, match="textures and surfaces must be used on a GPU"
-    ) as caught:
-        make(np.zeros(4, "f4"))
-    assert caught.value.name == "CUDA_ERROR_NOT_SUPPORTED"

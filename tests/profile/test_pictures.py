@@ -119,6 +119,39 @@ def test_a_timing_is_shown_with_its_distribution():
     assert any(text.startswith("k<b>$\\foo{$") for text in found)
 
 
+def tuned(key, value, block, name="k"):
+    trial = cl.tuning.Trial({"block": block}, [value])
+    return cl.tuning.Tuning(name, "a device", key, "0", [trial])
+
+
+def test_a_table_shows_its_choices_over_their_keys():
+    table = cl.tuning.TunedConfigs()
+    for key, value, block in (
+        ((4096, "float16"), 2.0, 256), ((64, "float16"), 0.5, 64), ((64, HOSTILE), 0.25, 32),
+    ):  # fmt: skip
+        table.add(tuned(key, value, block))
+    axes = table.plot(device="a device")
+    first, second = axes.get_lines()
+    assert [list(first.get_xdata()), list(first.get_ydata())] == [[64, 4096], [0.5, 2.0]]
+    assert [list(second.get_xdata()), list(second.get_ydata())] == [[64], [0.25]]
+    assert [one.get_text() for one in axes.texts] == ["block 64", "block 256", "block 32"]
+    assert axes.get_title() == "a device"
+    shown = table._repr_html_()
+    assert shown.startswith("<table>")
+    assert "block 256" in texts(shown[shown.index("<svg") :])
+
+
+def test_a_table_without_numbers_has_no_picture():
+    table = cl.tuning.TunedConfigs()
+    assert "<svg" not in table._repr_html_()
+    table.add(tuned(("float16", 0, True), 2.0, 256))
+    assert "<svg" not in table._repr_html_()
+    with pytest.raises(ValueError, match="no entry for a device has a key with a positive number"):
+        table.plot(device="a device")
+    with pytest.raises(ValueError, match="no entry for another"):
+        table.plot(device="another")
+
+
 def test_a_tuning_shows_its_configurations_in_order():
     trials = [
         cl.tuning.Trial({"block": 64}, [3.0, 3.0, 3.0]),

@@ -189,8 +189,14 @@ def test_lines_of_the_source(module, tmp_path):
 
 def test_the_text_of_a_source_in_memory(module):
     x, y = cl.to_device(np.ones(32, np.float32)), cl.to_device(np.ones(32, np.float32))
-    profile = testing.profile(module["saxpy"][1, 32], y, x, 2.0)
     line = SOURCE.splitlines().index("  y[i] = a * x[i] + y[i];") + 1
+    profile = testing.profile(module["saxpy"][1, 32], y, x, 2.0)
+    assert {row.line: row.text for row in profile.kernels[0].source}[line] == (
+        "y[i] = a * x[i] + y[i];"
+    )
+    # Nobody has compiled this image here.
+    image = cl.Image(module.image.data.rstrip(b"\0") + b"\n// other bytes\n")
+    profile = testing.profile(cl.load(image)["saxpy"][1, 32], y, x, 2.0)
     assert all(row.text == "" for row in profile.kernels[0].source)
     assert "kernel.cu" in str(profile)
     texts = {row.line: row for row in profile.annotate(SOURCE).kernels[0].source}
@@ -205,7 +211,7 @@ def test_a_text_replaces_that_of_a_file_of_the_same_name(tmp_path, monkeypatch):
     (tmp_path / "kernel.cu").write_text("another file\n" * 99)
     image = cl.compile(SOURCE, arch="compute_80", line_info=True, cache=False)
     x, y = cl.to_device(np.ones(32, np.float32)), cl.to_device(np.ones(32, np.float32))
-    profile = testing.profile(cl.load(image)["saxpy"][1, 32], y, x, 2.0).annotate(SOURCE)
+    profile = testing.profile(cl.load(image)["saxpy"][1, 32], y, x, 2.0)
     assert {row.text for row in profile.kernels[0].source} <= set(
         map(str.strip, SOURCE.splitlines())
     )
@@ -245,3 +251,40 @@ def test_other_drivers_cannot(monkeypatch):
     monkeypatch.setattr("culaunch._testing.emulator.driver_name", lambda: "cuda")
     with pytest.raises(RuntimeError, match="only on the emulator"):
         testing.profile(lambda: None)
+
+
+@pytest.mark.parametrize("launches", [1, 2])
+def test_bytes_of_arguments(module, launches):
+    y, x = cl.zeros(64), cl.to_device(np.ones(64 * 3, np.float32))
+    launcher = module["copy"][1, 64]
+    # A byte counts once, however often it is accessed.
+    profile = testing.profile(lambda: [launcher(y, x[:150], 3, 50) for _ in range(launches)])
+    first, second = profile.kernels[0].arguments
+    assert (first.index, first.size, first.read_bytes, first.written_bytes) == (0, 256, 0, 200)
+    assert (second.index, second.size, second.read_bytes) == (1, 600, 200)
+    assert second.written_bytes == 0
+
+
+def test_bytes_of_several_arrays_of_one_argument_add_up(module):
+    arrays = [np.zeros(kinds, np.int32) for kinds in (4, 8)]
+    profile = testing.profile(lambda: [module["tally"][1, 4](one, 4) for one in arrays])
+    (argument,) = profile.kernels[0].arguments
+    assert (argument.size, argument.read_bytes, argument.written_bytes) == (48, 32, 32)
+    assert "\nargument 0: of 48 bytes, 32 read, 32 written\n" in str(profile)
+    assert "<br>argument 0: of 48 bytes, 32 read, 32 written</caption>" in profile._repr_html_()
+    assert profile.to_dict()["kernels"][0]["arguments"][0]["written_bytes"] == 32
+
+
+def test_instructions_by_kind(module):
+    y = np.zeros(32, np.int32)
+    counts = total(module["tally"][1, 32], y, 7)
+    assert sum(counts.kinds.values()) == counts.warps
+    assert (counts.kinds["atomic"], counts.kinds["control"]) == (1, 1)
+    x, y = cl.to_device(np.ones(64, np.float32)), cl.to_device(np.ones(64, np.float32))
+    profile = testing.profile(module["saxpy"][1, 64], y, x, 2.0)
+    line = SOURCE.splitlines().index("  y[i] = a * x[i] + y[i];") + 1
+    (found,) = [row for row in profile.kernels[0].source if row.line == line]
+    # Two warps, each with an fma, and two loads and a store of global memory.
+    assert (found.kinds["float"], found.kinds["memory"]) == (2, 6)
+    assert "\ninstructions: " in str(profile)
+    json.dumps(profile.to_dict())

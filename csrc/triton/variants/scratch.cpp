@@ -48,9 +48,16 @@ void Scratch::Allocate(uint64_t bytes) {
 }
 
 void Scratch::Free() {
-  const ReleaseGil released;
-  const culaunch::DeviceGuard guard(conversion_.driver, conversion_.ordinal);
-  if (guard.code() == CUDA_SUCCESS) conversion_.driver.cuMemFreeAsync(address_, conversion_.stream);
+  // The launch may have failed, and an emulated driver runs Python.
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  {
+    culaunch::Driver& driver = conversion_.driver;
+    const ReleaseGil released;
+    const culaunch::DeviceGuard guard(driver, conversion_.ordinal);
+    if (guard.code() == CUDA_SUCCESS) driver.cuMemFreeAsync(address_, conversion_.stream);
+  }
+  PyErr_Restore(type, value, trace);
 }
 
 }  // namespace triton

@@ -170,6 +170,8 @@ class GraphNodeType(Number):
     EMPTY = 5
     WAIT_EVENT = 6
     EVENT_RECORD = 7
+    MEM_ALLOC = 10
+    MEM_FREE = 11
     CONDITIONAL = 13
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from culaunch._base.checks import checked_flag, checked_list, checked_path, is_text
 from culaunch._base.keywords import refuse_keywords
 from culaunch._base.similar import did_you_mean
+from culaunch._base.source_texts import keep_source_text
 from culaunch._base.values import spell
 from culaunch._base.waiting import waiting
 from culaunch._cache.default import checked_cache
@@ -166,6 +167,8 @@ def compile(  # noqa: A001
         pch,
     )
     image = _make_image(request, checked_cache(cache))
+    if line_info and unit.directory is None:
+        keep_source_text(image.data, os.path.basename(unit.name), unit.text)
     # This is outside of the cache: the image is the same either way, and a hit also has the log.
     error = warnings_error(image.log) if warnings_as_errors and image.log else None
     if error is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from culaunch._emulator.machine.clusters import Cluster
 from culaunch._emulator.memory.heap import Heap
 from culaunch._emulator.memory.ranges import GlobalMemory
 from culaunch._emulator.memory.read_only import NamedArray, ReadOnlyMemory
+from culaunch._emulator.memory.unwritten import Unwritten
 from culaunch._emulator.module import LoadedModule
 from culaunch._emulator.options import Options
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from culaunch._emulator.fault import Explanation
+    from culaunch._emulator.machine.children import ChildLaunch
+    from culaunch._emulator.memory.surface import Surface
+    from culaunch._emulator.memory.texture import Texture
     from culaunch._emulator.ptx_image import PtxImage
     from culaunch._emulator.types import Lanes
 
@@ -36,6 +40,18 @@ __all__ = ["Device"]
 # KiB that a block can opt in to, by compute capability (CUDA C++ Programming Guide, "Technical
 # Specifications per Compute Capability"). A device that is not listed gets the smallest size.
 _MAX_SHARED = {80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99}
+
+
+# The guide's limit for kernels that launch each other ("Nesting Depth").
+_MAX_DEPTH = 24
+
+
+class Reserved(NamedTuple):
+    """Memory that is not an allocation yet: its address, its size, and the array that holds it."""
+
+    address: int
+    size: int
+    memory: Lanes
 
 
 class Device:
@@ -67,9 +83,13 @@ class Device:
         self._allocations: dict[int, tuple[int, Lanes]] = {}
         # Where allocations were made, of those that were tracked.
         self._sites: dict[int, str] = {}
+        # The allocations whose unwritten bytes are followed.
+        self._unwritten: dict[int, Unwritten] = {}
         self.heap = Heap()
         # The values of the conditions of the graph that runs; None: not set yet.
         self.conditions: dict[int, int | None] = {}
+        # Textures and surfaces by handle. None: destroyed, and never the handle of another.
+        self.texture_units: dict[int, Texture | Surface | None] = {}
         self._launches = 0
 
     @property
@@ -102,16 +122,29 @@ class Device:
         """Take a module's variables away from the kernels of others."""
         self._modules.remove(module)
 
-    def alloc(self, size: int, align: int = 256) -> int:
-        """Allocate `size` bytes and return their address."""
-        # NumPy aligns to 16 bytes only. cuMemAlloc promises 256, which kernels with wide vectors
-        # rely on.
-        memory: Lanes = np.zeros(max(size, 1) + align, np.uint8)
-        address = -(-memory.ctypes.data // align) * align
-        self._allocations[address] = (size, memory)
-        if self.options.track_allocations:
-            self._sites[address] = allocation_site()
+    def alloc(self, size: int, align: int = 512, *, zeros: bool = True) -> int:
+        """Allocate `size` bytes and return their address; without `zeros` they may be checked."""
+        reserved = self.reserve(size, align)
+        self.commit(reserved)
+        address, memory = reserved.address, reserved.memory
+        if self.options.check_unwritten and not zeros:
+            first = address - memory.ctypes.data
+            part = memory[first : first + -(-size // 16) * 16]
+            self._unwritten[address] = Unwritten(address, size, part)
         return address
+
+    def reserve(self, size: int, align: int = 512) -> Reserved:
+        """Return memory with an address, which nothing may access yet."""
+        # NumPy aligns to 16 bytes only. cuMemAlloc promises 256, which kernels with wide vectors
+        # rely on, and textures need 512.
+        memory: Lanes = np.zeros(max(size, 1) + align, np.uint8)
+        return Reserved(-(-memory.ctypes.data // align) * align, size, memory)
+
+    def commit(self, reserved: Reserved) -> None:
+        """Make reserved memory an allocation."""
+        self._allocations[reserved.address] = (reserved.size, reserved.memory)
+        if self.options.track_allocations:
+            self._sites[reserved.address] = allocation_site()
 
     def register(self, address: int, size: int) -> None:
         """Let kernels access memory of the host, until it is freed here; the host keeps it."""
@@ -125,6 +158,7 @@ class Device:
         """Free an allocation; raise KeyError if `address` is not the start of one."""
         del self._allocations[address]
         self._sites.pop(address, None)
+        self._unwritten.pop(address, None)
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
@@ -174,8 +208,9 @@ class Device:
         read_only: Sequence[NamedArray] = (),
         beyond: Callable[[int], Explanation | None] | None = None,
         name: Callable[[int, int], str] = lambda _begin, _end: "",
+        depth: int = 0,
     ) -> None:
-        """Run a kernel to its end.
+        """Run a kernel to its end, and then the kernels that it launches.
 
         Parameters
         ----------
@@ -204,6 +239,8 @@ class Device:
             Says of an address outside all of these what else it may be, or None.
         name : callable, optional
             Returns the argument that points to memory between two addresses, or an empty string.
+        depth : int
+            How many kernels launched each other before this one.
 
         Raises
         ------
@@ -254,6 +291,7 @@ class Device:
             _refuse(INVALID_CLUSTER_SIZE, kernel, reason)
         # The accessible memory is determined for each launch, because allocations change, and host
         # arrays are known only for one launch.
+        ranges, storages = list(ranges), list(storages)
         writable = [*self.ranges, *self.heap.ranges, *ranges]
         everything = [*writable, *storages, *((base, size) for base, size, _ in read_only)]
         self._launches += 1
@@ -280,6 +318,8 @@ class Device:
             shape,
         )
         launch.conditions = self.conditions
+        launch.unwritten = self._unwritten
+        launch.texture_units = self.texture_units
         if read_only:
             launch.read_only = ReadOnlyMemory(read_only, writable)
         try:
@@ -289,6 +329,25 @@ class Device:
         except Fault as fault:
             self.fault = fault.copy()
             raise
+        for child in launch.children.in_order():
+            # The children may access the memory of their parent.
+            shares: Any = {"ranges": ranges, "storages": storages, "read_only": read_only}
+            shares.update(beyond=beyond, name=name, depth=depth + 1)
+            try:
+                self._launch_child(module, child, shares)
+            except Fault as fault:
+                fault.code = fault.code if self.fault else LAUNCH_FAILED
+                if child.place is not None:
+                    fault.related.append(child.place)
+                self.fault = fault.copy()
+                raise
+
+    def _launch_child(self, module: LoadedModule, child: ChildLaunch, shares: Any) -> None:
+        if shares["depth"] > _MAX_DEPTH:
+            reason = f"kernels launch each other more than {_MAX_DEPTH} times in a row"
+            _refuse(LAUNCH_FAILED, child.kernel, reason)
+        shape = child.grid, child.block, child.shared
+        self.launch(module, child.kernel, child.values, *shape, **shares)
 
 
 def _extents(given: Sequence[int], what: str, kernel: str) -> tuple[int, int, int]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from culaunch._base.values import counted
 from culaunch._emulator.fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault
+from culaunch._emulator.machine.children import Children
 from culaunch._emulator.machine.chunk import Chunk
 from culaunch._emulator.machine.history import History
 from culaunch._emulator.machine.races import Races
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.heap import Heap
     from culaunch._emulator.memory.ranges import GlobalMemory
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
+    from culaunch._emulator.memory.surface import Surface
+    from culaunch._emulator.memory.texture import Texture
+    from culaunch._emulator.memory.unwritten import Unwritten
     from culaunch._emulator.options import Options
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.report import Related
@@ -75,6 +79,11 @@ class Launch:
         self.read_only: ReadOnlyMemory | None = None
         # The conditions of the graph that the launch is in, which the kernel may set.
         self.conditions: dict[int, int | None] = {}
+        # The allocations of the device whose unwritten bytes are followed, by address.
+        self.unwritten: dict[int, Unwritten] = {}
+        self.children = Children()
+        # The textures and surfaces of the device, by handle.
+        self.texture_units: dict[int, Texture | Surface | None] = {}
         # The counter of grid barriers; null unless the launch is cooperative.
         self.grid_workspace = 0
         self.lacks_workspace = False
@@ -144,9 +153,15 @@ class Launch:
             self.memory.add([(self.grid_workspace, _WORKSPACE_BYTES)])
         if self.options.check_races:
             self._history = History(self)
+        if self.options.check_races or self.options.check_unwritten:
             self.memory.observe = self._observe
         for first in range(0, total, step):
             self._run_chunk(first, min(step, total - first))
+        for (base, _), shadow in self._shadows.items():
+            # The garbage collector may have freed an allocation.
+            followed = self.unwritten.get(base)
+            if followed is not None and shadow.undefined is not None:
+                followed.end_launch()
 
     def block_numbers(self, first: int, count: int) -> Lanes:
         """Return the numbers in the grid of some consecutive blocks in the order of the run."""
@@ -169,9 +184,11 @@ class Launch:
         for call in instruction.inlined:
             name = syntax.strings.get(call.name, "a function")
             place = syntax.files.get(call.file, f"file {call.file}")
-            inlined.append(Inlined(demangle(name) or name, place, call.line))
+            called = image.source_text(place, call.line)
+            inlined.append(Inlined(demangle(name) or name, place, call.line, called))
         text = image.tokens.line_text(instruction.line)
-        return Position(instruction.line, text, file, line, tuple(inlined))
+        known = "" if file is None or line is None else image.source_text(file, line)
+        return Position(instruction.line, text, file, line, known, tuple(inlined))
 
     def heap_alloc(self, sizes: list[int], places: list[Related | None]) -> list[int]:
         """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
@@ -193,9 +210,16 @@ class Launch:
     def _observe(self, base: int, size: int) -> Shadow:
         """Return the observer of a range of global memory, which lives as long as the launch."""
         if (base, size) not in self._shadows:
-            unit = self.kernel.smallest_access
-            records = Records(size, unit, "global", lambda at: base + at, fresh=False)
-            self._shadows[base, size] = Shadow(records=records)
+            records, undefined = None, None
+            if self._history is not None:
+                unit = self.kernel.smallest_access
+                records = Records(size, unit, "global", lambda at: base + at, fresh=False)
+            followed = self.unwritten.get(base) if self.options.check_unwritten else None
+            if followed is not None:
+                undefined = followed.bytes_of(size)
+                if undefined is None:
+                    self.unwritten.pop(base, None)
+            self._shadows[base, size] = Shadow(undefined, records)
         return self._shadows[base, size]
 
     def _run_chunk(self, first: int, blocks: int) -> None:
@@ -204,9 +228,9 @@ class Launch:
         if self._history is not None:
             chunk.races = Races(chunk, self._history)
         # Without shared memory, none of these checks can find uninitialized memory or a race there.
-        # Without `check_local`, the shadow of local memory is created when an undefined value is
-        # first stored there.
-        if options.check_local:
+        # Without `check_unwritten`, the shadow of local memory is created when an undefined value
+        # is first stored there.
+        if options.check_unwritten:
             chunk.local.shadow = Shadow(UndefinedBytes(chunk.local, undefined=True))
         shared, variables = chunk.shared, self.kernel.variables
         has_gaps = options.check_variables and variables.shared

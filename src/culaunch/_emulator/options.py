@@ -26,12 +26,13 @@ _ENGINES = ("numpy", "compiled", "auto")
 OPTION_TYPES = {
     "check_races": bool,
     "check_uninitialized": bool,
-    "check_local": bool,
+    "check_unwritten": bool,
     "check_views": bool,
     "check_variables": bool,
     "check_division": bool,
     "check_overflow": bool,
     "check_leaks": bool,
+    "cores": int,
     "lanes": int,
     "seed": int,
     "time_limit": float,
@@ -50,6 +51,10 @@ def _to_stdout(text: str) -> None:
 
 class Observer(Protocol):
     """Sees what the threads of launches execute."""
+
+    def launch(self, arrays: list[tuple[int, int, int]]) -> None:
+        """Note a launch before it begins: number, address and size of arguments that are arrays."""
+        raise NotImplementedError
 
     def begin(self, block: Any, group: Any) -> list[Any]:
         """Note that a group begins a block of the code; return the operations to run."""
@@ -88,8 +93,9 @@ class Options:
     ----------
     check_uninitialized : bool
         Report uses of shared memory that the block has not written.
-    check_local : bool
-        Report uses of local memory that the thread has not written.
+    check_unwritten : bool
+        Report uses of local memory that the thread has not written, and of device memory that
+        nothing has written since its allocation.
     check_races : bool
         Report accesses of two threads to the same shared or global memory, one of them a write,
         that nothing orders.
@@ -107,6 +113,8 @@ class Options:
         Run blocks and warps in a random order, the same one for the same seed.
     lanes : int
         About how many threads to run at once.
+    cores : int, optional
+        How many of the processor's cores run blocks of a compiled kernel; all by default.
     time_limit : float, optional
         Seconds after which a launch is given up as one that does not end.
     write : callable
@@ -116,7 +124,7 @@ class Options:
     """
 
     check_uninitialized: bool = True
-    check_local: bool = False
+    check_unwritten: bool = False
     check_races: bool = False
     check_views: bool = False
     check_variables: bool = False
@@ -126,6 +134,7 @@ class Options:
     track_allocations: bool = False
     seed: int | None = None
     lanes: int = 1 << 15
+    cores: int | None = None
     time_limit: float | None = None
     write: Callable[[str], None] = _to_stdout
     observer: Observer | None = None
@@ -141,7 +150,7 @@ class Options:
         """Whether only the NumPy engine has these checks."""
         return (
             self.check_races
-            or self.check_local
+            or self.check_unwritten
             or any(self.code_checks)
             or self.seed is not None
             or self.observer is not None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._base.source_texts import source_lines
 from culaunch._base.values import counted
 from culaunch._emulator.kernel_variables import KernelVariables
 from culaunch._emulator.ptx import parse_module
@@ -42,6 +43,7 @@ class PtxImage:
             # cuLibraryLoadData takes C strings, and compilers write the zero with them.
             text = text.rstrip(b"\0").decode("utf-8", "replace")
         self.syntax, self.tokens = parse_module(text)
+        self._sources: dict[str, list[str]] = {}
         # The variables with an address: .global and .const ones.
         self.globals: dict[str, Variable] = {
             name: variable
@@ -63,6 +65,13 @@ class PtxImage:
     def kernels(self) -> tuple[str, ...]:
         """The names of the kernels."""
         return tuple(self._kernels)
+
+    def source_text(self, file: str, line: int) -> str:
+        """Return a line of the source, if this was compiled from text in this process."""
+        if file not in self._sources:
+            self._sources[file] = source_lines("\n".join(self.tokens.source), file)
+        lines = self._sources[file]
+        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
     def kernel(self, name: str) -> PtxKernel:
         """Describe a kernel; raise KeyError if there is no kernel with that name."""

@@ -21,6 +21,7 @@ KINDS = {
     "division-by-zero": "A thread divides an integer by zero.",
     "illegal-instruction": "A thread executes an invalid instruction, or one in an invalid way.",
     "invalid-free": "A thread frees an address that is not an allocated block of the heap.",
+    "invalid-handle": "A thread uses a number that is not the handle of a texture or surface.",
     "leak": "A kernel does not free a block of the heap.",
     "misaligned": "A thread accesses an address that is not a multiple of the access's size.",
     "not-emulated": "The emulator does not support an operation of the kernel.",
@@ -53,6 +54,8 @@ class Position:
         The source file, as the compiler was told its name.
     file_line : int or None
         The line of the source file, counted from 1.
+    file_text : str
+        The text of that line, if the source was compiled from text in this process.
     inlined : tuple of Inlined
         The functions that are inlined there, the innermost first.
     """
@@ -61,6 +64,7 @@ class Position:
     text: str = ""
     file: str | None = None
     file_line: int | None = None
+    file_text: str = ""
     inlined: tuple[Inlined, ...] = ()
 
     @property
@@ -72,10 +76,10 @@ class Position:
         """Return the lines of a report on the source, with its text if the file can be read."""
         if self.file is None:
             return []
-        lines = [f"  source {_with_text(self.file, self.file_line)}"]
+        lines = [f"  source {_with_text(self.file, self.file_line, self.file_text)}"]
         lines += [
-            f"  inlined: {name}, called at {_with_text(file, line)}"
-            for name, file, line in self.inlined
+            f"  inlined: {name}, called at {_with_text(file, line, text)}"
+            for name, file, line, text in self.inlined
         ]
         return lines
 
@@ -95,11 +99,14 @@ class Inlined(NamedTuple):
         The file of the call.
     file_line : int
         The line of the call.
+    file_text : str
+        The text of that line, if the source was compiled from text in this process.
     """
 
     name: str
     file: str
     file_line: int
+    file_text: str = ""
 
 
 class Related(NamedTuple):
@@ -160,14 +167,19 @@ class Report:
             parts.append(f"  PTX line {self.position.line}: {self.position.text}".rstrip(": "))
             parts += self.position.source_lines()
         parts += [f"  {related.message}" for related in self.related]
+        # Of many places, such as all threads that wait, the source would be too long.
+        if len(self.related) == 1 and self.related[0].position is not None:
+            parts += [f"  {line}" for line in self.related[0].position.source_lines()]
         parts += [f"  {note}" for note in self.notes]
         return "\n".join(parts)
 
 
-def _with_text(name: str, line: int | None) -> str:
-    """Return a place with the text of its line, if the file is there."""
+def _with_text(name: str, line: int | None, text: str) -> str:
+    """Return a place with the text of its line, if that is known, or the file is there."""
     source = f"{name}:{line}"
     try:
+        if text:
+            return f"{source}: {text[:_MOST_TEXT]}"
         # An image can name any file: a device, or one that is too large for a source.
         if not Path(name).is_file() or Path(name).stat().st_size > _MOST_SOURCE:
             return source

@@ -38,7 +38,7 @@ def sarif_result(report: Report, caller: tuple[str, int] | None = None) -> dict[
     own = report.position if report.position and report.position.file else where
     related = [
         (f"the call of {name}", Position(0, "", file, line))
-        for name, file, line in (own.inlined if own is not None else ())
+        for name, file, line, _ in (own.inlined if own is not None else ())
     ]
     related += [(one.message, one.position) for one in report.related if one.position is not None]
     if where is not None and own is not where:

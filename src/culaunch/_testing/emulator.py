@@ -140,7 +140,7 @@ def emulator_options(
     *,
     check_races: bool | None = None,
     check_uninitialized: bool | None = None,
-    check_local: bool | None = None,
+    check_unwritten: bool | None = None,
     check_views: bool | None = None,
     check_variables: bool | None = None,
     check_division: bool | None = None,
@@ -162,9 +162,10 @@ def emulator_options(
         by default, because kernels then take several times as long.
     check_uninitialized : bool, optional
         Report uses of shared memory that the block has not written. On by default.
-    check_local : bool, optional
-        Report uses of local arrays that the thread has not written. Off by default, because
-        compilers store registers there that are never set.
+    check_unwritten : bool, optional
+        Report uses of local arrays that the thread has not written, and of device memory that was
+        allocated in the block and never written. Off by default, because compilers store registers
+        in local memory that are never set, and because both are otherwise zero.
     check_views : bool, optional
         Report an access outside a view that is an argument, even if it is inside the array or
         storage behind the view. Off by default, because a GPU allows it.
@@ -208,7 +209,7 @@ def emulator_options(
     switches = {
         "check_races": check_races,
         "check_uninitialized": check_uninitialized,
-        "check_local": check_local,
+        "check_unwritten": check_unwritten,
         "check_views": check_views,
         "check_variables": check_variables,
         "check_division": check_division,

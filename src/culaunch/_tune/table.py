@@ -9,10 +9,13 @@ import math
 import os
 import time
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path, checked_text
+from culaunch._base.figures import label, picture
 from culaunch._base.fork_lock import ForkLock
+from culaunch._base.html import html_table
 from culaunch._base.outputs import write_output
 from culaunch._base.ratios import ratio_between
 from culaunch._base.values import counted, spell
@@ -20,6 +23,7 @@ from culaunch._cache.lock import lock_key
 from culaunch._errors import CacheWarning
 from culaunch._launch import Device
 from culaunch._tune.configs import Config, check_kept, checked_key
+from culaunch._tune.key_plot import has_numbers, plot_keys
 from culaunch._tune.tuning import Trial, Tuning
 from culaunch._tune.unfinished import (
     checked_measurement,
@@ -118,8 +122,7 @@ class TunedConfigs:
             If a part of the key, or `device`, has the wrong type.
         """
         values = checked_key(key)
-        name = Device().name if device is None else checked_text("device", device)
-        found = [one for one in self._entries if one["device"] == name]
+        name, found = self._entries_of(device)
         if not found:
             devices = ", ".join(dict.fromkeys(one["device"] for one in self._entries)) or "none"
             raise KeyError(
@@ -134,6 +137,61 @@ class TunedConfigs:
             keys = ", ".join(str(tuple(one["key"])) for one in found[:8])
             raise KeyError(f"no key for {name} has the types of {values} (the table has {keys})")
         return dict(entry["config"])
+
+    def plot(self, axes: Any = None, *, device: str | None = None) -> Any:
+        """Draw the time of each choice over its key with matplotlib.
+
+        The first positive number of a key is the place. Keys that differ in other parts are
+        different lines. Each point is labeled with the configuration.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            The place to draw; a new figure's by default.
+        device : str, optional
+            The device's name; the current device's by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            ``axes.figure.savefig(path)`` writes it to a file.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without matplotlib.
+        TypeError
+            If `axes` are not matplotlib's, or `device` is not a str.
+        ValueError
+            If no key of this device has a positive number.
+        """
+        name, found = self._entries_of(device)
+        if not any(map(has_numbers, found)):
+            raise ValueError(f"no entry for {name} has a key with a positive number")
+        axes = plot_keys(found, axes)
+        axes.set_title(label(name))
+        return axes
+
+    def _entries_of(self, device: str | None) -> tuple[str, list[dict[str, Any]]]:
+        name = Device().name if device is None else checked_text("device", device)
+        return name, [one for one in self._entries if one["device"] == name]
+
+    def _repr_html_(self) -> str:
+        titles = ("device", "kernel", "key", "configuration", "value", "unit")
+        rows = [
+            (
+                one["device"],
+                one["name"],
+                tuple(one["key"]),
+                one["config"],
+                one["value"],
+                one["unit"],
+            )
+            for one in self._entries
+        ]
+        drawn = {one["device"] for one in self._entries if has_numbers(one)}
+        pictures = [picture(partial(self.plot, device=name)) for name in sorted(drawn)]
+        return html_table(titles, rows, repr(self)[1:-1]) + "".join(pictures)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -151,7 +209,7 @@ class TunedConfigs:
 
     # ---- for tune()
 
-    def known(self, device: str, key: tuple[Any, ...], digest: str) -> Tuning | None:
+    def earlier_choice(self, device: str, key: tuple[Any, ...], digest: str) -> Tuning | None:
         """Return the earlier choice among the same configurations, if there is one.
 
         Parameters

@@ -130,7 +130,7 @@ def tune(
     digest = digest_of(call.name, tried)
     device = Device().name
     # The configurations are also part of the key, because other configurations need a new choice.
-    if table is not None and not again and (known := table.known(device, values, digest)):
+    if table is not None and not again and (known := table.earlier_choice(device, values, digest)):
         return known
     is_emulated = driver_name() == "emulator"
     if executor is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.figures import axes_for, label, picture
 from culaunch._base.html import html_table
+from culaunch._tune.key_plot import config_text
 
 if TYPE_CHECKING:
     from culaunch._tune.configs import Config
@@ -158,7 +159,7 @@ class Tuning:
         colors = ["C2"] + ["C0"] * len(trials)
         places = range(len(trials))
         axes.barh(places, values, xerr=errors, color=colors[: len(trials)])
-        axes.set_yticks(places, [label(_config_text(trial.config)) for trial in trials])
+        axes.set_yticks(places, [label(config_text(trial.config)) for trial in trials])
         axes.invert_yaxis()
         unit = "instructions" if self.is_emulated else "milliseconds"
         axes.set(title=label(self.name), xlabel=unit)
@@ -188,10 +189,6 @@ class Tuning:
         is_drawn = any(math.isfinite(trial.value) for trial in trials)
         drawn = picture(self.plot) if is_drawn else ""
         return html_table(titles, map(_row, trials), caption) + drawn
-
-
-def _config_text(config: Config) -> str:
-    return ", ".join(f"{name} {value}" for name, value in config.items())
 
 
 def _row(trial: Trial) -> tuple[object, ...]:

@@ -39,6 +39,11 @@ def moments(x, weight):
     return apart * weight, ew.argmax(x, axis=-1), ew.mean(apart * apart, axis=-1)
 
 
+@ew.fuse
+def centered(x):  # the last of three kernels has no reduction
+    return x - ew.mean(x, axis=0) - ew.mean(x, axis=1, keepdims=True)
+
+
 random = np.random.default_rng(0)
 for dtype, size, cluster, tolerance in CASES:
     x = random.standard_normal((3, size)).astype(dtype)
@@ -55,6 +60,8 @@ for dtype, size, cluster, tolerance in CASES:
     np.testing.assert_allclose(apart, wanted, rtol=tolerance, atol=tolerance)
     np.testing.assert_array_equal(first, x.argmax(-1))
     np.testing.assert_allclose(variance, wide.var(-1), rtol=tolerance)
+    wanted = wide - wide.mean(0) - wide.mean(1, keepdims=True)
+    np.testing.assert_allclose(centered(x), wanted, rtol=tolerance, atol=tolerance)
     again = x.copy()
     np.testing.assert_array_equal(softmax(again, out=again), y)
 print(*cl.driver.Device(0).arch)

@@ -15,6 +15,7 @@ _NUMBERS = {
     "CUdeviceptr": "q", "CUdeviceptr_v1": "u", "CUdevice_v1": "i", "float": "f",
     "CUmemGenericAllocationHandle": "q", "CUtexObject": "q", "CUsurfObject": "q",
     "CUgraphConditionalHandle": "q", "CUkernelNodeAttrID": "i", "dim3": "d", "cudaError_t": "i",
+    "cudaExtent": "e", "cudaTextureObject_t": "q", "cudaSurfaceObject_t": "q",
 }  # fmt: skip
 
 

@@ -18,10 +18,9 @@ int main(void) {
   CHECK(cuMemAlloc(&y, 400));
 
   // Missing functions: each names itself once.
-  CUarray array;
-  CUDA_ARRAY3D_DESCRIPTOR description = {0};
+  CUipcMemHandle shared;
   for (int i = 0; i < 3; ++i) {
-    EXPECT(cuArray3DCreate(&array, &description) == CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT(cuIpcGetMemHandle(&shared, y) == CUDA_ERROR_NOT_SUPPORTED);
   }
   CUdevice device;
   EXPECT(cuDeviceGet(&device, 1) == CUDA_ERROR_INVALID_DEVICE);

@@ -19,13 +19,23 @@ def test_streams_capture_graphs(compiled, emulate):
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
 
 
+def test_graphs_allocate_memory(compiled, emulate):
+    done = emulate(compiled("graph_memory.c"))
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+def test_arrays_are_copied_and_sampled(compiled, emulate):
+    done = emulate(compiled("arrays.c"))
+    assert (done.stdout, done.returncode) == ("done\n", 0)
+
+
 def test_a_fault_is_reported_once_as_are_refused_images_and_missing_functions(compiled, emulate):
     done = emulate(compiled("faults.c"))
     assert (done.stdout, done.returncode) == ("done\n", 0)
     image, missing, refused, kernel, fault, *rest = done.stderr.splitlines()
     assert image == "culaunch: the image is neither PTX nor a cubin nor a fatbin"
-    array = "cuArray3DCreate_v2 is not emulated: it returns CUDA_ERROR_NOT_SUPPORTED"
-    assert missing == f"culaunch: {array}"
+    shared = "cuIpcGetMemHandle is not emulated: it returns CUDA_ERROR_NOT_SUPPORTED"
+    assert missing == f"culaunch: {shared}"
     assert refused == "culaunch: the block (2000, 1, 1) exceeds (1024, 1024, 64)"
     assert kernel == "  kernel add"
     assert fault.startswith("culaunch: 4-byte read of global address 0x")

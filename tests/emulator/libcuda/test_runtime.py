@@ -41,12 +41,39 @@ def test_a_program_of_nvcc(compiled, emulate, options):
         "32 x 1024",
         "cudaPeekAtLastError(): cudaErrorInvalidConfiguration",
         "cudaGetLastError(): cudaErrorInvalidConfiguration",
-        "cudaMallocArray(&array, &format, 4, 4): cudaErrorNotSupported",
+        "cudaIpcGetMemHandle(&shared, x): cudaErrorNotSupported",
         "cudaDeviceSynchronize(): cudaErrorIllegalAddress",
     ]
     assert done.stderr.count("outside every allocation") == 1
-    missing = "culaunch: cudaMallocArray is not emulated: it returns cudaErrorNotSupported\n"
+    missing = "culaunch: cudaIpcGetMemHandle is not emulated: it returns cudaErrorNotSupported\n"
     assert done.stderr.count(missing) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.needs("click", "nvcc")
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_textures_of_nvcc(compiled, emulate):
+    done = emulate(compiled("textures.cu", "-Wno-deprecated-declarations"))
+    assert done.stdout.splitlines() == [
+        "32 bits, 4 x 3 x 0, 2",
+        "plane: 0 1 2 3 4 5 6 7 8 9 10 11",
+        "twice: 2 8 22",
+        "layer: 12 13 14 15 16 17 18 19 20 21 22 23",
+        "faces: 1.5 5.5 9.5 13.5 17.5 21.5",
+        "normalized: 0 0.2 0.4 1 1 0 0 0.2",
+        "line: 1 2 3 4 5 6 7 -8",
+        "levels: 1 2 2",
+    ]
+    assert done.stderr == ""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("click", "nvcc")
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_kernels_of_nvcc_launch_kernels(compiled, emulate):
+    done = emulate(compiled("children.cu", "-rdc=true", "-lcudadevrt"))
+    assert done.stdout.splitlines() == ["cudaSuccess", "tail: 15 46 70", "cudaSuccess"]
+    assert done.stderr == ""
 
 
 MAIN = """

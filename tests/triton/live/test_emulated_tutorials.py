@@ -1,5 +1,7 @@
 """Without a GPU: the tutorials' kernels, compiled for sm_80, on the emulated driver."""
 
+import os
+
 import pytest
 
 pytestmark = pytest.mark.needs("triton", "torch")
@@ -94,3 +96,25 @@ def test_a_tensor_descriptor_taken_apart():
     a, b = (TensorDescriptor.from_tensor(one, [16, 32]) for one in (x, y))
     native(move)[(4, 2)](a, b, 3.0)
     assert torch.equal(y, x * 3)
+
+
+FAILING = """
+import culaunch as cl
+import tutorials
+from culaunch import testing
+from culaunch.triton import native
+
+try:
+    with testing.emulator_options(time_limit=1e-9):
+        tutorials.run_copy_tiles(native(tutorials.copy_tiles), "cpu")
+except cl.DriverError as error:
+    print(type(error).__name__, "copy_tiles" in str(error))
+"""
+
+
+@pytest.mark.slow
+def test_a_failed_launch_with_scratch_memory_keeps_its_error(run_after_torch, tutorials):
+    folder = os.path.dirname(tutorials.__file__)
+    environment = {"CULAUNCH_EMULATOR_ARCH": "sm_90", "PYTHONPATH": folder}
+    done = run_after_torch(["-c", FAILING], env={**os.environ, **environment})
+    assert done.stdout == "DriverError True\n", done.stderr

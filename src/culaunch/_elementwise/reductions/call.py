@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from culaunch._launch.launches.recording import RecordingBody
 
 
-_AHEAD = 65536  # bytes of the next rows of a block
-
-
 @dataclasses.dataclass(frozen=True)
 class _Work:
     """The arrays of a group's kernel, and how they lie.
@@ -160,7 +157,8 @@ class ReductionCall(BodyCall):
             self._inputs([*(node for _, node in group.outputs), *nodes], group),
         )
         count = self.body.device.attribute("multiprocessor_count")
-        clusters = self.body.device.attribute("cluster_launch")
+        # Threads without a reduction do not wait for each other, so they need no cluster.
+        clusters = self.body.device.attribute("cluster_launch") if group.phases else 0
         choice = choose(
             work.layout, work.sizes, work.registers, count, clusters, has_common=work.has_common
         )
@@ -194,10 +192,6 @@ class ReductionCall(BodyCall):
         choice = choose_across(layout, work.sizes, work.registers + layout.vector * words, count)
         if choice is None:
             return False
-        # Turing has 64 KiB, and the kernel itself needs a part.
-        shared = self.body.device.attribute("max_shared_memory_per_block_optin")
-        ahead = _AHEAD if shared >= 3 * _AHEAD // 2 else _AHEAD // 2
-        choice = dataclasses.replace(choice, regime=dataclasses.replace(choice.regime, ahead=ahead))
         self._allocate(work.published)
         states = self.body.empty((choice.splits * columns.sizes.rows * words,), "uint32")
         text = KernelText(self.trace, group, choice.regime, work.sources, work.written, other)

@@ -10,21 +10,30 @@ from culaunch._elementwise.reductions.regime import COLUMNS, Regime
 if TYPE_CHECKING:
     from culaunch._elementwise.reductions.layout import Layout
 
-# The registers of 4 bytes that a thread may hold of a row, by the number of threads in a block.
-_ROOM = ((32, 64), (128, 64), (256, 64), (512, 48), (1024, 32))
+# The threads of a block that hold a row, and the packs of each, by preference. Several packs are
+# loaded together. Few rows do not fill the device, so each thread has one. A poor choice takes up
+# to 40 % more time (H200).
+_FEW = ((1024, 1), (1024, 2), (1024, 4), (1024, 8))
+_FULL = ((512, 2), (512, 4), (512, 8))
+_FULL_ALONE = (*_FULL, (1024, 4), (1024, 8))  # without clusters
+_HALF = ((256, 4), (512, 4), (1024, 4))
+# Elements of several arrays in half precision become floats, which need many registers.
+_HALF_SEVERAL = ((1024, 1),)
+_ROOM = {256: 64, 512: 48, 1024: 32}  # registers of 4 bytes for the row, by the threads of a block
+_BLOCK = 64  # threads, if teams of at most a warp share rows
 # Threads of a block and blocks of a cluster, for rows that no block can hold.
 _CLUSTERS = ((512, 2), (512, 4), (512, 8), (1024, 8))
 _BUSY = 4  # blocks per multiprocessor that keep its memory busy
-_WARPS = 32  # rows per multiprocessor that keep its schedulers busy
 _TEAM = 512  # threads, if rows are read again
-# A multiprocessor then works on one row at a time, so the second pass finds it in the L2 cache.
-# Arrays common to all rows need more registers than so many threads have.
+# If rows are long, fewer blocks run at once, so the second pass finds the row in the L2 cache.
 _WIDE_TEAM = 1024
+_LONG = 16384  # registers of a row
 _STACK = 8  # threads of a column
 # The same for rows that are reduced along the other dimensions, too: of the row and of the results.
 _ROOM_ACROSS = 64
 _TEAMS_ACROSS = (64, 128, 256, 512)
-_MANY = 16  # registers of a pack; above this, more threads with one pack each hide more latency
+_MANY = 16  # registers of a pack; above this, every thread has two packs
+_THREADS_ACROSS = 512  # of a multiprocessor, if a row needs many registers
 _REGISTERS = 65536  # of a multiprocessor
 _OTHER = 40  # registers of a thread for everything else
 _LEAST = 4  # rows of a team; fewer rows would give too many partial results
@@ -90,7 +99,9 @@ def choose(
     is_wide = bool(sizes.size * layout.vector >= 1 << 31)
     if layout.kind == "column":
         return _columns(layout, sizes, registers, multiprocessors, is_wide=is_wide)
-    team = _TEAM if has_common else _WIDE_TEAM
+    # Several arrays of a row and common ones need more registers than 1024 threads have.
+    is_long = sizes.size * registers > _LONG and not (has_common and registers > 4)
+    team = _WIDE_TEAM if is_long else _TEAM
     return _rows(layout, sizes, registers, multiprocessors, has_clusters, team, is_wide=is_wide)
 
 
@@ -100,7 +111,7 @@ def _rows(
     registers: int,
     count: Any,
     has_clusters: Any,
-    wide_team: int,
+    team_of_loop: int,
     *,
     is_wide: bool,
 ) -> Choice:
@@ -113,46 +124,33 @@ def _rows(
         )  # fmt: skip
 
     size = sizes.size
-    # Clusters were slower for half precision: 1.1 times forward, 1.8 times backward (H200).
-    may_cluster = layout.vector < 8
-    # With several arrays in half precision, use more threads, because their elements become floats.
-    is_narrow = layout.vector == 8 and registers > 4
-    if size <= 256 and sizes.rows >= count * _WARPS:
-        # Many short rows: several packs per thread mean that fewer values combine across threads.
-        each = next((n for n in (4, 2) if n * registers <= (16 if is_narrow else 64)), 1)
-        team = _at_least(size, tuple(each * n for n in (1, 2, 4, 8, 16, 32)))
-        if team is not None:
-            return Choice(regime(team // each, 256 * each // team, each))
-    team = _at_least(size, (1, 2, 4, 8, 16, 32))
-    if team is not None:
-        return Choice(regime(team, 256 // team, 1))
+    is_half = layout.vector == 8
     is_few = bool(sizes.rows < count)
-
-    def packs_of(threads: int, room: int, values: int) -> int | None:
-        """Return how many packs each thread has, if so many threads can hold a row."""
-        fitting = [n for n in (1, 2, 4, 8) if n * registers <= room and n * layout.vector <= values]
-        most = _at_least(size, tuple(threads * n for n in fitting))
-        return None if most is None else most // threads
-
-    # A thread's elements wait for each other, so more threads share a row.
-    values = 16 if is_narrow else 32
-    for threads, room in _ROOM:
-        if is_few and threads < 1024 and size > threads:
-            continue
-        if threads == 1024 and not is_few and may_cluster and has_clusters:
-            # This block fills a multiprocessor, so nothing else runs while it waits.
-            break
-        packs = packs_of(threads, room, 64 if threads == 1024 else values)
-        if packs is not None:
-            return Choice(regime(threads, 4 if threads == 32 else 1, packs))
-    if not is_few and may_cluster and has_clusters:
-        rooms = dict(_ROOM)
-        for threads, cluster in _CLUSTERS:
-            packs = packs_of(threads * cluster, rooms[threads], values)
-            if packs is not None:
-                return Choice(regime(threads, 1, packs, cluster=cluster))
+    # Clusters were slower for half precision: 1.1 times forward, 1.8 times backward (H200).
+    can_cluster = bool(not is_few and not is_half and has_clusters)
+    shapes: tuple[tuple[int, int], ...] = _FEW
+    if not is_few and is_half:
+        shapes = _HALF if registers <= 4 else _HALF_SEVERAL
+    elif not is_few:
+        shapes = _FULL if can_cluster else _FULL_ALONE
+    fitting = [(n, packs) for n, packs in shapes if packs * registers <= _ROOM[n]]
+    (threads, packs), *larger = fitting or [(256, 1)]
+    held = _at_least(size, tuple(packs << n for n in range(threads.bit_length())))
+    if held is not None:
+        team = held // packs
+        return Choice(regime(team, _BLOCK // team if team <= 32 else 1, packs))
+    for threads, packs in larger:
+        if size <= threads * packs:
+            return Choice(regime(threads, 1, packs))
+    for threads, cluster in _CLUSTERS if can_cluster else ():
+        most = min(_ROOM[threads] // registers, 32 // layout.vector)
+        each = [n for n in (1, 2, 4, 8) if n <= most]
+        held = _at_least(size, tuple(threads * cluster * n for n in each))
+        if held is not None:
+            packs = held // (threads * cluster)
+            return Choice(regime(threads, 1, packs, cluster=cluster))
     if not is_few:
-        return Choice(regime(wide_team, 1, _packs_of_loop(registers), is_cached=False))
+        return Choice(regime(team_of_loop, 1, _packs_of_loop(registers), is_cached=False))
     packs = _packs_of_part(layout.vector, registers)
     wanted = -(-count * _BUSY // sizes.rows)
     return _split(regime(_TEAM, 1, packs, is_cached=False), size, wanted, _TEAM * packs)
@@ -171,22 +169,25 @@ def choose_across(
     size = sizes.size
     if size * layout.vector >= 1 << 31:
         return None
-    choices = (1,) if registers > _MANY else (1, 2, 4)
-    each = max(n for n in choices if n == 1 or n * registers <= _ROOM_ACROSS)
-    team = _at_least(size, tuple(each * n for n in (1, 2, 4, 8, 16, 32)))
+    packs_of = (1, 2, 4) if registers <= _MANY else (2,)
+    fitting = [n for n in packs_of if n * registers <= _ROOM_ACROSS] or [1]
+    packs = fitting[-1]
+    team = _at_least(size, tuple(packs * n for n in (1, 2, 4, 8, 16, 32)))
     if team is not None:
-        team, teams, packs = team // each, 256 * each // team, each
+        team, teams = team // packs, 256 * packs // team
     else:
         # Many threads with few packs hide latency, but 1024 would wait at barriers together.
-        for packs in (1, 2, 4):
+        for packs in fitting:
             most = _at_least(size, tuple(threads * packs for threads in _TEAMS_ACROSS))
-            if most is not None and packs * registers <= _ROOM_ACROSS:
+            if most is not None:
                 team, teams = most // packs, 1
                 break
         else:
             return None
     threads = team * teams
     blocks = max(1, _REGISTERS // (threads * (packs * registers + _OTHER)))
+    if packs * registers > 2 * _MANY:
+        blocks = max(1, min(blocks, _THREADS_ACROSS // threads))
     if sizes.rows < multiprocessors * (blocks * teams * _LEAST):
         return None
     return Choice(
@@ -244,6 +245,10 @@ def _split(regime: Regime, size: Any, wanted: Any, step: int) -> Choice:
     # All numbers here are numbers of the call, so one program serves all sizes.
     chunk = -(-steps // wanted) * step
     return Choice(regime, -(-size // chunk), chunk)
+
+
+def _powers(most: int) -> tuple[int, ...]:
+    return tuple(1 << n for n in range(most.bit_length()))
 
 
 def _at_least(size: Any, choices: tuple[int, ...]) -> int | None:

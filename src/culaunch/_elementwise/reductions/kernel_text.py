@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from culaunch._elementwise.reductions.regime import Regime, Source
     from culaunch._elementwise.reductions.schedule import Group
 
+_AHEAD = 32768  # bytes of the next rows of a block
 _HALF = {"float16": "half", "bfloat16": "bfloat16"}
 
 
@@ -188,11 +189,11 @@ class KernelText:
 
     def _publish(self, phase: Phase) -> None:
         for r, node in enumerate(phase.reductions):
-            for part in self._parts(node):
+            for part in self._components(node):
                 name = f"partial{phase.number}[\x00].c{r}_{part.index}"
                 self._names.name(part, name)
 
-    def _parts(self, node: Node) -> Iterable[Node]:
+    def _components(self, node: Node) -> Iterable[Node]:
         return (one for one in self._names.trace.dims if one.op == "part" and one.args == (node,))
 
     # ---- results
@@ -294,9 +295,6 @@ class KernelText:
         head = places.head()
         phases = list(self._phases)
         launch = str(regime.team * regime.teams)
-        is_half_row = regime.kind == "row" and regime.is_cached and regime.vector == 8
-        if self._across_rows is None and is_half_row and launch == "512":
-            launch += ", 3"  # blocks of a multiprocessor; without it only two fit (H200: 10 %)
         if self._across_rows is not None:
             loop = next(i for i, line in enumerate(head) if line.startswith("for"))
             head[loop:loop] = [
@@ -348,7 +346,7 @@ class KernelText:
             for one in self._cached
             if one.inner == "u" and regime.vector * one.dtype.itemsize == COPY
         ]
-        return whole[: regime.ahead // regime.row_bytes]
+        return whole[: _AHEAD // regime.row_bytes]
 
     def states_size(self, phase: int) -> int:
         """Return the bytes of a phase's partial result."""

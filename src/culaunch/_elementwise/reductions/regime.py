@@ -48,8 +48,6 @@ class Regime:
         Blocks per multiprocessor that go from row to row; 0: each block has its own rows.
     cluster : int
         Neighboring blocks that share a row, as one cluster.
-    ahead : int
-        Bytes of shared memory for the next rows of blocks that go from row to row.
     """
 
     kind: str
@@ -64,7 +62,6 @@ class Regime:
     step: int = -1
     blocks: int = 0
     cluster: int = 1
-    ahead: int = 0
 
     @property
     def rows(self) -> int:

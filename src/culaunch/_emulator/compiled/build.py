@@ -26,6 +26,7 @@ _FLAGS = (
     "-fno-trapping-math",
     "-shared",
     "-fPIC",
+    "-pthread",
     "-w",
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import subprocess
 import time
 import weakref
@@ -14,7 +15,7 @@ import numpy as np
 from culaunch._emulator.compiled.build import build, find_compiler
 from culaunch._emulator.compiled.lane import Untraceable
 from culaunch._emulator.compiled.text import kernel_text
-from culaunch._emulator.compiled.thread_order import ordered_access
+from culaunch._emulator.compiled.thread_order import communicating_access, ordered_access
 from culaunch._emulator.compiled.ufuncs import LOOPS
 from culaunch._emulator.outside import comes_from_outside
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["CompiledKernel", "compiled_kernel"]
 
 _PAGE = 4096
+_ALONE = 1 << 20  # work, of about a nanosecond, that does not pay for another thread
 _kernels: weakref.WeakKeyDictionary[KernelCode, CompiledKernel] = weakref.WeakKeyDictionary()
 
 
@@ -48,6 +50,10 @@ class CompiledKernel:
     ordered : str or None
         The opcode of an access whose effect may depend on the order of threads, or empty; None
         before the first launch.
+    communicates : bool
+        Whether blocks may communicate, so that one thread of the processor runs them in order.
+    cores : int
+        How many threads of the processor ran the blocks of the last launch.
     groups : int
         How many groups of threads ran to their end side by side.
     apart : bool
@@ -60,6 +66,8 @@ class CompiledKernel:
         self.ran = 0
         self.why_not = ""
         self.ordered: str | None = None
+        self.communicates = True
+        self.cores = 0
         self.groups = 0
         self.apart = False
         self._run: Any = None
@@ -76,7 +84,9 @@ class CompiledKernel:
         if self.ordered is None:
             kernel = self._kernel()
             assert kernel is not None
-            self.ordered = ordered_access(kernel.code(kernel.entry.name))
+            code = kernel.code(kernel.entry.name)
+            self.ordered = ordered_access(code)
+            self.communicates = bool(communicating_access(code))
         if self.why_not or (self.ordered and not always):
             return False
         if self._run is None:
@@ -122,6 +132,7 @@ class CompiledKernel:
             _mark_read_only(launch, bases, pages, saved)
         loops = _loops()
         params = launch.params
+        cores = 1 if self.communicates else options.cores or len(os.sched_getaffinity(0))
         record = _Record(
             ranges=len(bases),
             bases=bases.ctypes.data,
@@ -143,9 +154,12 @@ class CompiledKernel:
             nothing=id(_nothing),
             apart=self.apart,
             deadline=0 if options.time_limit is None else time.monotonic() + options.time_limit,
+            alone=_ALONE,
+            cores=cores,
         )
         found: int = self._run(ctypes.byref(record))
         self.groups += record.groups
+        self.cores = record.used
         self.apart = bool(record.apart)
         return found
 
@@ -180,8 +194,11 @@ class _Record(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("loops", "loop_data")),
         *((name, ctypes.c_void_p) for name in ("call", "release", "nothing")),
         ("deadline", ctypes.c_double),
+        ("alone", ctypes.c_uint64),
+        ("cores", ctypes.c_uint32),
         ("groups", ctypes.c_uint64),
         ("apart", ctypes.c_uint32),
+        ("used", ctypes.c_uint32),
         # Room for the run's own state.
         ("own", ctypes.c_uint64 * 16),
     )
@@ -227,7 +244,7 @@ def _address_of(name: str) -> int | None:
 def _mark_read_only(launch: LaunchView, bases: Any, pages: Any, saved: Any) -> None:
     """Let a write to a page that is read-only, at least in part, end the launch."""
     assert launch.read_only is not None
-    for start, end in launch.read_only.parts:
+    for start, end in launch.read_only.ranges:
         first = int(np.searchsorted(bases, np.uint64(start), side="right")) - 1
         for index in range(max(first, 0), len(bases)):
             base = int(bases[index])

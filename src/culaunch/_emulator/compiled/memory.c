@@ -17,9 +17,9 @@ static RARE Site find(const Launch* c, u64 at, u64 n) {
   return (Site){base, end - base - n + 1, end, c->saved + c->pages[low - 1] - base / PAGE};
 }
 
-static RARE int save(Launch* c, Site s, u64 at) {
+static int save_page(Launch* c, Site s, u64 at) {
   u8* flag = s.saved + at / PAGE;
-  if (*flag) return 0; /* read-only, at least in part */
+  if (*flag) return *flag == 1; /* 2: read-only, at least in part */
   u64 start = at & ~(u64)(PAGE - 1), end = start + PAGE;
   if (start < s.base) start = s.base;
   if (end > s.end) end = s.end;
@@ -28,8 +28,16 @@ static RARE int save(Launch* c, Site s, u64 at) {
   *page = (Saved){.next = c->log, .at = start, .size = end - start};
   memcpy(page->bytes, (u8*)start, page->size);
   c->log = page;
-  *flag = 1;
+  __atomic_store_n(flag, 1, __ATOMIC_RELEASE); /* from now on, all threads may write */
   return 1;
+}
+
+static RARE int save(Launch* c, Site s, u64 at) {
+  if (!c->crew) return save_page(c, s, at);
+  pthread_mutex_lock(&c->crew->lock);
+  int saved = save_page(c, s, at);
+  pthread_mutex_unlock(&c->crew->lock);
+  return saved;
 }
 
 static inline u8* global_at(Launch* c, Site* s, u64 at, u64 n, int writes) {

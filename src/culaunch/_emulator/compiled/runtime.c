@@ -4,6 +4,11 @@
    what it does between any two: run other threads, handlers of signals, raise what it was asked to.
  */
 static int poll(Launch* c) {
+  if (c->crew && __atomic_load_n(&c->crew->result, __ATOMIC_RELAXED) != DONE) {
+    c->why = c->crew->result;
+    return 1;
+  }
+  if (c->joined) return 0; /* Python's lock belongs to the first thread */
   if (c->deadline) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -25,6 +30,7 @@ static int poll(Launch* c) {
 static inline int works(Launch* c, u32 amount) {
   c->work += amount;
   if (c->work <= POLL_EVERY) return 0;
+  c->worked += c->work;
   c->work = 0;
   return poll(c);
 }
@@ -180,17 +186,11 @@ static int run_new_block(Launch* c) {
   return run_block(c);
 }
 
-static int run_grid(Launch* c) {
-  int result = DONE;
-  for (u32 z = 0; z < c->grid[2] && result == DONE; ++z)
-    for (u32 y = 0; y < c->grid[1] && result == DONE; ++y)
-      for (u32 x = 0; x < c->grid[0] && result == DONE; ++x) {
-        c->ctaid[0] = x;
-        c->ctaid[1] = y;
-        c->ctaid[2] = z;
-        result = run_new_block(c);
-      }
-  return result;
+static int run_block_at(Launch* c, u64 index) {
+  c->ctaid[0] = index % c->grid[0];
+  c->ctaid[1] = index / c->grid[0] % c->grid[1];
+  c->ctaid[2] = index / c->grid[0] / c->grid[1];
+  return run_new_block(c);
 }
 
 /* Put back what the launch has written. */
@@ -216,31 +216,117 @@ static void form_groups(Launch* c) {
   }
 }
 
-int culaunch_run(Launch* c) {
-  int result = DONE;
-  c->threads = c->block[0] * c->block[1] * c->block[2];
+/* The memory of one of the processor's threads, for one block at a time. */
+static int prepare(Launch* c) {
   c->all = calloc(c->threads, sizeof *c->all);
   c->sites = calloc(SITES + 1, sizeof *c->sites);
   c->shared = malloc(c->shared_size + 16);
   c->written = malloc(c->shared_size + 16);
   c->stored = malloc((c->threads / 16 + 1) * sizeof *c->stored);
-  u8* local = malloc(c->local_size * c->threads + 16);
-  if (!c->all || !c->sites || !c->shared || !c->written || !c->stored || !local)
-    result = NO_MEMORY;
-  else
-    for (u32 i = 0; i < c->threads; ++i) {
-      Thread* t = &c->all[i];
-      t->lane = i % 32;
-      t->warp = i / 32;
-      t->tid[0] = i % c->block[0];
-      t->tid[1] = i / c->block[0] % c->block[1];
-      t->tid[2] = i / c->block[0] / c->block[1];
-      t->local = local + i * c->local_size;
-    }
-  if (result == DONE) {
-    form_groups(c);
-    result = run_grid(c);
+  c->local = malloc(c->local_size * c->threads + 16);
+  if (!c->all || !c->sites || !c->shared || !c->written || !c->stored || !c->local) return 0;
+  for (u32 i = 0; i < c->threads; ++i) {
+    Thread* t = &c->all[i];
+    t->lane = i % 32;
+    t->warp = i / 32;
+    t->tid[0] = i % c->block[0];
+    t->tid[1] = i / c->block[0] % c->block[1];
+    t->tid[2] = i / c->block[0] / c->block[1];
+    t->local = c->local + i * c->local_size;
   }
+  form_groups(c);
+  return 1;
+}
+
+static void discard(Launch* c) {
+  free(c->all);
+  free(c->sites);
+  free(c->shared);
+  free(c->written);
+  free(c->stored);
+  free(c->local);
+}
+
+static void run_blocks(Launch* c) {
+  Crew* crew = c->crew;
+  while (__atomic_load_n(&crew->result, __ATOMIC_RELAXED) == DONE) {
+    u64 index = __atomic_fetch_add(&crew->next, 1, __ATOMIC_RELAXED);
+    if (index >= crew->blocks) break;
+    u32 done = DONE, result = run_block_at(c, index);
+    if (result != DONE)
+      __atomic_compare_exchange_n(&crew->result, &done, result, 0, __ATOMIC_RELAXED,
+                                  __ATOMIC_RELAXED);
+  }
+}
+
+static void* join_in(void* given) {
+  Launch* c = given;
+  if (prepare(c)) run_blocks(c); /* without memory, the others do it all */
+  discard(c);
+  __atomic_fetch_sub(&c->crew->running, 1, __ATOMIC_RELEASE);
+  return 0;
+}
+
+/* Run the rest of a grid on several of the processor's threads. */
+static int run_shared(Launch* c, u64 first, u64 blocks) {
+  enum { MOST = 64 };
+  u64 wanted = c->cores < blocks - first ? c->cores : blocks - first;
+  u32 others = (wanted < MOST ? wanted : MOST) - 1;
+  Crew crew = {.next = first, .blocks = blocks};
+  pthread_t threads[MOST];
+  Launch* copies = malloc(others * sizeof *copies);
+  pthread_mutex_init(&crew.lock, 0);
+  c->crew = &crew;
+  u32 started = 0;
+  for (; copies && started < others; ++started) {
+    Launch* own = &copies[started];
+    *own = *c;
+    own->joined = 1;
+    own->log = 0;
+    own->work = own->groups = 0;
+    __atomic_fetch_add(&crew.running, 1, __ATOMIC_RELAXED);
+    if (pthread_create(&threads[started], 0, join_in, own)) break;
+  }
+  if (started < others) __atomic_fetch_sub(&crew.running, copies != 0, __ATOMIC_RELAXED);
+  c->used = started + 1;
+  run_blocks(c);
+  while (__atomic_load_n(&crew.running, __ATOMIC_ACQUIRE)) {
+    u32 done = DONE;
+    nanosleep(&(struct timespec){.tv_nsec = 200000}, 0);
+    if (!__atomic_load_n(&crew.result, __ATOMIC_RELAXED) && poll(c))
+      __atomic_compare_exchange_n(&crew.result, &done, c->why, 0, __ATOMIC_RELAXED,
+                                  __ATOMIC_RELAXED);
+  }
+  for (u32 i = 0; i < started; ++i) {
+    pthread_join(threads[i], 0);
+    c->groups += copies[i].groups;
+    Saved** end = &copies[i].log;
+    while (*end) end = &(*end)->next;
+    *end = c->log;
+    c->log = copies[i].log;
+  }
+  free(copies);
+  pthread_mutex_destroy(&crew.lock);
+  c->crew = 0;
+  return crew.result;
+}
+
+static int run_grid(Launch* c) {
+  u64 blocks = (u64)c->grid[0] * c->grid[1] * c->grid[2];
+  for (u64 index = 0; index < blocks; ++index) {
+    /* Threads cost more than a short launch. */
+    if (c->cores > 1 && blocks - index > 1 && c->worked + c->work >= c->alone)
+      return run_shared(c, index, blocks);
+    int result = run_block_at(c, index);
+    if (result != DONE) return result;
+  }
+  return DONE;
+}
+
+int culaunch_run(Launch* c) {
+  c->threads = c->block[0] * c->block[1] * c->block[2];
+  c->used = 1;
+  int result = prepare(c) ? run_grid(c) : NO_MEMORY;
   if (result == APART) {
     /* What groups do not do is rare. The saved pages stay saved. */
     put_back(c);
@@ -253,12 +339,7 @@ int culaunch_run(Launch* c) {
     next = page->next;
     free(page);
   }
-  free(c->all);
-  free(c->sites);
-  free(c->shared);
-  free(c->written);
-  free(c->stored);
-  free(local);
+  discard(c);
 #ifdef __AVX__
   /* Code without vectors of this size is slow while their upper halves are in use. */
   __builtin_ia32_vzeroupper();

@@ -1,4 +1,4 @@
-"""Whether the results of a kernel may depend on the order in which its threads run."""
+"""Whether a kernel may depend on the order of its threads, or its blocks on each other."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Code
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["ordered_access"]
+__all__ = ["communicating_access", "ordered_access"]
 
 # Of integers: these give the same word in any order.
 _COMMUTE = frozenset(("add", "min", "max", "and", "or", "xor"))
+_COMMUNICATE = frozenset(("atom", "red", "fence", "membar"))
+_STRONG = frozenset(("volatile", "relaxed", "acquire", "release", "mmio"))
+_SHARED = frozenset(("shared", "shared::cta"))
 
 
 def ordered_access(code: Code) -> str:
@@ -30,6 +33,19 @@ def ordered_access(code: Code) -> str:
     for one in instructions:
         if "volatile" in one.mods or (one.name in ("atom", "red") and not _commutes(one, read)):
             return one.opcode
+    return ""
+
+
+def communicating_access(code: Code) -> str:
+    """Return the opcode of an access by which blocks of a program without a race communicate, or "".
+
+    Accesses to shared memory stay in a block.
+    """
+    for block in code.blocks:
+        for one in block.instructions:
+            strong = one.name in _COMMUNICATE or not _STRONG.isdisjoint(one.mods)
+            if strong and _SHARED.isdisjoint(one.mods):
+                return one.opcode
     return ""
 
 

@@ -3,6 +3,7 @@
 A launch is a transaction. Each page of memory is saved before it is first written. Whatever is
 wrong, or only unusual, ends the launch: the pages are put back, and the NumPy engine runs it from
 the start. So this code never reports a fault, it only has to notice one. */
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,11 @@ typedef struct {
   Registers r;
 } Thread;
 typedef struct {
+  u64 next, blocks;     /* the next block to run, and how many there are */
+  u32 result, running;  /* the first result that is not DONE; threads besides the first */
+  pthread_mutex_t lock; /* of the pages */
+} Crew;                 /* the processor's threads that share a grid */
+typedef struct {
   u64 ranges;
   const u64 *bases, *ends, *pages; /* memory, and where its pages begin in `saved` */
   u8* saved;                       /* 1: the page was saved; 2: it is read-only */
@@ -74,16 +80,21 @@ typedef struct {
   void (*release)(void*);
   void* nothing; /* a function of Python */
   f64 deadline;  /* of the monotonic clock; 0: none */
+  u64 alone;     /* work of the first of the processor's threads before others join it */
+  u32 cores;     /* how many of them may run blocks */
   u64 groups;    /* that ran to their end side by side */
   u32 apart;     /* whether all threads run one after the other */
+  u32 used;      /* how many of the processor's threads ran blocks */
   /* Below is the run's own. */
   u32 ctaid[3], threads, live, late, work, why;
   u32 together, formed; /* the groups of a block: now, and at first */
-  u64 unwritten;
-  u8 *shared, *written;
+  u32 joined;           /* whether it is a copy for another of the processor's threads */
+  u64 unwritten, worked;
+  u8 *shared, *written, *local;
   Stored* stored;
   Thread* all;
   Site* sites;
   Saved* log;
+  Crew* crew;
 } Launch;
 _Static_assert(sizeof(Launch) <= RECORD, "Python's record is shorter");

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from culaunch._emulator.counting.argument_bytes import ArgumentBytes
 from culaunch._emulator.counting.counts import Counts
 from culaunch._emulator.counting.flops import flops_of
+from culaunch._emulator.counting.kinds import kind_of
 from culaunch._emulator.counting.transactions import (
     SECTOR,
     atomic_passes,
@@ -68,6 +70,8 @@ class KernelRecord:
     lines: dict[int, tuple[Instruction, Counts]] = field(default_factory=dict)
     read: Sectors = field(default_factory=Sectors)
     written: Sectors = field(default_factory=Sectors)
+    # By the number of the argument, and the address and the size of the array.
+    arrays: dict[tuple[int, int, int], ArgumentBytes] = field(default_factory=dict)
 
     def counts(self, instruction: Instruction) -> Counts:
         """Return the numbers of an instruction's line."""
@@ -82,6 +86,14 @@ class Collector:
         self._blocks: dict[int, tuple[Block, _Watched]] = {}
         self._record: KernelRecord | None = None
         self._current: Counts | None = None
+        # The arguments of the launch, and their bytes in the record of its kernel.
+        self._arguments: list[tuple[int, int, int]] = []
+        self._arrays: list[ArgumentBytes] = []
+        self._number = 0
+
+    def launch(self, arrays: list[tuple[int, int, int]]) -> None:
+        """Note the arguments of a launch that are arrays."""
+        self._arguments = arrays
 
     def begin(self, block: Block, group: Group) -> list[Op]:
         """Count the instructions of a block; return operations that say which one runs."""
@@ -91,8 +103,9 @@ class Collector:
             known = self._blocks[id(block)] = (block, self._watch(block, group))
         watched = known[1]
         warps = requests(group.lanes)
-        for counts, is_guarded, (each, product) in watched.lines:
+        for counts, kind, is_guarded, (each, product) in watched.lines:
             counts.warps += warps
+            counts.kinds[kind] = counts.kinds.get(kind, 0) + warps
             counts.threads += group.n
             if not is_guarded:
                 counts.active += group.n
@@ -133,6 +146,8 @@ class Collector:
             counts.global_bytes += size * group.n
             counts.sectors += number
             counts.ideal_sectors += ideal
+            for array in self._arrays:
+                array.add(address, size, verb)
             if verb != "write":
                 record.read.add(touched)
             if verb != "read":
@@ -146,7 +161,14 @@ class Collector:
         record = self.records.get(id(kernel))
         if record is None:
             record = self.records[id(kernel)] = KernelRecord(kernel)
-        record.launches.add(chunk.launch.number)
+        if chunk.launch.number != self._number:
+            self._number = chunk.launch.number
+            record.launches.add(self._number)
+            # A launch by a kernel has none that are known.
+            arguments, self._arguments = self._arguments, []
+            self._arrays = [
+                record.arrays.setdefault(key, ArgumentBytes.of(*key[1:])) for key in arguments
+            ]
         return record
 
     def _branch(self, counts: Counts, group: Group, ways: Lanes) -> None:
@@ -162,7 +184,7 @@ class Collector:
         lines, ops = [], []
         for i, instruction in enumerate(block.instructions):
             counts, flops = self._record.counts(instruction), flops_of(instruction)
-            lines.append((counts, instruction.guard is not None, flops))
+            lines.append((counts, kind_of(instruction), instruction.guard is not None, flops))
             if i < len(block.ops):
                 guard = instruction.guard and decoder.read(instruction.guard, "pred")
                 ops.append(self._noting(block.ops[i], counts, guard or None, flops))
@@ -192,5 +214,5 @@ class Collector:
 class _Watched:
     """A block, for repeated use: its lines in order, and its operations."""
 
-    lines: list[tuple[Counts, bool, tuple[int, int]]]
+    lines: list[tuple[Counts, str, bool, tuple[int, int]]]
     ops: list[Op]

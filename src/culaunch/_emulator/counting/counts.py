@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Counts"]
 
@@ -19,6 +19,9 @@ class Counts:
     ----------
     warps : int
         Instructions that warps executed.
+    kinds : dict of str to int
+        These instructions by kind: ``"integer"`` and ``"float"`` for arithmetic and comparisons,
+        ``"memory"``, ``"atomic"``, ``"matrix"``, ``"move"``, ``"control"``, ``"synchronization"``.
     threads : int
         Instructions that threads executed, also those whose predicate was false.
     active : int
@@ -58,6 +61,7 @@ class Counts:
     local_bytes: int = 0
     atomic_requests: int = 0
     atomic_passes: int = 0
+    kinds: dict[str, int] = field(default_factory=dict)
 
     @property
     def active_lanes(self) -> float:
@@ -71,5 +75,8 @@ class Counts:
 
     def add(self, other: Counts) -> None:
         """Add the numbers of another one."""
-        for field in dataclasses.fields(Counts):
-            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+        for kind, number in other.kinds.items():
+            self.kinds[kind] = self.kinds.get(kind, 0) + number
+        for one in dataclasses.fields(Counts):
+            if one.name != "kinds":
+                setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))

@@ -21,6 +21,9 @@ class InstructionCount:
     def __init__(self) -> None:
         self.total = 0
 
+    def launch(self, arrays: list[tuple[int, int, int]]) -> None:
+        """Ignore the arguments of a launch."""
+
     def begin(self, block: Block, group: Group) -> list[Op]:
         """Count the instructions of a block; return the operations to run, unchanged."""
         self.total += len(block.instructions) * group.n

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_path
 from culaunch._base.outputs import write_output
 from culaunch._base.values import counted
+from culaunch._emulator.counting.argument_bytes import ArgumentCounts, argument_counts
 from culaunch._emulator.counting.counts import Counts
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class KernelCounts:
     read_bytes, written_bytes : int
         The size of the different sectors of global memory that were read, and written. A cache of
         any size moves at least these.
+    arguments : tuple of ArgumentCounts
+        How many bytes of each argument that is an array were read, and written.
     """
 
     name: str
@@ -68,6 +71,7 @@ class KernelCounts:
     source: tuple[LineCounts, ...]
     read_bytes: int
     written_bytes: int
+    arguments: tuple[ArgumentCounts, ...]
 
 
 class SourceProfile:
@@ -89,7 +93,7 @@ class SourceProfile:
         )
 
     def annotate(self, source: str, file: str = "kernel.cu") -> SourceProfile:
-        """Return the profile with the text of a source that is not a file.
+        """Return the profile with the text of a source that was compiled in another process.
 
         Parameters
         ----------
@@ -183,8 +187,11 @@ def _kernel_counts(record: KernelRecord) -> KernelCounts:
             index, at = instruction.loc
             file = image.syntax.files.get(index, f"file {index}")
             if (file, at) not in sources:
-                text = texts[file] = texts[file] if file in texts else _lines_of(file)
-                sources[file, at] = LineCounts(file=file, line=at, text=_line(text, at))
+                text = image.source_text(file, at)
+                if not text:
+                    lines_of = texts[file] = texts[file] if file in texts else _lines_of(file)
+                    text = _line(lines_of, at)
+                sources[file, at] = LineCounts(file=file, line=at, text=text)
             sources[file, at].add(counts)
     return KernelCounts(
         record.kernel.entry.name,
@@ -194,6 +201,7 @@ def _kernel_counts(record: KernelRecord) -> KernelCounts:
         tuple(sources[key] for key in sorted(sources)),
         record.read.bytes,
         record.written.bytes,
+        argument_counts((key[0], array) for key, array in record.arrays.items()),
     )
 
 
@@ -232,19 +240,23 @@ def _rows(kernel: KernelCounts) -> list[tuple[tuple[str, ...], str]]:
     return [(_cells(line), _shown(line)) for line in lines]
 
 
-def _heading(kernel: KernelCounts) -> str:
-    return (
-        f"{kernel.name}: {counted(kernel.launches, 'launch')}, "
-        f"{kernel.read_bytes:,} bytes read and {kernel.written_bytes:,} written "
-        "(different sectors of 32 bytes)"
-    )
+def _heading(kernel: KernelCounts) -> list[str]:
+    """Return the lines above the table."""
+    launches = counted(kernel.launches, "launch")
+    moved = f"{kernel.read_bytes:,} bytes read and {kernel.written_bytes:,} written"
+    kinds = sorted(kernel.total.kinds.items(), key=lambda pair: -pair[1])
+    return [
+        f"{kernel.name}: {launches}, {moved} (different sectors of 32 bytes)",
+        f"instructions: {', '.join(f'{number:,} {kind}' for kind, number in kinds)}",
+        *map(str, kernel.arguments),
+    ]
 
 
 def _as_text(kernel: KernelCounts) -> list[str]:
     rows = [(_TITLES, "line"), (_cells(kernel.total), "  all"), *_rows(kernel)]
     widths = [max(len(cells[i]) for cells, _ in rows) for i in range(len(_TITLES))]
     return [
-        _heading(kernel),
+        *_heading(kernel),
         *("  ".join((*map(str.rjust, cells, widths), text)).rstrip() for cells, text in rows),
     ]
 
@@ -264,7 +276,8 @@ def _as_html(kernel: KernelCounts) -> str:
             f'<td style="text-align:left;white-space:pre;font-family:monospace;{shade}">{text}</td>'
             "</tr>"
         )
+    caption = "<br>".join(map(html.escape, _heading(kernel)))
     return (
-        f"<table><caption>{html.escape(_heading(kernel))}</caption>"
+        f"<table><caption>{caption}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
     )

@@ -84,7 +84,7 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
         try:
             end = known.end(decoder, last, Targets(following, index_of))
         except Exception as error:  # noqa: BLE001 - as in `decode`
-            end = NotEmulated(refuse(last, error))
+            end = NotEmulated(refuse(decoder, last, error))
         body = body[:-1]
         # If its guard is false, a thread continues at the next block.
         if last.guard is not None:
@@ -101,7 +101,7 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
         except Unsupported as error:
             # No thread waits then. The instruction itself reports the problem when a thread reaches
             # it.
-            block.ops[:1] = [refuse(first, error)]
+            block.ops[:1] = [refuse(decoder, first, error)]
 
 
 def _sync_mask(

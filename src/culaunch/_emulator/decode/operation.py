@@ -25,7 +25,7 @@ def decode(decoder: Decoder, instruction: Instruction) -> Op:
     try:
         op = bind(decoder, instruction)
     except Exception as error:  # noqa: BLE001 - which form a decoder stumbles over is not known
-        return refuse(instruction, error)
+        return refuse(decoder, instruction, error)
     if instruction.guard is None:
         return op
     return _guarded(decoder, instruction, op)
@@ -90,8 +90,10 @@ def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
     return run
 
 
-def refuse(instruction: Instruction, error: Exception) -> Op:
+def refuse(decoder: Decoder, instruction: Instruction, error: Exception) -> Op:
     """Return an operation that reports, when it is reached, that `instruction` is not emulated.
+
+    The report names all other instructions of the function that are not emulated, too.
 
     An `error` other than `Unsupported` means that the decoder does not know this form and failed on
     it, or that the decoder has a defect. The message contains the error, which is also the fault's
@@ -105,7 +107,13 @@ def refuse(instruction: Instruction, error: Exception) -> Op:
     else:
         message = f"{what} in this form ({type(error).__name__} in its decoder: {error})"
 
+    refused = decoder.code.refused
+    refused.setdefault(instruction.opcode, instruction.line)
+
     def run(group: Group) -> None:
-        raise Fault(NOT_SUPPORTED, message, lane=group.lane_at(0)) from error
+        others = [f"{name} (PTX line {n})" for name, n in refused.items()
+                  if name != instruction.opcode]  # fmt: skip
+        more = f"; neither are, in the same function: {', '.join(others)}" if others else ""
+        raise Fault(NOT_SUPPORTED, message + more, lane=group.lane_at(0)) from error
 
     return run

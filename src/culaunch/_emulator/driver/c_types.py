@@ -75,9 +75,19 @@ class Dim3(ctypes.Structure):
         return iter((self.x, self.y, self.z))
 
 
-# The words of Driver.prototypes(), and the runtime's structure.
+class Extent(ctypes.Structure):
+    """``cudaExtent`` of the runtime."""
+
+    _fields_ = tuple((name, ctypes.c_size_t) for name in ("width", "height", "depth"))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((self.width, self.height, self.depth))
+
+
+# The words of Driver.prototypes(), and the runtime's structures.
 _VALUES: dict[str, Any] = {
     "d": Dim3,
+    "e": Extent,
     "i": ctypes.c_int,
     "u": ctypes.c_uint,
     "b": ctypes.c_ubyte,

@@ -107,7 +107,8 @@ class Node:
         self.dependencies = dependencies
         self.is_enabled = True
         # For a copy, a fill or a host function: its structure. For an event: its handle. For a
-        # graph: the handle, and the executable part.
+        # graph: the handle, and the executable part. For an allocation: its structure, and the
+        # memory. For a node that frees: the address.
         self.params = params
 
     def copied(self) -> Node:
@@ -198,6 +199,7 @@ class ExecutableGraph:
     """A copy of a graph at instantiation; its nodes keep the handles of that graph."""
 
     def __init__(self, graph: Graph) -> None:
+        self.flags = 0
         self.order = graph.order()
         self.conditions = graph.conditions
         self.graph = graph

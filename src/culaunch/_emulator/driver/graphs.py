@@ -26,17 +26,17 @@ from culaunch._emulator.driver.graph_nodes import (
     NodeParams,
 )
 from culaunch._emulator.driver.launch_config import parameter_bytes
-from culaunch._emulator.driver.memory import MemoryFunctions
 from culaunch._emulator.driver.modules import ModuleFunctions
 from culaunch._emulator.driver.state import Kernel, Refusal
 from culaunch._emulator.driver.streams import Event, StreamFunctions
+from culaunch._emulator.driver.textures import TextureFunctions
 from culaunch._emulator.fault import INVALID_VALUE, NOT_SUPPORTED
 
 _ASSIGN_DEFAULT = 1  # CU_GRAPH_COND_ASSIGN_DEFAULT
 _HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
+class GraphFunctions(ModuleFunctions, TextureFunctions, StreamFunctions):
     """The functions ``cuGraph...``. Streams capture nothing.
 
     The arrays that are noted before a kernel node is added or set are that node's, as those noted
@@ -379,10 +379,7 @@ class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
             kernel: Kernel = self.get(node.handle, Kernel)
             self.launch_kernel(node.config(), kernel, node.values, node.arrays)
         elif node.kind == GraphNodeType.MEMCPY:
-            copy = node.params
-            for z in range(copy.depth):
-                for y in range(copy.height):
-                    ctypes.memmove(copy.target.row(y, z), copy.source.row(y, z), copy.width)
+            self.copy_rows(node.params)
         elif node.kind == GraphNodeType.MEMSET:
             fill = node.params
             value = int(fill.value).to_bytes(4, "little")[: fill.size]

@@ -99,18 +99,33 @@ def named_arrays(arrays: list[tuple[int, int]], kernel: Kernel, values: bytes) -
     """Find the argument for each array: the one that points into it."""
     if not arrays:
         return []
-    # The driver learned of the arrays before the launch, and gets only the bytes of the arguments.
-    # The address connects the two.
-    pointers = [
-        int.from_bytes(values[p.offset : p.offset + p.size], "little") if p.size == 8 else 0
-        for p in kernel.info.params
-    ]
-    named = []
+    pointers, named = _pointers(kernel, values), []
     for base, size in arrays:
         found = [i for i, at in enumerate(pointers) if base <= at < base + size]
         name = f"argument {found[0]}" if found else _UNKNOWN
         named.append(NamedArray(base, size, name))
     return named
+
+
+def array_arguments(arrays: Arrays, kernel: Kernel, values: bytes) -> list[tuple[int, int, int]]:
+    """Return the number, the address and the size of each argument that is an array."""
+    left, found = [*arrays.writable, *arrays.read_only], []
+    for i, at in enumerate(_pointers(kernel, values)):
+        array = next((one for one in left if one[0] == at), None)
+        if array is not None:
+            left.remove(array)
+            found.append((i, *array))
+    return found
+
+
+def _pointers(kernel: Kernel, values: bytes) -> list[int]:
+    """Return each argument of eight bytes as an address, and zero for the others."""
+    # The driver learns of the arrays before the launch, and gets only the bytes of the arguments.
+    # The address connects the two.
+    return [
+        int.from_bytes(values[p.offset : p.offset + p.size], "little") if p.size == 8 else 0
+        for p in kernel.info.params
+    ]
 
 
 def argument_names(kernel: Kernel, values: bytes) -> Callable[[int, int], str]:

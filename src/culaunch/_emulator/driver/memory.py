@@ -39,6 +39,9 @@ class MemoryFunctions(DriverState):
         ctypes.c_int.from_address(out).value = 0
 
     def cuMemAlloc(self, out: Any, size: int) -> None:
+        out[0] = self._allocate(size, zeros=False)
+
+    def _allocate(self, size: int, *, zeros: bool) -> int:
         self.require_context()
         if size == 0:
             raise Refusal(INVALID_VALUE, "an allocation of 0 bytes")
@@ -46,7 +49,7 @@ class MemoryFunctions(DriverState):
         if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
             raise Refusal(Result.OUT_OF_MEMORY, f"{size} bytes are more than this machine has")
         try:
-            out[0] = self.device.alloc(size)
+            return self.device.alloc(size, zeros=zeros)
         except MemoryError:
             raise Refusal(Result.OUT_OF_MEMORY, counted(size, "byte")) from None
 
@@ -121,15 +124,13 @@ class MemoryFunctions(DriverState):
         total[0] = page * os.sysconf("SC_PHYS_PAGES")
 
     def cuMemHostAlloc(self, out: Any, size: int, flags: int) -> None:
-        address = ctypes.c_ulonglong()
-        self.cuMemAlloc(ctypes.pointer(address), size)
-        out[0] = address.value
+        out[0] = self._allocate(size, zeros=True)
 
     def cuMemFreeHost(self, address: int) -> None:
         self.cuMemFree(address)
 
     def cuMemAllocManaged(self, out: Any, size: int, flags: int) -> None:
-        self.cuMemAlloc(out, size)
+        out[0] = self._allocate(size, zeros=True)
 
     def _require_memory(self, address: int, size: int, stream: int) -> None:
         self.require_stream(stream)

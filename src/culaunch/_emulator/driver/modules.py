@@ -18,6 +18,7 @@ from culaunch._emulator.driver.attributes import (
 from culaunch._emulator.driver.image_bytes import load_ptx
 from culaunch._emulator.driver.launch_config import (
     argument_names,
+    array_arguments,
     beyond_views,
     explain,
     launch_request,
@@ -159,6 +160,8 @@ class ModuleFunctions(DriverState):
     ) -> None:
         """Run a kernel with a complete configuration and all argument values."""
         request = launch_request(config, kernel, self.device)
+        if self.device.options.observer is not None:
+            self.device.options.observer.launch(array_arguments(arrays, kernel, values))
         beyond, storages = beyond_views(arrays, kernel, values), []
         if not self.device.options.check_views:
             arrays = arrays.whole()

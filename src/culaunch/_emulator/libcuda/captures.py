@@ -16,8 +16,8 @@ from culaunch._emulator.driver.graph_nodes import (
     Node,
 )
 from culaunch._emulator.driver.state import DEFAULT_STREAMS, Refusal
-from culaunch._emulator.fault import NOT_SUPPORTED
 from culaunch._emulator.libcuda.c_function import takes
+from culaunch._emulator.libcuda.graph_memory import AllocationParams, GraphMemoryFunctions
 from culaunch._emulator.libcuda.linking import LinkFunctions
 from culaunch._emulator.libcuda.pools import PoolFunctions
 
@@ -38,7 +38,7 @@ class _Capture:
         self.last: dict[int, list[int]] = {origin: before}
 
 
-class CaptureFunctions(PoolFunctions, LinkFunctions):
+class CaptureFunctions(GraphMemoryFunctions, PoolFunctions, LinkFunctions):
     """The functions of captures, and those whose work a stream may capture."""
 
     def __init__(self, device: Any) -> None:
@@ -191,16 +191,15 @@ class CaptureFunctions(PoolFunctions, LinkFunctions):
             super().cuLaunchHostFunc(stream, function, data)
 
     def cuMemAllocAsync(self, out: Any, size: int, stream: int) -> None:
-        self._refuse_memory(stream)
-        super().cuMemAllocAsync(out, size, stream)
+        params = AllocationParams(size=size)
+        if self._added(stream, lambda before: self.allocation(before, params)):
+            out[0] = params.address
+        else:
+            super().cuMemAllocAsync(out, size, stream)
 
     def cuMemFreeAsync(self, address: int, stream: int) -> None:
-        self._refuse_memory(stream)
-        super().cuMemFreeAsync(address, stream)
-
-    def _refuse_memory(self, stream: int) -> None:
-        if self._capture(stream):
-            raise Refusal(NOT_SUPPORTED, "graphs of the emulator do not allocate memory")
+        if not self._captured(stream, GraphNodeType.MEM_FREE, address):
+            super().cuMemFreeAsync(address, stream)
 
     def cuMemcpyAsync(self, target: int, source: int, size: int, stream: int) -> None:
         if not self._copied(target, source, size, stream):

@@ -26,8 +26,9 @@ _ATTRIBUTES = {
     99: 1,  # registered memory
 }
 _BUS = b"0000:00:00.0"
-# CUlimit: the size of a stack, of printf's buffer and of the heap; kernels are not held to them.
-_LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20}
+# CUlimit: the size of a stack, of printf's buffer and of the heap, and the depth and the number of
+# child launches. Kernels are not held to them.
+_LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048}
 
 
 class ContextFunctions(EmulatedDriver):

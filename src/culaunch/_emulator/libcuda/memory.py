@@ -8,11 +8,11 @@ from typing import Any
 from culaunch._emulator.driver.graph_nodes import CopyParams
 from culaunch._emulator.driver.state import Refusal
 from culaunch._emulator.driver.table import EmulatedDriver
-from culaunch._emulator.fault import INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED
+from culaunch._emulator.fault import INVALID_VALUE, NOT_FOUND
 from culaunch._emulator.libcuda.c_function import takes
 
 # CUmemorytype, and CUpointer_attribute with the C types of the values.
-_HOST, _DEVICE, _ARRAY, _UNIFIED = 1, 2, 3, 4
+_HOST, _DEVICE = 1, 2
 _ATTRIBUTES: dict[int, tuple[str, Any]] = {
     1: ("context", ctypes.c_void_p),
     2: ("kind", ctypes.c_uint),
@@ -206,22 +206,6 @@ class ProgramMemoryFunctions(EmulatedDriver):
     @takes("p")
     def cuMemcpy2DUnaligned(self, copy: int) -> None:
         self.cuMemcpy2DAsync(copy, 0)
-
-    def cuMemcpy3DAsync(self, copy: int, stream: int) -> None:
-        # A copy of the structure, which is the program's.
-        given = CopyParams.from_buffer_copy(ctypes.string_at(copy, ctypes.sizeof(CopyParams)))
-        for side in (given.source, given.target):
-            if side.memory_type == _ARRAY:
-                raise Refusal(NOT_SUPPORTED, "CUDA arrays are not emulated")
-            side.pitch = side.pitch or given.width
-            side.height = side.height or given.height
-        for z in range(given.depth):
-            for y in range(given.height):
-                target, source = given.target.row(y, z), given.source.row(y, z)
-                for row, side in ((target, given.target), (source, given.source)):
-                    if side.memory_type == _DEVICE:
-                        self._require_memory(row, given.width, stream)
-                ctypes.memmove(target, source, given.width)
 
     @takes("p")
     def cuMemcpy3D(self, copy: int) -> None:

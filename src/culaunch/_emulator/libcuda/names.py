@@ -27,9 +27,9 @@ NO_EFFECT = {
 # Names of forms that are not the method's: their addresses have 32 bits, or their structures are
 # others.
 _OTHER_FORMS = re.compile(
-    "cu(DeviceTotalMem|GraphAddKernelNode|Graph(Exec)?KernelNode[GS]etParams|GraphExecUpdate|"
+    "cu(Array(3D)?(Create|GetDescriptor)|DeviceTotalMem|GraphAddKernelNode|Graph(Exec)?KernelNode[GS]etParams|GraphExecUpdate|"
     "Mem(Alloc(Host|Pitch)?|Free|Get(AddressRange|Info)|HostGetDevicePointer|"
-    "cpy([23]D|HtoD|DtoH|DtoD)(Async|Unaligned)?|setD(2D)?(8|16|32))|ModuleGetGlobal|"
+    "cpy([23]D|[ADH]to[ADH])(Async|Unaligned)?|setD(2D)?(8|16|32))|ModuleGetGlobal|"
     "StreamGetCtx_v2)"
 )
 # The version of CUDA that a form came with, if the first cuGetProcAddress is older.

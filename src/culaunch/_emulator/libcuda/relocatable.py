@@ -12,7 +12,7 @@ from culaunch._emulator.driver.image_bytes import ptx_at, texts_at
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# nvcc adds the device runtime (libcudadevrt.a), whose functions are not emulated.
+# nvcc adds the device runtime (libcudadevrt.a), whose functions are built in here.
 _DEVICE_RUNTIME = "_cuda_device_runtime_cu_"
 # Lines that a text has once. The numbers of source files would be those of another part.
 _ONCE = re.compile(r"^\s*\.(?:version|target|address_size|file|loc)\b.*$", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Asynchronous copies that have been started, and end when their thread has waited for them."""
+"""Asynchronous work that has been started, and ends when its thread has waited for it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,21 @@ __all__ = ["AsyncCopies"]
 
 
 class AsyncCopies:
-    """The copies of a chunk, of one of the two kinds with groups, for which no thread has waited.
+    """The copies of a chunk, of one of the kinds with groups, for which no thread has waited.
 
     The emulator copies at once, which is one of the orders that the hardware may choose; this
-    records the results that a kernel must not rely on.
+    records the results that a kernel must not rely on. Products of matrices are one of
+    these kinds: they read their factors.
+
+    Parameters
+    ----------
+    owners : numpy.ndarray
+        A number for each lane: a wait also ends the copies of other lanes with its number.
     """
 
-    def __init__(self, size: int) -> None:
-        self._groups: Lanes = np.zeros(size, np.int64)
+    def __init__(self, owners: Lanes) -> None:
+        self._owners = owners
+        self._groups: Lanes = np.zeros(owners.shape, np.int64)
         self._copies: list[_Copy] = []
 
     def start(self, records: Records, access: Access, *, reads: bool = False) -> None:
@@ -50,17 +57,16 @@ class AsyncCopies:
             Whether only the reads of the copies end.
         """
         # A copy belongs to the group that its lane will commit next: the lane's count of commits.
-        waits = np.zeros(self._groups.shape, bool)
-        waits[lanes] = True
+        # A wait for groups lets the newest ones of each lane continue. A wait for all also ends
+        # copies without a group, which have the number of the lane's next commit.
+        until = np.zeros(self._groups.shape, np.int64)
+        limit = self._groups[lanes] + (1 if newest is None else -newest)
+        np.maximum.at(until, self._owners[lanes], limit)
         copies, self._copies = self._copies, []
         # Copies started by another lane of the same instruction stay. A thread waits only for its
         # own copies, and only a barrier makes them visible to others.
         for copy in copies:
-            done = waits[copy.access.lanes]
-            # wait_group lets the newest groups of each lane continue. wait_all also ends copies
-            # that are not in a group yet, which have the number of the lane's next commit.
-            if newest is not None:
-                done &= copy.number < self._groups[copy.access.lanes] - newest
+            done = copy.number < until[self._owners[copy.access.lanes]]
             if only_reads and not copy.reads:
                 done[:] = False
             if done.any():

@@ -51,6 +51,14 @@ class BarrierClocks:
         self._known[warps] = np.maximum(self._known[warps], brought[warps // self._warps])
         brought[done] = 0
 
+    def known_of_each(self, lanes: Lanes) -> Lanes | int:
+        """Return for each lane the time until which one of `lanes` knows its accesses."""
+        if self._known is None:
+            return 0
+        known = np.zeros((self._blocks, self._warps), np.int32)
+        np.maximum.at(known, lanes // self._width, self._known[lanes // 32])
+        return np.repeat(known.reshape(-1), 32)
+
     def ordered(self, lanes: Lanes, others: Lanes, times: Lanes) -> Lanes:
         """Return whether each lane knows accesses of lanes of its block at `times`."""
         if self._known is None:

@@ -11,19 +11,24 @@ from culaunch._emulator.memory.shared import SharedMemory
 from culaunch._emulator.memory.tensor_memory import TensorMemory
 
 if TYPE_CHECKING:
+    from culaunch._emulator.machine.children import Children
     from culaunch._emulator.machine.clusters import Cluster
     from culaunch._emulator.memory.ranges import GlobalMemory
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
+    from culaunch._emulator.memory.surface import Surface
+    from culaunch._emulator.memory.texture import Texture
     from culaunch._emulator.memory.undefined_bytes import Read
     from culaunch._emulator.options import Options
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.report import Position, Related
     from culaunch._emulator.types import Lanes
 
-__all__ = ["WARP", "Chunk", "LaunchView", "thread_place"]
+__all__ = ["WARP", "WARPGROUP", "Chunk", "LaunchView", "thread_place"]
 
 # What PTX's lane masks, shuffles and matrix fragments are made for; no GPU has another size.
 WARP = 32
+# The lanes that execute a product of wgmma together.
+WARPGROUP = 4 * WARP
 # With a seed, the warps of a chunk run in this many groups at most, one after the other: each costs
 # as much as all warps together.
 _MOST_TURNS = 4
@@ -139,6 +144,10 @@ class LaunchView(Protocol):
         Whether the kernel asked for it if it is null.
     conditions : dict of int to int or None
         The conditions of the graph that the launch is in, which the kernel may set.
+    children : Children
+        The launches that its threads make.
+    texture_units : dict of int to Texture, Surface or None
+        The textures and surfaces by handle; None: destroyed.
     """
 
     options: Options
@@ -157,6 +166,8 @@ class LaunchView(Protocol):
     grid_workspace: int
     lacks_workspace: bool
     conditions: dict[int, int | None]
+    children: Children
+    texture_units: dict[int, Texture | Surface | None]
 
     def block_numbers(self, first: int, count: int) -> Lanes:
         """Return the numbers in the grid of some consecutive blocks in the order of the run."""

@@ -79,9 +79,11 @@ class History:
                 self._wrapped[id(block)] = found
         return found
 
-    def copy_name(self, time: int) -> str:
-        """Return the name of the asynchronous copy that was started at a time."""
+    def name_of_started(self, time: int) -> str:
+        """Return the name of the asynchronous copy or product that was started at a time."""
         instruction = self._instructions[time]
+        if instruction is not None and instruction.name == "wgmma":
+            return "wgmma"
         bulk = instruction is not None and "bulk" in instruction.mods
         return "cp.async.bulk" if bulk else "cp.async"
 

@@ -72,6 +72,19 @@ class Ordering:
         exact = self.warps.ordered(lanes, local, times) | self._clocks.ordered(lanes, local, times)
         return after | (here & exact)
 
+    def known_of_each(self, lanes: Lanes) -> Lanes:
+        """Return for each lane of the chunk the time until which one of `lanes` knows its accesses.
+
+        This is the order of `ordered`, without what passes between clusters.
+        """
+        known = np.maximum(self.warps.known_of_each(lanes), self._clocks.known_of_each(lanes))
+        for scope, width in ((CLUSTER, self._cluster), (BLOCK, self.chunk.width)):
+            acquired = np.zeros(self.chunk.size // width, np.int32)
+            np.maximum.at(acquired, lanes // width, self._known[_ACQUIRED + scope, lanes])
+            both = np.minimum(self._published[scope], np.repeat(acquired, width))
+            known = np.maximum(known, both)
+        return known
+
     def knows_copies(self, lanes: Lanes) -> Lanes:
         """Return the time until which each lane has waited for bulk copies."""
         known: Lanes = self._known[_COPIES, lanes]

@@ -35,10 +35,13 @@ class RaceReports:
         # number of a unit.
         self._reads: list[_Race] = []
 
-    def report(self, records: Records, access: Access, found: Found, did: str) -> None:
-        """Raise the fault of the first access that races."""
+    def report(
+        self, records: Records, access: Access, found: Found, did: str, missing: str = ""
+    ) -> None:
+        """Raise the fault of the first access that races; `missing` would have ordered it."""
         if found.units.shape[0]:
-            race = _Race(records, records.unit, access, found, did, _values(access, found))
+            values = _values(access, found)
+            race = _Race(records, records.unit, access, found, did, values, missing)
             reason, related, notes = self._describe(race, 0)
             raise Fault(
                 LAUNCH_FAILED,
@@ -72,7 +75,7 @@ class RaceReports:
         )
 
     def check_copies(self, records: Records, access: Access, known: Lanes) -> None:
-        """Report an access to bytes that an asynchronous copy writes, or a write to its source."""
+        """Report an access to bytes that a copy writes, or a write to those that it reads."""
         # Even the thread that started the copy may not look before it has waited (PTX ISA,
         # "cp.async").
         counted = records.counted
@@ -87,20 +90,29 @@ class RaceReports:
     def _refuse_copy(
         self, records: Records, access: Access, slot: Slot, wrong: Lanes, does: str
     ) -> None:
-        index = np.flatnonzero(wrong)
+        if not wrong.any():
+            return
+        # Triton stores some tiles twice, with the same values.
+        index = np.flatnonzero(wrong & access.changes)
         if not index.shape[0]:
             return
         at = int(access.at[index[0]])
         thread, time = int(slot.thread[at]) - 1, int(slot.time[at])
-        name = self.history.copy_name(time)
+        name = self.history.name_of_started(time)
+        is_product = name == "wgmma"
+        address = records.address(at * records.unit)
         raise Fault(
             LAUNCH_FAILED,
             f"race: a thread {access.verb} {records.space} address "
-            f"{records.address(at * records.unit):#x} without waiting for a {name} of "
-            f"{self._who(thread, int(access.threads[index[0]]))}, which {does}",
+            f"{address:#x} without waiting for a {name} of "
+            f"{self._who(thread, int(access.threads[index[0]]))}, which "
+            f"{'reads it' if is_product else does}",
             kind="race",
             lane=int(access.lanes[index[0]]),
-            related=[self.history.describe("the copy", thread, time)],
+            related=[
+                self.history.describe("the product" if is_product else "the copy", thread, time)
+            ],
+            notes=self._notes(records, access, int(index[0]), int(access.words[at])),
         )
 
     def _tell(self, detail: int) -> tuple[str, list[Related], list[str]]:
@@ -115,24 +127,30 @@ class RaceReports:
         own = int(race.access.threads[index])
         address = records.address(int(race.access.at[index]) * race.unit)
         # The report of two strong accesses names their scopes, which are the reason.
-        missing = _missing(own, thread, self._width)
+        missing = race.missing or _missing(own, thread, self._width)
         if race.access.verb != "reads" and race.did == "updated":
             scopes = self.history.scopes(np.array([race.access.now, time]))
             if BLOCK in scopes and own // self._width != thread // self._width:
                 missing = "scope that includes both threads (one of them has .cta)"
         related = [self.history.describe("the other access", thread, time)]
-        value = f"{int(race.values[which]):#x}"
-        if race.access.new is not None:
-            value = f"{int(race.access.new[index]):#x}, written over {value}"
-        notes = [f"the value: {value}"]
-        allocation = self.chunk.globals.allocation_of(address)
-        if records.space == "global" and allocation:
-            notes.append(f"the address: {allocation}")
+        notes = self._notes(records, race.access, index, int(race.values[which]))
         reason = (
             f"race: a thread {race.access.verb} {records.space} address {address:#x}, which "
             f"{self._who(thread, own)} {race.did} with no {missing} in between"
         )
         return reason, related, notes
+
+    def _notes(self, records: Records, access: Access, index: int, old: int) -> list[str]:
+        """Return the notes on a unit of an access: its old and new value, and its allocation."""
+        value = f"{old:#x}"
+        if access.new is not None:
+            value = f"{int(access.new[index]):#x}, written over {value}"
+        notes = [f"the value: {value}"]
+        address = records.address(int(access.at[index]) * records.unit)
+        allocation = self.chunk.globals.allocation_of(address)
+        if records.space == "global" and allocation:
+            notes.append(f"the address: {allocation}")
+        return notes
 
     def _who(self, thread: int, own: int) -> str:
         block, index = thread_place(self.chunk.launch, thread, self._width)
@@ -149,6 +167,7 @@ class _Race(NamedTuple):
     found: Found
     did: str
     values: Lanes
+    missing: str = ""
 
 
 def _values(access: Access, found: Found) -> Lanes:

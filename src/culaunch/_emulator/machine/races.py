@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator.machine.async_copies import AsyncCopies
+from culaunch._emulator.machine.chunk import WARPGROUP
 from culaunch._emulator.machine.conflicts import Conflicts
 from culaunch._emulator.machine.ordering import Ordering
+from culaunch._emulator.machine.proxy_fences import ProxyFences
 from culaunch._emulator.machine.race_reports import RaceReports
 from culaunch._emulator.machine.records import Access, Found
 from culaunch._emulator.memory.how import BLOCK, PLAIN
@@ -36,16 +38,23 @@ class Races:
     ----------
     copies, bulk : AsyncCopies
         The copies of cp.async and cp.async.bulk for which no thread has waited.
+    products : AsyncCopies
+        The reads of products of matrices for which no thread of the warpgroup has waited.
+    proxy : ProxyFences
+        The fences between threads and the asynchronous proxy.
     """
 
     def __init__(self, chunk: Chunk, history: History) -> None:
         self.history = history
         self.order = Ordering(chunk, history)
-        self.copies = AsyncCopies(chunk.size)
-        self.bulk = AsyncCopies(chunk.size)
+        lanes = np.arange(chunk.size)
+        self.copies, self.bulk = AsyncCopies(lanes), AsyncCopies(lanes)
+        in_block = lanes % chunk.width
+        self.products = AsyncCopies(lanes - in_block + in_block // WARPGROUP)
         self.reports = RaceReports(chunk, history)
         self.conflicts = Conflicts(chunk, self.order)
         self._first = chunk.first_block * chunk.width
+        self.proxy = ProxyFences(self.order, chunk.size, self._first)
 
     def read(self, group: Group, piece: Piece, records: Records, size: int, how: How) -> None:
         """Record a read, and the accesses that it races with.
@@ -55,18 +64,16 @@ class Races:
         access = self._access(group, piece, records, size, "reads", how)
         self._acquire(access, records, how)
         note = self.reports.note
-        note(
-            records,
-            access,
-            self.conflicts.unordered(records, records.writer, access, how),
-            "wrote",
-            size,
-        )
+        found = self.conflicts.unordered(records, records.writer, access, how)
+        note(records, access, found, "wrote", size)
+        if how.kind in ("bulk", "counted") and not found.units.shape[0]:
+            self._require_fenced(access, records)
         if how.strong:
             note(records, access, self.conflicts.narrow(records, access, how), "updated", size)
             return
         note(records, access, self.conflicts.updaters(records, access, how), "updated", size)
-        # A bulk copy reads later, too.
+        # A bulk copy reads later, too. One that an mbarrier counts has read its source when the
+        # bytes arrive.
         if how.kind == "bulk":
             self.bulk.start(records, access, reads=True)
         else:
@@ -76,12 +83,10 @@ class Races:
         self, group: Group, piece: Piece, records: Records, size: int, values: Lanes, how: How
     ) -> None:
         """Check a write; `values` has its bytes in each lane, and memory has the old ones yet."""
-        access = self._access(group, piece, records, size, "writes", how)
+        access = self._access(group, piece, records, size, "writes", how, values)
         # A thread that writes the value that is already there, or the same value as others, harms
-        # nobody. Count in the current unit size: `_access` above may have refined it.
-        new = values.view(f"u{records.unit}").reshape(-1)
-        access = access._replace(new=new)
-        change = new != access.words[access.at]
+        # nobody.
+        new, change = np.asarray(access.new), access.changes
         report = self.reports.report
         for writer in (records.writer, records.storer):
             report(
@@ -145,10 +150,17 @@ class Races:
         if how.scope == BLOCK:
             report(records, access, self.conflicts.narrow(records, access, how), "updated")
 
-    def require_copied(self, group: Group, piece: Piece, records: Records, size: int) -> None:
-        """Report a read of bytes that an asynchronous copy writes; record nothing else."""
-        if records.has_copies:
-            self._access(group, piece, records, size, "reads", PLAIN)
+    def read_factor(
+        self, group: Group, piece: Piece, records: Records, size: int, *, grouped: bool
+    ) -> None:
+        """Report a factor of a product that a copy writes, or a thread wrote without a fence.
+
+        Later writes are not compared with this read, unless it is `grouped`: until a wait for it.
+        """
+        access = self._access(group, piece, records, size, "reads", PLAIN)
+        self._require_fenced(access, records)
+        if grouped:
+            self.products.start(records, access, reads=True)
 
     def wait(self, lanes: Lanes, newest: int | None) -> None:
         """End copies of cp.async: they are writes of now."""
@@ -157,6 +169,11 @@ class Races:
     def wait_bulk(self, lanes: Lanes, newest: int, *, only_reads: bool) -> None:
         """End bulk copies: they are reads and writes of now."""
         self._finish(self.bulk, lanes, newest, only_reads=only_reads)
+
+    def wait_products(self, lanes: Lanes, newest: int) -> None:
+        """End the reads of products. One thread may tell others that its warpgroup has read."""
+        for _ in self.products.finish(lanes, newest):
+            pass
 
     def wait_mbarrier(self, group: Group, pieces: list[Piece], passed: Lanes, scope: int) -> None:
         """Record that lanes whose flag is set in `passed` have seen the end of a phase."""
@@ -195,8 +212,21 @@ class Races:
             else:
                 records.wrote(ended, slice(None))
 
+    def _require_fenced(self, access: Access, records: Records) -> None:
+        if records.space == "shared" and records.storer.used:
+            found = self.proxy.unfenced(records, access)
+            access = access._replace(verb="reads through the asynchronous proxy")
+            self.reports.report(records, access, found, "wrote", missing="fence.proxy.async")
+
     def _access(
-        self, group: Group, piece: Piece, records: Records, size: int, verb: str, how: How
+        self,
+        group: Group,
+        piece: Piece,
+        records: Records,
+        size: int,
+        verb: str,
+        how: How,
+        values: Lanes | None = None,
     ) -> Access:
         lanes = group.lanes if piece.lanes is None else group.lanes[piece.lanes]
         # Most kernels never access less than four bytes, and a unit for each byte would cost four
@@ -209,7 +239,8 @@ class Races:
         lanes = np.repeat(lanes, at.shape[1]) if at.shape[1] > 1 else lanes
         now = self.history.tick(how.scope)
         words = piece.data.by_size[records.unit]
-        access = Access(lanes, lanes + self._first, at.reshape(-1), verb, now, words)
+        new = None if values is None else values.view(f"u{records.unit}").reshape(-1)
+        access = Access(lanes, lanes + self._first, at.reshape(-1), verb, now, words, new)
         if records.has_copies:
             self.reports.check_copies(records, access, self.order.knows_copies(lanes))
         return access

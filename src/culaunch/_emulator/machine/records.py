@@ -29,6 +29,13 @@ class Access(NamedTuple):
     words: Lanes
     new: Lanes | None = None
 
+    @property
+    def changes(self) -> Lanes:
+        """For each unit, whether it is not a write of the value that is already there."""
+        if self.new is None:
+            return np.ones(self.at.shape, bool)
+        return np.asarray(self.new != self.words[self.at])
+
 
 class Found(NamedTuple):
     """Units of an access, by index, and the threads that it races with there."""

@@ -207,6 +207,8 @@ class Code:
         What each register holds before it is written.
     carry : int
         The slot of the condition code's carry flag.
+    refused : dict of str to int
+        The instructions that are not emulated, with the line of the first of each kind.
     """
 
     def __init__(self, function: Function, base: int) -> None:
@@ -226,6 +228,7 @@ class Code:
         end = max((v.offset + v.size for v in locals_), default=0)
         # The next frame starts at a multiple of the largest alignment that a vector access needs.
         self.local_bytes = -(-end // 16) * 16
+        self.refused: dict[str, int] = {}
         self._reachable: dict[int, set[int]] = {}
 
     def reaches(self, start: int, target: int) -> bool:

@@ -30,6 +30,12 @@ class WarpOrder:
         after: Lanes = (lanes // 32 == others // 32) & (times <= known)
         return after
 
+    def known_of_each(self, lanes: Lanes) -> Lanes:
+        """Return for each lane the time until which one of `lanes` knows its accesses."""
+        known = np.zeros((self._known.shape[0], 32), np.int32)
+        np.maximum.at(known, lanes // 32, self._known[lanes // 32, lanes % 32])
+        return known.reshape(-1)
+
     def meet(self, lanes: Lanes, masks: Lanes, now: int) -> None:
         """Record that each of `lanes` has waited for the lanes of its warp in its mask."""
         warps = np.unique(lanes // 32)

@@ -51,7 +51,7 @@ class ReadOnlyMemory:
         self._end_array = np.array([part[1] for part in parts], np.uint64)
 
     @property
-    def parts(self) -> list[tuple[int, int]]:
+    def ranges(self) -> list[tuple[int, int]]:
         """The start and the end of each part, ascending."""
         return [(start, end) for start, end, _ in self._parts]
 

@@ -1,4 +1,4 @@
-"""Which bytes of shared or local memory are undefined."""
+"""Which bytes of a memory are undefined."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Read", "UndefinedBytes"]
 
 
+# The end of a message on unwritten bytes, by the memory.
+_WRITERS = {"shared": "the block has not", "local": "the thread has not", "global": "nothing has"}
+
+
 class UndefinedBytes:
     """255 for every byte of a memory that is undefined.
 
@@ -29,10 +33,13 @@ class UndefinedBytes:
         The memory.
     undefined : bool
         Whether all of it is undefined at first.
+    base : int
+        The address of its first byte, for messages.
     """
 
-    def __init__(self, scratch: Scratch, *, undefined: bool) -> None:
+    def __init__(self, scratch: Scratch, *, undefined: bool, base: int = 0) -> None:
         self.scratch = scratch
+        self.base = base
         self._fresh = 255 if undefined else 0
         rows: Lanes = np.zeros((scratch.rows, scratch.stride), np.uint8)
         # The padding behind a row counts as defined: no access gets there.
@@ -64,9 +71,8 @@ class UndefinedBytes:
         if self.origin is not None:
             origin = self.origin[at + (each != 0).argmax(axis=1)]
         space = self.scratch.space
-        owner = "block" if space == "shared" else "thread"
-        text = f"a {size}-byte read of {space} address {{:#x}}, which the {owner} has not written"
-        return Read(lanes, each, origin, text, at % self.scratch.stride)
+        text = f"a {size}-byte read of {space} address {{:#x}}, which {_WRITERS[space]} written"
+        return Read(lanes, each, origin, text, self.base + at % self.scratch.stride, space)
 
     def define(self, piece: Piece, size: int) -> None:
         """Record that a write has defined its bytes."""
@@ -111,7 +117,8 @@ class Read(NamedTuple):
 
     `lanes` are the lanes of the chunk that made the read. `bytes` has 255 for each undefined byte
     of each lane. `origin` is the origin of a lane's first undefined byte, or -1 if it was never
-    written. `racing` returns the report of a race and its notes, from the detail of a lane.
+    written. `space` is the memory. `racing` returns the report of a race and its notes, from the
+    detail of a lane.
     """
 
     lanes: Lanes
@@ -119,4 +126,5 @@ class Read(NamedTuple):
     origin: Lanes
     text: str
     detail: Lanes
+    space: str = "shared"
     racing: Callable[[int], tuple[str, list[Related], list[str]]] | None = None

@@ -47,13 +47,17 @@ def repair(
 def mul(a: float, b: float, mode: str) -> int:
     """Return the bits of ``a * b``."""
     negative = math.copysign(1, a) != math.copysign(1, b)
-    (x, e), (y, f) = _parts(a), _parts(b)
+    (x, e), (y, f) = _mantissa_and_exponent(a), _mantissa_and_exponent(b)
     return _round(negative, abs(x * y), e + f, mode)
 
 
 def fma(a: float, b: float, c: float, mode: str) -> int:
     """Return the bits of ``a * b + c``."""
-    (x, e), (y, f), (z, g) = _parts(a), _parts(b), _parts(c)
+    (x, e), (y, f), (z, g) = (
+        _mantissa_and_exponent(a),
+        _mantissa_and_exponent(b),
+        _mantissa_and_exponent(c),
+    )
     # With both addends as multiples of the smaller unit, the sum is an integer sum.
     exponent = min(e + f, g)
     total = ((x * y) << (e + f - exponent)) + (z << (g - exponent))
@@ -66,7 +70,7 @@ def fma(a: float, b: float, c: float, mode: str) -> int:
 def div(a: float, b: float, mode: str) -> int:
     """Return the bits of ``a / b``; `b` is not zero."""
     negative = math.copysign(1, a) != math.copysign(1, b)
-    (x, e), (y, f) = _parts(a), _parts(b)
+    (x, e), (y, f) = _mantissa_and_exponent(a), _mantissa_and_exponent(b)
     # 120 bits more than needed, and one for whether anything is left: enough to round from.
     quotient, rest = divmod(abs(x) << 120, abs(y))
     return _round(negative, quotient << 1 | bool(rest), e - f - 121, mode)
@@ -74,14 +78,14 @@ def div(a: float, b: float, mode: str) -> int:
 
 def sqrt(a: float, mode: str) -> int:
     """Return the bits of the square root of a positive number."""
-    x, e = _parts(a)
+    x, e = _mantissa_and_exponent(a)
     shift = 200 + (e & 1)  # the exponent that is left must be even
     root = math.isqrt(x << shift)
     rest = root * root != x << shift
     return _round(False, root << 1 | rest, (e - shift) // 2 - 1, mode)
 
 
-def _parts(x: float) -> tuple[int, int]:
+def _mantissa_and_exponent(x: float) -> tuple[int, int]:
     mantissa, exponent = math.frexp(x)
     return int(mantissa * 2.0**53), exponent - 53
 

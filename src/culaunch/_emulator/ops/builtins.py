@@ -1,4 +1,4 @@
-"""Functions that the CUDA runtime gives to device code: printf, assert, malloc, conditions."""
+"""Functions that the CUDA runtime gives to device code: printf, assert, malloc, launches."""
 
 # All decoders, and all ends of a block, have one signature each.
 # ruff: noqa: ARG001, ARG002
@@ -15,6 +15,7 @@ from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.fault import ASSERT, LAUNCH_FAILED, Fault
 from culaunch._emulator.machine.state import End, Op
 from culaunch._emulator.memory.heap import HeapError
+from culaunch._emulator.ops.child_launches import DEVICE_RUNTIME
 from culaunch._emulator.ops.printf import LaneReader, format_message
 from culaunch._emulator.report import Related
 
@@ -49,10 +50,7 @@ class BuiltinCall(End):
 
     def run(self, group: Group, runner: Runner) -> int | None:
         """Run the function for all lanes."""
-        # Arguments come as rows of bytes or as words, as the call declares them; the functions here
-        # take numbers.
-        arguments = [_scalar(argument.read(group)) for argument in self.arguments]
-        result = self.function(group, arguments)
+        result = self.function(group, [argument.read(group) for argument in self.arguments])
         if result is not None and self.results:
             slot = self.results[0]
             zero = group.code.zeros[slot]
@@ -65,6 +63,11 @@ class BuiltinCall(End):
             else:
                 group.regs[slot] = result.astype(zero.dtype)
         return self.following
+
+
+def _of_words(function: Builtin) -> Builtin:
+    """Return a function that gets words, of rows of bytes or words as the call declares them."""
+    return lambda group, arguments: function(group, [_scalar(value) for value in arguments])
 
 
 def _scalar(value: Lanes) -> Lanes:
@@ -150,11 +153,12 @@ def _set_conditional(group: Group, arguments: list[Lanes]) -> None:
 
 
 BUILTINS: dict[str, Builtin] = {
-    "vprintf": _vprintf,
-    "__assertfail": _assertfail,
-    "malloc": _malloc,
-    "free": _free,
-    "cudaGraphSetConditional": _set_conditional,
+    "vprintf": _of_words(_vprintf),
+    "__assertfail": _of_words(_assertfail),
+    "malloc": _of_words(_malloc),
+    "free": _of_words(_free),
+    "cudaGraphSetConditional": _of_words(_set_conditional),
+    **DEVICE_RUNTIME,
 }
 
 

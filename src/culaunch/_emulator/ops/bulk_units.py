@@ -8,7 +8,6 @@ import numpy as np
 
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import load, store
-from culaunch._emulator.memory.how import PLAIN, How
 from culaunch._emulator.memory.shared import RANK_SHIFT
 from culaunch._emulator.ops.atomics import run_atomic
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.machine.state import Group
     from culaunch._emulator.memory.atomic import Update
+    from culaunch._emulator.memory.how import How
     from culaunch._emulator.ptx.syntax import Instruction, Operand
     from culaunch._emulator.types import Lanes
 
@@ -76,12 +76,10 @@ def read_units(
 ) -> list[Lanes]:
     """Read a unit for each lane, as words of `word` bytes."""
     pieces = LOCATORS[space](part, address, size, "read")
-    # A tile may have unwritten bytes; its receiver does not use them. A copy that an mbarrier
-    # counts has read its source when the bytes arrive.
-    reads = how if how.kind == "bulk" else PLAIN
+    # A tile may have unwritten bytes; its receiver does not use them.
     for piece in pieces:
         if piece.shadow is not None and piece.shadow.records is not None:
-            part.chunk.races.read(part, piece, piece.shadow.records, size, reads)
+            part.chunk.races.read(part, piece, piece.shadow.records, size, how)
     return load(part, [piece._replace(shadow=None) for piece in pieces], word, size // word)
 
 

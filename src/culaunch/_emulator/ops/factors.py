@@ -31,11 +31,13 @@ def read_factor(
     *,
     transposed: bool,
     reader: str = "wgmma",
+    grouped: bool = False,
 ) -> Elements:
     """Read `count` elements of `size` bytes of each row: (descriptors, rows, count).
 
     `index` has the position in the group of the thread of each descriptor, and `block` the block of
-    the chunk whose shared memory it describes; `reader` is for messages.
+    the chunk whose shared memory it describes; `reader` is for messages. A `grouped` read ends
+    when its warpgroup waits for it.
     """
     if at.base.any():
         raise Fault(NOT_SUPPORTED, "a matrix descriptor with a base offset", lane=group.lane_at(0))
@@ -51,7 +53,7 @@ def read_factor(
         )
     place = place + block[:, None, None] * shared.stride
     if group.chunk.races is not None:
-        _require_copied(group, index, place // 4 * 4)
+        _check_races(group, index, place // 4 * 4, grouped=grouped)
     bits: Elements = shared.data.by_size[size][place // size]
     return bits
 
@@ -68,17 +70,16 @@ def tcgen05_descriptors(group: Group, words: Lanes) -> Descriptors:
     return at
 
 
-def _require_copied(group: Group, index: Lanes, place: Lanes) -> None:
-    """Report a factor that a copy still writes, in the name of a warp's first lane."""
-    # Later writes are not compared with these reads: one thread may tell another warp that its
-    # whole warpgroup has read the factor.
+def _check_races(group: Group, index: Lanes, place: Lanes, *, grouped: bool) -> None:
+    """Report a race with a read of a factor, in the name of a warp's first lane."""
     shared = group.chunk.shared
     if shared.shadow is None:
         return
     lane = np.repeat(index, place[0].size)
     piece = Piece(None, shared.data, place.reshape(-1).astype(np.int64), shared.shadow)
     records = shared.shadow.records
-    group.chunk.races.require_copied(each_unit(group, lane), piece, records, 4)
+    races = group.chunk.races
+    races.read_factor(each_unit(group, lane), piece, records, 4, grouped=grouped)
 
 
 def negated(bits: Elements, kind: str) -> Elements:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["high_product", "integer_arithmetic", "wide_product"]
+__all__ = ["high_product", "integer_arithmetic", "packed_elements", "wide_product"]
 
 _WIDER = {"2": "4", "4": "8"}
 
@@ -231,17 +231,18 @@ def _dot(decoder: Decoder, instruction: Instruction) -> Op:
 
     def run(group: Group) -> None:
         if instruction.name == "dp4a":
-            left = _parts(a(group), a_byte)
-            right = _parts(b(group), b_byte)
+            left = packed_elements(a(group), a_byte)
+            right = packed_elements(b(group), b_byte)
         else:
-            left = _parts(a(group), a_byte.replace("1", "2"))
-            right = _parts(b(group), b_byte)[:, 2:] if high else _parts(b(group), b_byte)[:, :2]
+            left = packed_elements(a(group), a_byte.replace("1", "2"))
+            right = packed_elements(b(group), b_byte)[:, 2 * high : 2 * high + 2]
         put(group, (left * right).sum(axis=1).astype(np.uint32) + c(group))
 
     return run
 
 
-def _parts(value: Lanes, dtype: str) -> Lanes:
+def packed_elements(value: Lanes, dtype: str) -> Lanes:
+    """Return the small integers in each lane's word, as 64-bit integers."""
     # In 64 bits no sum of four products overflows; the addition of c wraps in 32.
     whole = value if value.flags.c_contiguous else value.copy()
     return whole.view(dtype).reshape(value.shape[0], -1).astype(np.int64)

@@ -258,15 +258,28 @@ def _nothing(decoder: Decoder, instruction: Instruction) -> Op:
 
 @decodes("fence", "membar", results=0, effects=False, waits=False, undefined=Flow.IGNORES)
 def _fence(decoder: Decoder, instruction: Instruction) -> Op:
-    # A fence between proxies orders accesses of one thread, and its own kind of access with others.
     if "proxy" in instruction.mods:
-        return lambda _: None
+        return _proxy_fence(instruction)
     scope = next((_FENCES[word] for word in reversed(instruction.mods) if word in _FENCES), GRID)
 
     def run(group: Group) -> None:
         # Accesses happen at once and in order: only the check of races needs to know.
         if group.chunk.races is not None:
             group.chunk.races.order.fence(group.lanes, scope)
+
+    return run
+
+
+def _proxy_fence(instruction: Instruction) -> Op:
+    """Decode a fence between two kinds of access, such as those of threads and of bulk copies."""
+    # The check of races follows only the writes to shared memory that bulk copies read.
+    words = [word.partition("::")[0] for word in instruction.mods]
+    if "async" not in words or "global" in words:
+        return lambda _: None
+
+    def run(group: Group) -> None:
+        if group.chunk.races is not None:
+            group.chunk.races.proxy.fence(group.lanes)
 
     return run
 

@@ -10,6 +10,7 @@ from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
 from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.numerics.compare import COMPARISONS
+from culaunch._emulator.ops.integer import packed_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +44,7 @@ def _video(decoder: Decoder, instruction: Instruction) -> Op:
     a, b, c = (decoder.read(operand, "u32") for operand in operands[1:4])
 
     def run(group: Group) -> None:
-        value = function(_parts(a(group), first), _parts(b(group), second))
+        value = function(packed_elements(a(group), first), packed_elements(b(group), second))
         if accumulate:
             put(group, value.sum(axis=1).astype(np.uint32) + c(group))
             return
@@ -68,7 +69,7 @@ def _set(decoder: Decoder, instruction: Instruction) -> Op:
     a, b, c = (decoder.read(operand, "u32") for operand in operands[1:4])
 
     def run(group: Group) -> None:
-        true = compare(_parts(a(group), first), _parts(b(group), second))
+        true = compare(packed_elements(a(group), first), packed_elements(b(group), second))
         if accumulate:
             put(group, true.sum(axis=1).astype(np.uint32) + c(group))
         else:
@@ -80,7 +81,3 @@ def _set(decoder: Decoder, instruction: Instruction) -> Op:
 def _part_types(name: str, kinds: list[str]) -> Iterator[str]:
     size = 4 // int(name[-1])
     return (f"i{size}" if kind == "s32" else f"u{size}" for kind in kinds)
-
-
-def _parts(value: Lanes, dtype: str) -> Lanes:
-    return np.ascontiguousarray(value).view(dtype).reshape(value.shape[0], -1).astype(np.int64)

@@ -58,9 +58,8 @@ def _updates(instruction: Instruction) -> bool:
 )
 def _wgmma(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, list(instruction.operands)
-    # Products are available at once, which is one of the hardware's possible orders.
     if mods[0] in ("fence", "commit_group", "wait_group"):
-        return lambda _: None
+        return _commit_or_wait(instruction)
     if mods[0] != "mma_async" or "sp" in mods:
         raise Unsupported
     d, a, b = [word for word in mods if word in ELEMENT_TYPES]
@@ -97,6 +96,23 @@ def _wgmma(decoder: Decoder, instruction: Instruction) -> Op:
         )
         for put, rows in zip(puts, from_accumulators(d, result), strict=True):
             put(group, from_rows(group, rows))
+
+    return run
+
+
+def _commit_or_wait(instruction: Instruction) -> Op:
+    """Decode what needs no work: products are available at once, which the hardware allows."""
+    kind, operands = instruction.mods[0], instruction.operands
+    newest = operands[0].bits if operands and isinstance(operands[0], Immediate) else 0
+
+    def run(group: Group) -> None:
+        races = group.chunk.races
+        if races is None:
+            return
+        if kind == "commit_group":
+            races.products.commit(group.lanes)
+        elif kind == "wait_group":
+            races.wait_products(group.lanes, newest)
 
     return run
 
@@ -142,7 +158,12 @@ def _from_memory(
     count = depth * WIDTHS[kind] // 8 // size
     index = 32 * np.arange(at.start.shape[0])
     block = np.broadcast_to(group.block_index, (group.n,))[::32]
-    bits = read_factor(group, at, index, block, rows, count, size, transposed=transposed)
+    # With a seed, warps of a warpgroup may run apart: another one may have waited for this product.
+    warps = group.lanes[::32] % group.chunk.width // 32
+    grouped = warps.shape[0] % 4 == 0 and bool((warps.reshape(-1, 4) % 4 == np.arange(4)).all())
+    bits = read_factor(
+        group, at, index, block, rows, count, size, transposed=transposed, grouped=grouped
+    )
     if kind == "b1":
         return np.unpackbits(bits, axis=-1, bitorder="little")
     return bits

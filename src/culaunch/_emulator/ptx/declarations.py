@@ -79,8 +79,7 @@ def parse_variable(cursor: Cursor, space: str) -> Variable:
             cursor.skip_past(")")
         elif is_type(word[1:]):
             kind = word[1:]
-        # A texture, sampler or surface is a handle of 64 bits; instructions that use one are not
-        # emulated.
+        # A reference to a texture, sampler or surface has 64 bits; no instruction accepts one.
         elif word == ".texref" or word.endswith("ref"):
             kind = "b64"
         elif word not in _IGNORED:

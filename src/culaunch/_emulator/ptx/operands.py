@@ -29,7 +29,8 @@ def parse_operand(cursor: Cursor, scope: Scope) -> Operand:
     if text == "[":
         return _address(cursor, scope)
     if text in "{(":
-        return Vector(_items(cursor, scope, "}" if text == "{" else ")"))
+        vector = Vector(_items(cursor, scope, "}" if text == "{" else ")"))
+        return _pair(cursor, scope, vector)
     if text == "!":
         # Count the depth at each nested operand, because Python's stack is limited, too.
         cursor.enter()
@@ -38,13 +39,16 @@ def parse_operand(cursor: Cursor, scope: Scope) -> Operand:
         return Negated(operand)
     if text in "-~+" or text[0].isdigit():
         return _number(cursor, text)
-    first = _name(cursor, scope, text)
-    if cursor.accept("|"):
-        cursor.enter()
-        second = parse_operand(cursor, scope)
-        cursor.leave()
-        return Pair(first, second)
-    return first
+    return _pair(cursor, scope, _name(cursor, scope, text))
+
+
+def _pair(cursor: Cursor, scope: Scope, first: Operand) -> Operand:
+    if not cursor.accept("|"):
+        return first
+    cursor.enter()
+    second = parse_operand(cursor, scope)
+    cursor.leave()
+    return Pair(first, second)
 
 
 def _number(cursor: Cursor, text: str) -> Immediate:
@@ -110,7 +114,7 @@ def _address(cursor: Cursor, scope: Scope) -> Operand:
         sign = 1 if cursor.take() == "+" else -1
         offset += sign * cursor.integer()
     if cursor.accept(","):
-        # A texture or a tensor with coordinates: no instruction that takes one is emulated.
+        # A texture, a surface or a tensor with coordinates.
         return Vector((base, *_items(cursor, scope, "]")))
     cursor.expect("]")
     # ``[name+4]`` is read as a symbol with an offset; elsewhere the offset of an address is its

@@ -47,11 +47,12 @@ def _parse_top(cursor: Cursor, module: Module) -> None:
     external = weak = False
     while word in _LINKAGE:
         external |= word == ".extern"
-        weak |= word == ".weak"
+        weak |= word in (".weak", ".common")
         word = cursor.take()
     if word in _SPACES:
         for variable in parse_variables(cursor, word[1:], external=external):
-            _declare(module.variables, variable)
+            if _takes(module, module.variables.get(variable.name), variable, weak=weak):
+                module.variables[variable.name] = variable
     elif word in (".func", ".entry"):
         _parse_function(cursor, module, is_kernel=word == ".entry", is_weak=weak)
     elif word == ".version":
@@ -103,12 +104,23 @@ def _read_strings(texts: list[str]) -> Iterator[tuple[str, str]]:
             data.append(int(text))
 
 
-def _declare(variables: dict[str, Variable], variable: Variable) -> None:
-    known = variables.get(variable.name)
-    # A definition replaces a declaration. Of two definitions with .weak or .common the first one
-    # stays, as in a linker.
-    if known is None or known.external:
-        variables[variable.name] = variable
+def _takes(
+    module: Module,
+    known: Function | Variable | None,
+    new: Function | Variable,
+    *,
+    weak: bool,
+) -> bool:
+    """Tell whether a new symbol replaces the known one, by the rules of a linker.
+
+    A definition replaces a declaration, and a strong definition replaces a weak one. Otherwise the
+    first one stays.
+    """
+    takes = known is None or not known.is_definition
+    takes |= new.is_definition and new.name in module.weak and not weak
+    if takes and new.is_definition:
+        (module.weak.add if weak else module.weak.discard)(new.name)
+    return takes
 
 
 def _parse_function(cursor: Cursor, module: Module, *, is_kernel: bool, is_weak: bool) -> None:
@@ -133,11 +145,9 @@ def _parse_function(cursor: Cursor, module: Module, *, is_kernel: bool, is_weak:
     else:
         cursor.accept(";")
     known = module.functions.get(name)
-    # A declaration may come before the definition, and again after it.
-    if known is None or known.tokens is None:
+    if _takes(module, known, function, weak=is_weak):
         module.functions[name] = function
-    # Linked parts have the same template: the first definition stays, as in a linker.
-    elif function.tokens is not None and not is_weak:
+    elif known is not None and function.is_definition and not is_weak:
         cursor.fail(f"{name!r} is defined twice (first in line {known.line})")
     if is_kernel and function.tokens is None:
         cursor.fail(f"the kernel {name!r} has no body")

@@ -152,6 +152,11 @@ class Variable:
     external: bool = False
     generic: frozenset[int] = frozenset()
 
+    @property
+    def is_definition(self) -> bool:
+        """Whether it is more than a declaration."""
+        return not self.external
+
 
 @dataclass
 class Function:
@@ -171,6 +176,11 @@ class Function:
     variables: dict[str, Variable] = field(default_factory=dict)
     prototypes: set[str] = field(default_factory=set)
 
+    @property
+    def is_definition(self) -> bool:
+        """Whether it is more than a declaration."""
+        return self.tokens is not None
+
 
 @dataclass
 class Module:
@@ -182,5 +192,7 @@ class Module:
     variables: dict[str, Variable]
     files: dict[int, str]
     aliases: dict[str, str]
+    # Definitions with .weak or .common, which others of the same name may replace.
+    weak: set[str] = field(default_factory=set)
     # The names of functions in the debug information, by their labels.
     strings: dict[str, str] = field(default_factory=dict)

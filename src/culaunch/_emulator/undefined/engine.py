@@ -74,6 +74,9 @@ class Undefined:
         reads = list(self.reads)
         self.reads.clear()
         plan = self._plan(group.code, instruction)
+        if plan.load_again is not None:
+            # Which lanes get which bytes is known only for shared memory, by its map.
+            reads = [read for read in reads if read.space == "shared"]
         # A value that raced is completely undefined, because the bytes of the other write are
         # unknown.
         precise = None

@@ -39,8 +39,8 @@ class Origins:
         index = self._index.get(key)
         if index is None:
             index = self._index[key] = len(self._known)
-            made = _Origin(instruction, read.text, np.zeros(self.chunk.size, np.int64), read.racing)
-            self._known.append(made)
+            detail = np.zeros(self.chunk.size, np.int64)
+            self._known.append(_Origin(instruction, read.text, detail, read.space, read.racing))
         # The latest read of each lane: a value in a loop is reported with the address of its last
         # round.
         self._known[index].detail[read.lanes] = read.detail
@@ -72,7 +72,10 @@ class Origins:
                 related=related,
                 notes=[*notes, f"{use} depends on the value of this read"],
             )
-        what = known.text.format(detail)
+        what, notes = known.text.format(detail), []
+        if known.space == "global":
+            notes.append(f"the address: {self.chunk.globals.allocation_of(detail)}")
+        option = "check_uninitialized" if known.space == "shared" else "check_unwritten"
         place = f"block {block}, thread {thread} at {position}"
         return Fault(
             LAUNCH_FAILED,
@@ -80,7 +83,7 @@ class Origins:
             kind="uninitialized",
             lane=lane,
             related=[Related(f"the value: {place}: {position.text.strip()}", position)],
-            notes=["(check_uninitialized turns this check off)"],
+            notes=[*notes, f"({option} turns this check off)"],
         )
 
 
@@ -91,4 +94,5 @@ class _Origin:
     instruction: Instruction
     text: str
     detail: Lanes
+    space: str
     racing: Callable[[int], tuple[str, list[Related], list[str]]] | None

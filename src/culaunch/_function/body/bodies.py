@@ -164,7 +164,7 @@ class Body:
         """Leave the body for a while: launches of this thread in the block are not part of it."""
         return running(None)
 
-    def within(self) -> contextlib.AbstractContextManager[None]:
+    def active(self) -> contextlib.AbstractContextManager[None]:
         """Call the user's code from a room that is not followed."""
         return running(self)
 

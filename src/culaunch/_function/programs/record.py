@@ -255,7 +255,7 @@ class Record:
         same = self.emit("FEQ", (sign, wanted), _sign(float(hint)) == _sign(value))
         return self.emit("AND_B", (equal, same), is_same)
 
-    def known(self, name: str, operands: tuple[int, ...]) -> Register | None:
+    def recorded(self, name: str, operands: tuple[int, ...]) -> Register | None:
         """Return the register of an instruction, if it is already recorded."""
         return self._known.get((name, operands))
 

@@ -175,7 +175,7 @@ def _computed(
     """Record an instruction that may raise. An equal instruction returns the same number."""
     record = record_of(*values)
     operands = tuple(register_of(record, one) for one in values)
-    known = record.known(name, operands)
+    known = record.recorded(name, operands)
     if known is None:
         require(record, name, values, what)
         hints = tuple(map(hint_of, values))

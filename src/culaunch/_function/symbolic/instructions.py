@@ -95,7 +95,7 @@ def math_function(name: str, *operands: Any) -> Any:
     number = MATH_NUMBER[name]
     second = () if name in TWO_OPERANDS else (-1,)
     registers = (number, *(register_of(record, value) for value in values), *second)
-    known = record.known("MATH", registers)
+    known = record.recorded("MATH", registers)
     if known is None:
         require(record, "MATH", values, f"math.{name}", number)
         hints = tuple(map(hint_of, values))

@@ -6,9 +6,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_choice, checked_flag
-from culaunch._base.cuda import Result
 from culaunch._base.values import fits
-from culaunch._errors import DriverError
 from culaunch._launch.arguments.texture_memory import (
     ResourceDescriptor,
     TextureDescriptor,
@@ -76,7 +74,7 @@ class Surface(TextureUnitObject):
     TypeError, ValueError
         If textures do not support the elements, the dimensions or the channels.
     DriverError
-        If the driver fails. The emulator has no textures or surfaces.
+        If the driver fails.
 
     Examples
     --------
@@ -169,7 +167,7 @@ class Texture(TextureUnitObject):
         If textures do not support the elements, the dimensions or the channels, or the options
         contradict each other.
     DriverError
-        If the driver fails. The emulator has no textures or surfaces.
+        If the driver fails.
 
     Examples
     --------
@@ -214,13 +212,6 @@ class Texture(TextureUnitObject):
 
 def _memory(array: Any, channels: int, device: int | None, *, is_surface: bool) -> TextureMemory:
     driver = current_driver()
-    if driver.name == "emulator":
-        raise DriverError(
-            "textures and surfaces must be used on a GPU, because the emulator does not have "
-            "them: run the kernel on a GPU, or pass it an array",
-            Result.NOT_SUPPORTED,
-            "CUDA_ERROR_NOT_SUPPORTED",
-        )
     ordinal = device_ordinal(driver, device)
     if fits(channels, "channels", 32) not in (1, 2, 4):
         raise ValueError(f"channels must be 1, 2 or 4 (got {channels})")

@@ -91,7 +91,7 @@ class RecordingBody(Protocol):
     def apart(self) -> AbstractContextManager[None]:
         """Leave the body for a while: launches of this thread in the block are not part of it."""
 
-    def within(self) -> AbstractContextManager[None]:
+    def active(self) -> AbstractContextManager[None]:
         """Call the user's code from a recorder. It answers ``is`` as the body does."""
 
 

@@ -98,7 +98,7 @@ class LoadReport:
         lines = [self._total()]
         lines += [
             f"{one.at - _started:9.3f} s  {one.seconds * 1e3:8.2f} ms  {one.size:9,}  "
-            f"{one.format:6}  {_way(one):17}  {one.source}"
+            f"{one.format:6}  {_how_loaded(one):17}  {one.source}"
             for one in self.images
         ]
         return "\n".join(lines)
@@ -106,7 +106,7 @@ class LoadReport:
     def _repr_html_(self) -> str:
         rows = [
             (f"{one.at - _started:.3f} s", f"{one.seconds * 1e3:.2f} ms", one.size, one.format,
-             _way(one), one.source)
+             _how_loaded(one), one.source)
             for one in self.images
         ]  # fmt: skip
         titles = ("at", "took", "bytes", "format", "loaded", "source")
@@ -116,7 +116,7 @@ class LoadReport:
         return f"{counted(len(self), 'image')}, {self.size:,} bytes, {self.seconds * 1e3:.1f} ms"
 
 
-def _way(one: LoadedImage) -> str:
+def _how_loaded(one: LoadedImage) -> str:
     return ("preloaded" if one.is_preloaded else "on use") + ", mapped" * one.is_mapped
 
 

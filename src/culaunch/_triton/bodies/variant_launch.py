@@ -147,7 +147,7 @@ class VariantLaunch:
 
     def _grid(self, grid: Any) -> tuple[Any, Any, Any]:
         if callable(grid):
-            with self.body.within():
+            with self.body.active():
                 grid = grid({**self.arguments.values, **self.facts.constants})
         sizes = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
         if not 1 <= len(sizes) <= 3 or any(self.body.what(size) != "int" for size in sizes):

@@ -106,9 +106,9 @@ class CConfigs:
             one: setting_of(variant, one)
             for one in (*self._constants, *self._options, *variant.options)
         }
-        return self._values(settings, self._rest(variant))
+        return self._values(settings, self._other_settings(variant))
 
-    def _rest(self, variant: SavedVariant) -> dict[str, Any]:
+    def _other_settings(self, variant: SavedVariant) -> dict[str, Any]:
         """Return the settings of a variant that have no field of their own."""
         rest = {
             one: variant.constants[one]
