@@ -194,6 +194,25 @@ def run_after_torch() -> Iterator[Callable[..., subprocess.CompletedProcess[str]
     programs.close()
 
 
+@pytest.fixture(scope="session")
+def unoptimized(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the variables by which a program's C++ is compiled without the optimizer.
+
+    That takes half the time. A compiler of its own is needed: the last level counts, and
+    culaunch's flags follow those in ``CXX``.
+    """
+    from runs import alone_in, folder_of_the_run
+
+    if not has("g++"):
+        return {}
+    folder = folder_of_the_run(tmp_path_factory) / "unoptimized"
+    program = folder / "g++"
+    with alone_in(folder):
+        program.write_text('#!/bin/sh\nexec g++ "$@" -O0 -g0\n')
+        program.chmod(0o755)
+    return {"CXX": str(program)}
+
+
 @pytest.fixture(scope="module", autouse=True)
 def driver_stays() -> Iterator[None]:
     """Let no file, and no fixture that outlives it, choose the driver of the tests after it."""

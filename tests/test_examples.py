@@ -40,8 +40,8 @@ def needs(path):
         for path in EXAMPLES
     ],
 )
-def test_example_runs(request, path, tmp_path, has):
-    environment = dict(os.environ)
+def test_example_runs(request, path, tmp_path, has, unoptimized):
+    environment = {**os.environ, **unoptimized}
     if not has("gpu"):
         environment["CULAUNCH_DRIVER"] = "emulator"
     words, where = ["-W", "error", path], {"cwd": tmp_path, "env": environment, "timeout": 300}

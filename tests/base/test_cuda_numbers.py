@@ -1,11 +1,10 @@
 """Python's copies of numbers of cuda.h are equal to cuda.h."""
 
-import importlib.util
-import os
 import re
 from pathlib import Path
 
 import pytest
+from cuda_headers import cuda_include
 
 from culaunch._base import cuda
 
@@ -21,17 +20,7 @@ PREFIXES = {
 
 @pytest.fixture(scope="module")
 def header():
-    spec = importlib.util.find_spec("nvidia")
-    roots = [
-        Path(place, folder)
-        for place in (spec.submodule_search_locations or () if spec else ())
-        for folder in ("cu13", "cuda_runtime")
-    ]
-    roots += [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))]
-    for root in roots:
-        if (root / "include" / "cuda.h").exists():
-            return (root / "include" / "cuda.h").read_text()
-    pytest.skip("needs cuda.h")
+    return Path(cuda_include(), "cuda.h").read_text()
 
 
 def numbers_of(header, prefix, first=r"\w+"):

@@ -321,11 +321,11 @@ def test_a_file_of_another_user_keeps_its_owner(open_directory):
 
 
 def test_standard_output_that_is_a_file_is_written_in_place(tmp_path):
-    code = "from culaunch._base.outputs import write_output; write_output('/dev/stdout', b'one')"
+    code = f"import culaunch as cl; cl.Image({PTX!r}).save('/dev/stdout')"
     with open(tmp_path / "out", "wb") as file:
         subprocess.run([sys.executable, "-c", code], check=True, stdout=file)
         assert os.fstat(file.fileno()).st_ino == os.stat(tmp_path / "out").st_ino
-    assert (tmp_path / "out").read_bytes() == b"one"
+    assert (tmp_path / "out").read_bytes() == PTX
 
 
 def test_a_durable_output_is_on_the_disk_before_its_name_is(tmp_path, monkeypatch):

@@ -7,10 +7,18 @@ import sys
 import pytest
 from terminals import shown_on_a_terminal
 
-PROGRAM = """
+# For the programs below: a shorter wait before a line is shown, and between two of them.
+SOONER = """
 import sys, time
+import culaunch as cl
 from culaunch._base import waiting
-waiting.DELAY, waiting._EVERY = 0.05, 0.02
+def sooner(delay, every):
+    waiting.DELAY, waiting._EVERY = delay, every
+"""
+PROGRAM = (
+    SOONER
+    + """
+sooner(0.05, 0.02)
 with waiting.waiting("compiling a.cu") as show:
     with waiting.waiting("inside") as inner:
         inner("not seen")
@@ -18,6 +26,7 @@ with waiting.waiting("compiling a.cu") as show:
     time.sleep(float(sys.argv[1]))
 print("done")
 """
+)
 
 
 def shown(seconds, **variables):
@@ -47,12 +56,13 @@ def test_a_pipe_gets_nothing():
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
-COMPILING = """
-import culaunch as cl
-from culaunch._base import waiting
-waiting.DELAY, waiting._EVERY = 0.01, 0.01
+COMPILING = (
+    SOONER
+    + """
+sooner(0.01, 0.01)
 cl.compile(SOURCE, arch=["sm_80", "sm_90"], name="big.cu", cache=False)
 """
+)
 SOURCE = """#include <cuda/std/complex>
 __global__ void k(cuda::std::complex<float>* x) { *x = exp(*x) * pow(*x, *x); }
 """
@@ -68,13 +78,14 @@ def test_several_architectures_are_counted():
     assert "compiling big.cu for sm_90 (2 of 2), " in text
 
 
-INLINE = """
-import culaunch as cl
-from culaunch._base import waiting
-waiting.DELAY, waiting._EVERY = 0.01, 0.01
+INLINE = (
+    SOONER
+    + """
+sooner(0.01, 0.01)
 cl.cpp.build_inline("twice", "int64_t twice(int64_t x) { return 2 * x; }", functions=["twice"],
                 flags=["-O0"], build_directory=FOLDER)
 """
+)
 
 
 @pytest.mark.slow
@@ -86,15 +97,16 @@ def test_a_build_names_its_compiler(tmp_path):
     assert " compiles it, " in text
 
 
-IMPORT = """
-import sys
-from culaunch._base import waiting
+IMPORT = (
+    SOONER
+    + """
 from culaunch._inline import inline
-waiting.DELAY, waiting._EVERY = 0.05, 0.02
+sooner(0.05, 0.02)
 sys.path.insert(0, FOLDER)
 inline._tvm_ffi("load_inline")
 print("done")
 """
+)
 
 
 def test_the_import_of_a_framework_is_a_wait(tmp_path):
@@ -105,14 +117,15 @@ def test_the_import_of_a_framework_is_a_wait(tmp_path):
     assert text.endswith("\r\x1b[Kdone\r\n")
 
 
-LINK = """
-import culaunch as cl
-from culaunch._base import waiting
+LINK = (
+    SOONER
+    + """
 parts = [cl.compile(f'extern "C" __global__ void f{i}(int* x) {{ *x += {i}; }}', arch="sm_80",
                     lto=True) for i in range(2)]
-waiting.DELAY, waiting._EVERY = 0.001, 0.001
+sooner(0.001, 0.001)
 cl.link(parts, arch=["sm_80", "sm_90"], cache=False)
 """
+)
 
 
 @pytest.mark.slow
@@ -124,10 +137,10 @@ def test_linking_counts_its_architectures():
     assert text.endswith("\r\x1b[K")
 
 
-PACKAGE = """
-import culaunch as cl
-from culaunch._base import waiting
-waiting.DELAY, waiting._EVERY = 0.001, 0.001
+PACKAGE = (
+    SOONER
+    + """
+sooner(0.001, 0.001)
 @cl.function
 def twice(n: int): return n * 2
 twice(3)
@@ -135,6 +148,7 @@ cl.ship.save([twice], FOLDER + "/a.culib")
 options = {"name": "my-kernels", "version": "1.0", "output": FOLDER, "with_culaunch": True}
 cl.ship.package(FOLDER + "/a.culib", **options)
 """
+)
 
 
 @pytest.mark.slow

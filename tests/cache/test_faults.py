@@ -19,7 +19,6 @@ from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache import lock
 from culaunch._cache.library import LIBRARIES
 from culaunch._cache.note import Note
-from culaunch._cache.record import read_record
 
 HEAD = """
 import sys, warnings
@@ -101,7 +100,7 @@ def test_a_record_has_whole_lines_on_a_full_disk(tmp_path, image, key, monkeypat
     assert len(said) == 1
     cache.lookup(key(3))
     cache.lookup(key(1))
-    assert read_record(str(record)) == [key(0), key(3), key(1)]
+    assert record.read_text().splitlines() == [key(0), key(3), key(1)]
 
 
 def test_a_pull_says_that_there_is_no_room(machine, shared, image, key, tmp_path):

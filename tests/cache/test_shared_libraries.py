@@ -12,9 +12,9 @@ import pytest
 import culaunch as cl
 from culaunch._cache.entry import BadEntryError, pack_entry
 from culaunch._cache.libraries import Libraries
+from culaunch._cache.note import Note
 from culaunch._cache.remote import shared_libraries
 from culaunch._cache.remote.minisign import SecretKey
-from culaunch._cache.remote.shared_libraries import SharedLibrary, digits_of
 
 signed = pytest.mark.needs("cryptography", "fsspec")
 KEY = hashlib.sha256(b"the sources").hexdigest()
@@ -83,7 +83,7 @@ def files(shared):
 def test_what_is_signed_is_built_once(on, shared, key_pair):
     secret, public = key_pair()
     assert on("one", shared, public, secret) == (b"ELF", 1)
-    name = f"{digits_of(f'lib-{KEY[:32]}')}.library"
+    name = f"{shared_libraries.digits_of(f'lib-{KEY[:32]}')}.library"
     assert sorted(files(shared)) == [name, f"{name}.minisig"]
     assert on("two", shared, public, content=b"other") == (b"ELF", 0)
     assert on("two", content=b"other") == (b"ELF", 0), "and is kept on that machine"
@@ -130,7 +130,9 @@ def test_what_was_changed_or_exchanged_is_not_taken(change, on, shared, key_pair
     elif change == "an image":  # of the same digits, and signed
         wrong, match = pack_entry(digits, {}, b"ELF"), "does not match its SHA-256"
     else:  # that was signed in its own right
-        other = SharedLibrary(f"lib-{'0' * 32}", f"lib-{'0' * 16}", b"bad", note_of(b"bad"))
+        other = shared_libraries.SharedLibrary(
+            f"lib-{'0' * 32}", f"lib-{'0' * 16}", b"bad", note_of(b"bad")
+        )
         wrong, match = other.packed(), "does not match its SHA-256"
     Path(path).write_bytes(wrong)
     if match != "does not match its bytes":
@@ -140,8 +142,6 @@ def test_what_was_changed_or_exchanged_is_not_taken(change, on, shared, key_pair
 
 
 def note_of(content, reads=1):
-    from culaunch._cache.note import Note
-
     return Note(hashlib.sha256(content).hexdigest(), reads)
 
 
@@ -158,11 +158,11 @@ def test_other_headers_are_another_library(on, shared, key_pair):
 
 def test_another_platform_and_entries_that_mean_nothing(monkeypatch):
     folder, stem = f"lib-{'1' * 32}", f"lib-{'2' * 16}"
-    one = SharedLibrary(folder, stem, b"ELF", note_of(b"ELF"))
-    digits = digits_of(folder)
-    assert SharedLibrary.unpack(digits, one.packed()) == one
+    one = shared_libraries.SharedLibrary(folder, stem, b"ELF", note_of(b"ELF"))
+    digits = shared_libraries.digits_of(folder)
+    assert shared_libraries.SharedLibrary.unpack(digits, one.packed()) == one
     monkeypatch.setattr(shared_libraries, "platform", lambda: "linux other")
-    assert digits_of(folder) != digits
+    assert shared_libraries.digits_of(folder) != digits
     monkeypatch.undo()
     good = {
         "platform": shared_libraries.platform(), "folder": folder, "stem": stem, "reads": 1,
@@ -171,7 +171,9 @@ def test_another_platform_and_entries_that_mean_nothing(monkeypatch):
 
     def unpacked(data=b"ELF", **changed):
         metadata = {name: one for name, one in {**good, **changed}.items() if one != "none"}
-        return SharedLibrary.unpack(digits, pack_entry(f"library {digits}", metadata, data))
+        return shared_libraries.SharedLibrary.unpack(
+            digits, pack_entry(f"library {digits}", metadata, data)
+        )
 
     assert unpacked() == one
     assert unpacked(platform="linux other") is None

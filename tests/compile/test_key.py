@@ -8,15 +8,15 @@ import sys
 import pytest
 
 import culaunch as cl
-from culaunch._compile.backend import Job
-from culaunch._compile.key import cache_key
+from culaunch._compile import backend, key, nvrtc
+from culaunch._compile.options import make_options
 
-JOB = Job("__global__ void k() {}", "kernel.cu", ("--std=c++17",), ("a", "b"))
+JOB = backend.Job("__global__ void k() {}", "kernel.cu", ("--std=c++17",), ("a", "b"))
 FACTS = {"source_digest": "s", "archs": ["sm_90"], "backend": "nvrtc", "identity": "13.5.37"}
 
 
 def make(job=JOB, **facts):
-    return cache_key(job, **{**FACTS, **facts})
+    return key.cache_key(job, **{**FACTS, **facts})
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,9 @@ def test_directories_count_where_the_image_names_them():
 
 
 def test_two_builds_of_nvrtc_never_share_an_entry(cache, scale, monkeypatch):
-    from culaunch._compile.nvrtc import Nvrtc
-
     first = cl.compile(scale, arch="sm_80", names=["scale<int>"], cache=cache)
     assert cache.info().entries == 1
-    monkeypatch.setattr(Nvrtc, "identity", lambda self: "another build, of the same version")
+    monkeypatch.setattr(nvrtc.Nvrtc, "identity", lambda self: "another build, of the same version")
     second = cl.compile(scale, arch="sm_80", names=["scale<int>"], cache=cache)
     assert second == first
     assert cache.info().entries == 2
@@ -135,8 +133,6 @@ def test_an_option_is_the_same_however_it_is_given(cache, scale, keywords, extra
     ],
 )
 def test_options_with_an_order_of_their_own_keep_it(extra):
-    from culaunch._compile.options import make_options
-
     options = make_options(extra_options=extra)
     flags = options.nvrtc_flags()
     assert " ".join(flags).replace("--define-macro=", "-D").replace("--std", "-std") == " ".join(

@@ -242,11 +242,14 @@ def test_the_places_of_libraries_are_set_while_others_search():
             set_pip_folders(folders)
 
     threads = [threading.Thread(target=choose) for _ in range(2)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # otherwise each search waits 10 ms for the other threads
     for thread in threads:
         thread.start()
     try:
         places = {library_place("nvFatbin") for _ in range(2000)}
     finally:
+        sys.setswitchinterval(interval)
         ended.set()
         for thread in threads:
             thread.join()

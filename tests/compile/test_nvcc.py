@@ -4,7 +4,9 @@ import pytest
 
 import culaunch as cl
 from culaunch._base import cuda_places
+from culaunch._compile import compilation
 from culaunch._compile import nvcc as nvcc_backend
+from culaunch._compile.options import make_options
 from culaunch._inline import toolchain
 
 pytestmark = pytest.mark.needs("nvcc", "g++")
@@ -57,8 +59,6 @@ def test_contents_of_headers_are_in_the_key(nvcc, cache):
 
 @pytest.mark.slow
 def test_headers_of_the_host_compiler_are_in_the_key(nvcc, cache, tmp_path, monkeypatch):
-    from culaunch._compile import compilation
-
     monkeypatch.setenv("CPATH", str(tmp_path / "installed"))
     (tmp_path / "installed").mkdir()
     for number in (1, 2):
@@ -174,8 +174,6 @@ def test_a_header_of_the_environment_is_noticed_when_it_changes(tmp_path, cache,
 
 @pytest.mark.parametrize("options", [["-Xcompiler=-isystem,{}"], ["-Xcompiler", "-isystem,{}"]])
 def test_a_directory_that_an_option_hides_is_searched_for_the_key(tmp_path, options):
-    from culaunch._compile.options import make_options
-
     extra = [option.format(tmp_path) for option in options]
     given = make_options(extra_options=extra)
     search = nvcc_backend.Nvcc().search(given, None, {}, [])

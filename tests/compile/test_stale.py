@@ -8,6 +8,7 @@ import time
 import pytest
 
 import culaunch as cl
+from culaunch._compile import nvrtc, recall, request
 
 KERNEL = '\nextern "C" __global__ void k(int* o) { *o = V; }\n'
 
@@ -181,19 +182,17 @@ def test_what_cannot_be_told_from_the_text_is_never_reused(tmp_path, cache):
 
 
 def test_a_header_that_is_edited_while_it_is_compiled_leaves_no_entry(tmp_path, cache, monkeypatch):
-    from culaunch._compile.nvrtc import Nvrtc
-
     header = tmp_path / "x.h"
     header.write_text("#define V 1\n")
     (tmp_path / "k.cu").write_text(f'#include "x.h"{KERNEL}')
-    original = Nvrtc.compile
+    original = nvrtc.Nvrtc.compile
 
     def edited(self, job, arch):
         header.write_text("#define V 2\n")
         return original(self, job, arch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Nvrtc, "compile", edited)
+        patch.setattr(nvrtc.Nvrtc, "compile", edited)
         build(tmp_path / "k.cu", cache)
     assert cache.info().entries == 0
     header.write_text("#define V 1\n")
@@ -229,8 +228,6 @@ def test_a_note_of_another_process_is_used_and_checked(tmp_path, cache, monkeypa
     subprocess.run(command, check=True)
     assert cache.info().entries == 1
     with monkeypatch.context() as patch:
-        from culaunch._compile import request
-
         patch.setattr(request, "follow", lambda *a: pytest.fail("it is known"))
         first = build(tmp_path / "k.cu", cache)
     (tmp_path / "h1.h").write_text("#define V1 2\n")
@@ -244,8 +241,6 @@ def test_a_note_of_another_process_is_used_and_checked(tmp_path, cache, monkeypa
     "damage", [b"", b"{}", b"[1, 2, 3]", b'["x", [[["a"]], [], []]]', b"[" * 9999]
 )
 def test_a_damaged_note_is_as_none(tmp_path, cache, damage, monkeypatch):
-    from culaunch._compile import recall
-
     text = "".join(f'#include "h{number}.h"\n' for number in range(10))
     for number in range(10):
         (tmp_path / f"h{number}.h").write_text(f"#define V{number} {number}\n")

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from cuda_headers import cuda_include
 from runs import alone_in, folder_of_the_run
 
 import culaunch as cl
+from culaunch._compile.nvrtc import loaded_library
 
 HERE = Path(__file__).parent
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
 OF_GXX = ("-Wuseless-cast", "-fno-gnu-unique")
 
 
-def cuda_include() -> str:
-    spec = importlib.util.find_spec("nvidia")
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        for header in Path(place).glob("*/include/cuda.h"):
-            return str(header.parent)
-    for root in (os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"):
-        if root and (Path(root) / "include" / "cuda.h").exists():
-            return str(Path(root) / "include")
-    pytest.skip("needs cuda.h")
-
-
 @pytest.fixture(scope="session")
 def cuda_headers() -> str:
     return cuda_include()
+
+
+@pytest.fixture(scope="session")
+def nvrtc() -> str:
+    """Return the NVRTC that Python compiles with."""
+    return loaded_library()
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ Its flags must work with more than one compiler and one version of Python.
 
 from __future__ import annotations
 
+import collections
 import re
 import shutil
 import subprocess
@@ -88,11 +89,18 @@ def command(gxx, cuda_headers, limited_api, tmp_path_factory) -> list[str]:
 
 
 @pytest.mark.skipif(not (PYTHON / "Python.h").exists(), reason="needs Python.h")
-@pytest.mark.parametrize("part", range(4))
-def test_it_compiles_within_the_limited_api_without_a_warning(command, part):
-    sources = map(str, SOURCES[part::4])
+def test_it_compiles_within_the_limited_api_without_a_warning(command, tmp_path):
+    # The files of a room together, as a wheel compiles them: a fifth of the time.
+    rooms = collections.defaultdict(list)
+    for source in SOURCES:
+        rooms[source.relative_to(CSRC).parts[0]].append(f'#include "{source}"\n')
+    for room, lines in rooms.items():
+        (tmp_path / f"{room}.cpp").write_text("".join(lines))
     done = subprocess.run(
-        [*command, "-fsyntax-only", *sources], capture_output=True, text=True, check=False
+        [*command, "-fsyntax-only", *sorted(tmp_path.glob("*.cpp"))],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from culaunch._compile.nvrtc import loaded_library
-
 pytestmark = pytest.mark.needs("nvrtc")
 SOURCE = 'extern "C" __global__ void k(int* x) { *x = 1; }'
 
@@ -54,8 +52,10 @@ def old_library(build, gxx, tmp_path_factory):
     ("field", "command", "title"),
     [("nvrtc", "compile", "NVRTC"), ("nvjitlink", "link", "nvJitLink")],
 )
-def test_a_library_that_is_none_is_an_error(said, old_library, tmp_path, field, command, title):
-    extra = [("nvrtc", loaded_library())] if field == "nvjitlink" else []
+def test_a_library_that_is_none_is_an_error(
+    said, nvrtc, old_library, tmp_path, field, command, title
+):
+    extra = [("nvrtc", nvrtc)] if field == "nvjitlink" else []
     junk = tmp_path / "junk.so"
     junk.write_bytes(b"this is no library" * 100)
     ptx = tmp_path / "k.ptx"
@@ -85,28 +85,28 @@ def test_without_nvrtc_an_entry_is_an_image_still_and_a_compile_an_error(said, t
 
 
 @pytest.mark.parametrize("place", ["a file", "below a file", "no room"])
-def test_a_cache_that_cannot_be_written_fails_no_compile(said, tmp_path, place):
+def test_a_cache_that_cannot_be_written_fails_no_compile(said, nvrtc, tmp_path, place):
     (tmp_path / "file").write_text("x")
     path = {
         "a file": tmp_path / "file",
         "below a file": tmp_path / "file" / "cache",
         "no room": "/proc/culaunch",
     }[place]
-    text, stderr = said([("nvrtc", loaded_library()), ("cache", path)])
+    text, stderr = said([("nvrtc", nvrtc), ("cache", path)])
     assert text.startswith("7f454c46")  # ELF
     assert stderr.count("culaunch: cache") == 1
     assert "it is not used" in stderr
 
 
-def test_a_shipped_cache_that_nobody_may_write_to_serves_a_program(said, tmp_path):
-    nvrtc = ("nvrtc", loaded_library())
-    first, _ = said([nvrtc])
+def test_a_shipped_cache_that_nobody_may_write_to_serves_a_program(said, nvrtc, tmp_path):
+    chosen = ("nvrtc", nvrtc)
+    first, _ = said([chosen])
     shipped = tmp_path / "shipped"
     shutil.move(tmp_path / "cache", shipped)
     for path in (*shipped.iterdir(), shipped):
         path.chmod(0o500 if path.is_dir() else 0o400)
     before = sorted((path.name, path.stat().st_mtime_ns) for path in shipped.iterdir())
-    again, stderr = said([nvrtc, ("bundles", shipped)])
+    again, stderr = said([chosen, ("bundles", shipped)])
     assert (again, stderr) == (first, "")
     assert sorted((path.name, path.stat().st_mtime_ns) for path in shipped.iterdir()) == before
     assert list((tmp_path / "cache").glob("*.entry")) == []
@@ -116,7 +116,7 @@ def test_a_shipped_cache_that_nobody_may_write_to_serves_a_program(said, tmp_pat
     data = bytearray(entry.read_bytes())
     data[-1] ^= 1
     entry.write_bytes(data)
-    again, stderr = said([nvrtc, ("bundles", shipped)])
+    again, stderr = said([chosen, ("bundles", shipped)])
     assert again == first
     assert "does not match its SHA-256; compiling again" in stderr
 
@@ -141,24 +141,24 @@ def test_a_shipped_cache_that_nobody_may_write_to_serves_a_program(said, tmp_pat
     ],
     ids=lambda value: str(value)[:40].replace("\0", "0").replace("\n", " "),
 )  # fmt: skip
-def test_what_is_asked_wrongly_is_an_error(said, fields, words):
-    text, _ = said([("nvrtc", loaded_library()), *fields])
+def test_what_is_asked_wrongly_is_an_error(said, nvrtc, fields, words):
+    text, _ = said([("nvrtc", nvrtc), *fields])
     assert words in text
 
 
-def test_an_error_names_the_place_in_a_header(said):
+def test_an_error_names_the_place_in_a_header(said, nvrtc):
     header = [("header", "mine/lib.cuh"), ("text", "__device__ int f() {\n  return oops;\n}\n")]
     source = ("source", "#include <mine/lib.cuh>\n__global__ void k(int* x) { *x = f(); }")
-    text, _ = said([("nvrtc", loaded_library()), *header, source])
+    text, _ = said([("nvrtc", nvrtc), *header, source])
     assert text.startswith('mine/lib.cuh(2): error: identifier "oops" is undefined')
     assert "\n      2 |   return oops;\n" in text
     # NVRTC's own headers are of other versions than this one: what is missing says where it looked.
-    text, _ = said([("nvrtc", loaded_library()), ("source", "#include <no/such.h>\nint x;")])
+    text, _ = said([("nvrtc", nvrtc), ("source", "#include <no/such.h>\nint x;")])
     assert '"no/such.h" was not found: give its text to AddHeader' in text
 
 
-def test_two_programs_at_once_make_one_image(jit_tool, tmp_path):
-    lines = [("cache", tmp_path / "cache"), ("nvrtc", loaded_library()), ("arch", "sm_80")]
+def test_two_programs_at_once_make_one_image(jit_tool, nvrtc, tmp_path):
+    lines = [("cache", tmp_path / "cache"), ("nvrtc", nvrtc), ("arch", "sm_80")]
     lines.append(("source", "#include <cuda_fp16.h>\n" + SOURCE))
     text = "\n".join(f"{name} {os.fsencode(str(value)).hex()}" for name, value in lines)
     programs = [

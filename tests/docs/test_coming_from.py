@@ -37,7 +37,7 @@ RUN_ANYWHERE = {"cuda_core", "triton", "tvm_ffi"}
 
 
 @pytest.fixture
-def run_rows(request, tmp_path, has):
+def run_rows(request, tmp_path, has, unoptimized):
     """Return what runs the rows of a page: how many ran left and right, how many left are code."""
 
     def run(page):
@@ -45,7 +45,7 @@ def run_rows(request, tmp_path, has):
         here = {"gpu" if name == "a GPU" else name for name in needed}
         here = {name for name in here if has(name)}
         (tmp_path / "include").mkdir()
-        environment = {**os.environ, "TORCH_EXTENSIONS_DIR": str(tmp_path)}
+        environment = {**os.environ, **unoptimized, "TORCH_EXTENSIONS_DIR": str(tmp_path)}
         if not has("gpu"):
             environment["CULAUNCH_DRIVER"] = "emulator"
         words = ["-W", "error", HERE / "run_rows.py", page, *here]

@@ -5,6 +5,7 @@ They start from the block of docs/api/index.md.
 
 import doctest
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -58,7 +59,7 @@ def test_a_public_name_has_an_example(name):
 @pytest.mark.slow
 @pytest.mark.needs("nvrtc")
 @pytest.mark.parametrize("need", ["", *sorted(set(NEEDS.values()))])
-def test_examples_run(request, need, has, tmp_path):
+def test_examples_run(request, need, has, tmp_path, unoptimized):
     if need and not has(need):
         pytest.skip(f"needs {need}")
     names = [name for name in NAMES if NEEDS.get(name, "") == need]
@@ -90,7 +91,8 @@ for name, text in {[(name, example_of(name)) for name in names]!r}:
     os.chdir("..")
 sys.exit(failed > 0)
 """
-    words, where = ["-c", program], {"cwd": tmp_path, "timeout": 600}
+    words = ["-c", program]
+    where = {"cwd": tmp_path, "env": {**os.environ, **unoptimized}, "timeout": 600}
     if need in ("torch", "triton") and has("torch"):
         done = request.getfixturevalue("run_after_torch")(words, **where)
     else:

@@ -41,7 +41,7 @@ def page_name(page):
     [page for page in PAGES if page not in RUN_WITH_ROWS and run_page.blocks(page)],
     ids=page_name,
 )
-def test_snippets_run(request, page, tmp_path, has):
+def test_snippets_run(request, page, tmp_path, has, unoptimized):
     blocks = run_page.blocks(page)
     left_out, missing = [], []
     for block in blocks:
@@ -53,7 +53,7 @@ def test_snippets_run(request, page, tmp_path, has):
     if len(left_out) == len(blocks):
         pytest.skip("needs a GPU" if missing[0] == "gpu" else f"needs {missing[0]}")
     # A width that does not depend on the terminal that the tests run in.
-    environment = {**os.environ, "COLUMNS": "100"}
+    environment = {**os.environ, **unoptimized, "COLUMNS": "100"}
     if page.stem in COUNTS_ENTRIES:
         environment["CULAUNCH_CACHE_DIR"] = str(tmp_path / "cache of the user")
     if page.stem in WITHOUT_A_DRIVER:

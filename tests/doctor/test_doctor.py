@@ -13,10 +13,7 @@ import pytest
 
 import culaunch as cl
 from culaunch._base import cuda_places
-from culaunch._doctor import packages
-from culaunch._doctor.compilers import check_compilers
-from culaunch._doctor.drivers import check_drivers
-from culaunch._doctor.packages import check_frameworks
+from culaunch._doctor import compilers, drivers, packages
 
 
 def by_name(components):
@@ -77,12 +74,12 @@ def test_a_machine_with_nothing(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", version)
-    compilers = by_name(check_compilers())
+    here = by_name(compilers.check_compilers())
     for name in ("nvcc", "CMake", "ninja", "TVM-FFI"):
-        assert compilers[name].state == "missing"
-        assert compilers[name].remedy.startswith("python -m pip install ")
-    assert compilers["C++ compiler"].state == "missing"
-    (framework,) = check_frameworks()
+        assert here[name].state == "missing"
+        assert here[name].remedy.startswith("python -m pip install ")
+    assert here["C++ compiler"].state == "missing"
+    (framework,) = packages.check_frameworks()
     assert (framework.state, framework.remedy) == ("missing", "python -m pip install no-such")
 
 
@@ -102,7 +99,7 @@ def test_a_program_in_path_is_found(monkeypatch, tmp_path, name, program):
     monkeypatch.setenv("PATH", str(tmp_path))
     for variable in ("CXX", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(variable, raising=False)
-    found = by_name(check_compilers())[name]
+    found = by_name(compilers.check_compilers())[name]
     assert (found.state, found.detail) == ("ok", f"{program}, release 3.25.1, {path}")
 
 
@@ -112,7 +109,7 @@ def test_a_framework_that_is_broken(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     names = ("broken_one", "broken_two")
     monkeypatch.setattr(packages, "_FRAMEWORKS", tuple((name, name, "") for name in names))
-    one, two = check_frameworks()
+    one, two = packages.check_frameworks()
     assert (one.state, one.detail) == ("broken", "RuntimeError: half installed")
     assert two.state == "broken"
     assert "no_such_part" in two.detail
@@ -129,7 +126,7 @@ def test_a_framework_that_is_broken(monkeypatch, tmp_path):
     ],
 )  # fmt: skip
 def test_how_arrays_are_read(package, way):
-    found = {one.name: one for one in check_frameworks()}
+    found = {one.name: one for one in packages.check_frameworks()}
     assert found[package].detail.endswith(f", {way}")
 
 
@@ -166,7 +163,7 @@ def test_a_machine_with_a_gpu(has):
 
 def test_a_driver_that_is_none(monkeypatch):
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulater")
-    chosen = by_name(check_drivers())["chosen driver"]
+    chosen = by_name(drivers.check_drivers())["chosen driver"]
     assert chosen.state == "broken"
     assert "did you mean 'emulator'?" in chosen.detail
 
@@ -180,7 +177,7 @@ def test_an_emulator_without_numpy(monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without_numpy)
-    emulator = by_name(check_drivers())["emulator"]
+    emulator = by_name(drivers.check_drivers())["emulator"]
     assert (emulator.state, emulator.remedy) == ("missing", "python -m pip install numpy")
 
 
@@ -207,7 +204,7 @@ def test_a_device(monkeypatch):
             return "auto", True, "measured", 3, 256
 
     monkeypatch.setattr("culaunch._doctor.drivers.Driver", Driver)
-    here = by_name(check_drivers())
+    here = by_name(drivers.check_drivers())
     assert here["CUDA driver"].detail.startswith("for CUDA 13.0")
     assert here["graphs"].detail == "launches as executable graphs: on: measured; 3 of at most 256"
     assert here["device 0"].detail.startswith("NVIDIA H200, sm_90, 1.0 of 128.0 GiB free")

@@ -23,8 +23,8 @@ NEEDS = ("g++", "tvm_ffi", "numpy", "nvrtc")
         pytest.param("triton_embedded", marks=pytest.mark.needs(*NEEDS, "triton")),
     ],
 )
-def test_launcher(tmp_path, has, name):
-    environment = {**os.environ}
+def test_launcher(tmp_path, has, unoptimized, name):
+    environment = {**os.environ, **unoptimized}
     if not has("gpu"):
         environment["CULAUNCH_DRIVER"] = "emulator"
     done = subprocess.run(

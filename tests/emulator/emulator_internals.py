@@ -15,6 +15,7 @@ from culaunch._emulator import (
     Options,
     Position,
     PtxImage,
+    kernel_code,  # it defines the instructions
     matrix,
     numerics,
 )
@@ -29,6 +30,8 @@ from culaunch._emulator.driver.c_types import (
 )
 from culaunch._emulator.driver.table import EmulatedDriver
 from culaunch._emulator.machine.state import Group, Op
+from culaunch._emulator.memory.read_only import NamedArray
+from culaunch._emulator.options import options_from_text
 from culaunch._emulator.ptx.syntax import Instruction
 from culaunch._emulator.types import Lanes
 from culaunch._emulator.undefined import engine, memory_rules
@@ -53,6 +56,7 @@ __all__ = [
     "LaunchAttribute",
     "LaunchConfig",
     "LoadedModule",
+    "NamedArray",
     "Op",
     "Options",
     "Position",
@@ -63,7 +67,9 @@ __all__ = [
     "decodes",
     "definition",
     "engine",
+    "kernel_code",
     "matrix",
     "memory_rules",
     "numerics",
+    "options_from_text",
 ]

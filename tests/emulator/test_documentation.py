@@ -7,8 +7,6 @@ from pathlib import Path
 
 from emulator_internals import INSTRUCTIONS
 
-from culaunch._emulator import kernel_code  # noqa: F401  (registers the instructions)
-
 PAGE = Path(__file__).parents[2] / "docs" / "emulator.md"
 
 

@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+from cuda_headers import cuda_include
 from driver_table import ADD
 
 import culaunch as cl
@@ -286,10 +287,8 @@ def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cpp")
     source, target = folder / "launch.cpp", folder / "liblaunch.so"
     source.write_text(LIBRARY.replace("@PTX@", ADD))
-    from culaunch._inline.cuda_header import cuda_include_dir
-
     command = ["g++", "-std=c++17", "-shared", "-fPIC", "-O0", "-Wall", str(source)]
-    command += [f"-I{cl.cpp.include_dir()}", f"-I{cuda_include_dir()}", "-ldl", "-o", str(target)]
+    command += [f"-I{cl.cpp.include_dir()}", f"-I{cuda_include()}", "-ldl", "-o", str(target)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return ctypes.CDLL(str(target))
@@ -331,11 +330,9 @@ int main() {
   try { culaunch::Driver::Get(); } catch (const std::exception& error) { std::puts(error.what()); }
 }
 """
-    from culaunch._inline.cuda_header import cuda_include_dir
-
     (tmp_path / "main.cpp").write_text(source)
     command = ["g++", "-std=c++17", "-O0", "main.cpp", f"-I{cl.cpp.include_dir()}"]
-    command += [f"-I{cuda_include_dir()}", "-ldl", "-o", "program"]
+    command += [f"-I{cuda_include()}", "-ldl", "-o", "program"]
     subprocess.run(command, cwd=tmp_path, check=True)
     environment = {**os.environ, "CULAUNCH_DRIVER": "emulator"}
     text = subprocess.check_output([tmp_path / "program"], env=environment, text=True)

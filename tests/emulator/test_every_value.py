@@ -18,8 +18,6 @@ import pytest
 from emulate import evaluate, launch
 from emulator_internals import INSTRUCTIONS
 
-from culaunch._emulator import kernel_code  # noqa: F401  (it defines the instructions)
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from emulate import launch
-from emulator_internals import INSTRUCTIONS, decodes, definition
+from emulator_internals import INSTRUCTIONS, PtxImage, decodes, definition
 
 import culaunch as cl
-from culaunch._emulator import PtxImage, kernel_code  # noqa: F401  (the latter defines them)
 
 if TYPE_CHECKING:
     from emulator_internals import Instruction

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from corpus import CASES
 from emulate import pack
-from emulator_internals import Device, Fault, Options, PtxImage
+from emulator_internals import INSTRUCTIONS, Device, Fault, Options, PtxImage
 
 import culaunch as cl
 from culaunch import testing
@@ -102,7 +102,6 @@ def test_a_syntax_error_in_a_body_is_invalid_ptx_at_load(line: str, said: str) -
 
 def test_a_decoder_that_stumbles_is_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     from culaunch._emulator.decode import operation
-    from culaunch._emulator.decode.instruction import INSTRUCTIONS
 
     def stumble(*_: object) -> None:
         raise KeyError("b24")

@@ -9,8 +9,7 @@ import pytest
 from corpus import CASES
 from corpus._case import cuda
 from emulate import launch
-
-from culaunch._emulator.options import options_from_text
+from emulator_internals import options_from_text
 
 # Every warp of every block takes a ticket, and notes who has it.
 TICKETS = """.version 8.0

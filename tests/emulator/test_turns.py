@@ -6,13 +6,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from culaunch._emulator.machine import scheduler
-from culaunch._emulator.machine.scheduler import Scheduler
 
 if TYPE_CHECKING:
     import pytest
 
 
-def made(monkeypatch: pytest.MonkeyPatch) -> tuple[Scheduler, list[str]]:
+def made(monkeypatch: pytest.MonkeyPatch) -> tuple[scheduler.Scheduler, list[str]]:
     """Return a scheduler of groups that only say when they run."""
     chunk = SimpleNamespace(
         shared=SimpleNamespace(shadow=None),
@@ -24,11 +23,13 @@ def made(monkeypatch: pytest.MonkeyPatch) -> tuple[Scheduler, list[str]]:
     )
     ran: list[str] = []
     monkeypatch.setattr(scheduler, "merge", lambda parts: parts)
-    monkeypatch.setattr(Scheduler, "_run_group", lambda _, parts: ran.append(names(parts)))
+    monkeypatch.setattr(
+        scheduler.Scheduler, "_run_group", lambda _, parts: ran.append(names(parts))
+    )
     monkeypatch.setattr(
         scheduler, "Group", lambda *_: SimpleNamespace(n=0)
     )  # the first one, which `run` makes
-    return Scheduler(cast("Any", chunk), cast("Any", None)), ran
+    return scheduler.Scheduler(cast("Any", chunk), cast("Any", None)), ran
 
 
 def names(parts: list[Any]) -> str:

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from emulate import launch
-from emulator_internals import INSTRUCTIONS, computes, decodes, engine
+from emulator_internals import INSTRUCTIONS, Fault, PtxImage, computes, decodes, engine
 
 import culaunch as cl
-from culaunch._emulator import Fault, PtxImage, kernel_code  # noqa: F401  (the latter defines them)
 from culaunch._emulator.decode.undefined_bits import MOVES, Flow, Moves
 
 if TYPE_CHECKING:

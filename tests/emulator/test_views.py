@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from emulator_internals import options_from_text
 
 import culaunch as cl
 from culaunch import testing
@@ -95,8 +96,6 @@ def test_the_check_names_the_view(reach, arange):
 
 
 def test_the_environment_turns_the_check_on():
-    from culaunch._emulator.options import options_from_text
-
     assert options_from_text("check_views").check_views
     assert not options_from_text("").check_views
 

@@ -15,8 +15,7 @@ from emulator_internals import Group, Instruction, definition
 
 # Loaded before the watch begins, for it binds by itself: its registers are variables of C.
 import culaunch._emulator.compiled.text  # noqa: F401
-from culaunch._emulator.decode import operation
-from culaunch._emulator.decode.liveness import reads_and_writes
+from culaunch._emulator.decode import liveness, operation
 from culaunch._emulator.machine.spaces import LOCATORS, Locator
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def watched() -> Iterator[set[str]]:
         bare = Instruction(
             instruction.name, instruction.mods, instruction.operands, instruction.line
         )
-        reads, writes = reads_and_writes(bare, decoder.code.carry)
+        reads, writes = liveness.reads_and_writes(bare, decoder.code.carry)
         effects = definition(instruction).effects
 
         def run(group: Group) -> None:

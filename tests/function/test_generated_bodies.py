@@ -170,8 +170,8 @@ def run(count, first=0, seconds=None, *, saves=8):
 
 @pytest.mark.slow
 def test_bodies_by_chance(emulated):
-    # They detect all mutants below. Run the file for more.
-    counts = run(2000, seconds=SECONDS)
+    # They detect all mutants below, the last one at seed 1106. Run the file for more.
+    counts = run(1200, seconds=SECONDS)
     assert counts["bodies"] > 100, counts
 
 

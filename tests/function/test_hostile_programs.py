@@ -9,10 +9,9 @@ import struct
 import pytest
 from assembler import Assembler, Traced
 from fake_arrays import ExchangeArray
-from recording import NAME, RecordingDriver
+from recording import RecordingDriver, use
 
 from culaunch import _core
-from culaunch._launch.devices import driver as drivers
 
 
 def varied(driver):
@@ -108,8 +107,7 @@ class Harmless(RecordingDriver):
 
 def check_mutants(monkeypatch, seed, count):
     driver = Harmless(device_types=(2,))
-    monkeypatch.setitem(drivers.open_drivers, NAME, driver.core)
-    monkeypatch.setenv("CULAUNCH_DRIVER", NAME)
+    use(driver, monkeypatch)
     driver.recording = False
     a = varied(driver)
     taken = sum(run(a, mutant) for mutant in mutations(a.words(), seed, count))

@@ -10,12 +10,10 @@ from xla_double import XlaDouble, handler_of, metadata
 
 import culaunch as cl
 from culaunch import _core
-from culaunch._emulator.device import Device
+from culaunch._emulator import Device
 from culaunch._emulator.driver.table import EmulatedDriver
-from culaunch._emulator.options import options_from_text
 from culaunch._jax.plan import Plan
 from culaunch._launch.devices import driver as drivers
-from culaunch._launch.formats.dtype import as_dtype
 
 pytestmark = pytest.mark.needs("numpy")
 MINORS = [1, 2, 3, 4]
@@ -25,7 +23,7 @@ X = np.arange(5, dtype=np.float32)
 @pytest.fixture(scope="module")
 def emulated_gpu():
     """An emulated driver that reports its memory as a GPU's."""
-    emulated = EmulatedDriver(Device("sm_80", options_from_text("")))
+    emulated = EmulatedDriver(Device())
     functions = emulated.table()
     addresses = {
         name: ctypes.cast(one, ctypes.c_void_p).value or 0 for name, one in functions.items()
@@ -48,7 +46,7 @@ def plan_of(function, *values):
     """Return the plan of a call whose arrays are float32."""
     arrays = tuple(0 if isinstance(one, np.ndarray) else -1 for one in values)
     shapes = tuple(
-        (one.shape, as_dtype("float32")) for one in values if isinstance(one, np.ndarray)
+        (one.shape, cl.elementwise.float32) for one in values if isinstance(one, np.ndarray)
     )
     return Plan(function, values, arrays, shapes)
 

@@ -35,14 +35,19 @@ def recorders(monkeypatch, **defaults):
     def make(**options) -> RecordingDriver:
         driver = RecordingDriver(**{**defaults, **options})
         made.append(driver)
-        monkeypatch.setitem(drivers.open_drivers, NAME, driver.core)
-        monkeypatch.setenv("CULAUNCH_DRIVER", NAME)
+        use(driver, monkeypatch)
         return driver
 
     yield make
     for driver in made:
         for defect in driver.defects:
             raise defect
+
+
+def use(driver: RecordingDriver, monkeypatch) -> None:
+    """Make a recording driver the one in use, for a test."""
+    monkeypatch.setitem(drivers.open_drivers, NAME, driver.core)
+    monkeypatch.setenv("CULAUNCH_DRIVER", NAME)
 
 
 def the_recorder(**options) -> RecordingDriver:

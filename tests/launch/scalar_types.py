@@ -17,3 +17,8 @@ CTYPES = [
     ctypes.c_long, ctypes.c_ulong, ctypes.c_longlong, ctypes.c_ulonglong, ctypes.c_size_t,
     ctypes.c_float, ctypes.c_double, ctypes.c_bool, ctypes.c_int64, ctypes.c_uint8,
 ]  # fmt: skip
+
+
+def in_bytes(size: int) -> str:
+    """Write a size as messages do."""
+    return "1 byte" if size == 1 else f"{size} bytes"

@@ -14,9 +14,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from fake_arrays import CudaInterfaceArray, DlpackArray, ExchangeArray
+from scalar_types import in_bytes
 
 from culaunch import _core
-from culaunch._base.values import counted
 from culaunch._launch.signatures.parameter_type import TypeClass
 
 PAGE = Path(__file__).parents[2] / "docs" / "launching.md"
@@ -198,7 +198,7 @@ def expected(name, spelling, size, given, value):
         if CODE_OF.get(kind, 2) != FLOAT_CODES[spelling]:
             return TypeError, ", must be "
     if len(data) != size:
-        return ValueError, f"must have exactly {counted(size, 'byte')}"
+        return ValueError, f"must have exactly {in_bytes(size)}"
     return data
 
 
@@ -234,7 +234,7 @@ def test_every_cell_of_the_table(send, host_driver, name, given):
         with pytest.raises(wanted[0], match=r"argument 0 of k, ") as caught:
             send(name, spelling, size, value)
         assert wanted[1] in str(caught.value), cell
-        assert re.search(rf"(\(|of ){counted(size, 'byte')}\b", str(caught.value))
+        assert re.search(rf"(\(|of ){in_bytes(size)}\b", str(caught.value))
         assert len(host_driver.launches) == before, cell
 
 

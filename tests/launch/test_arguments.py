@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scalar_types import CTYPES, FLOATS, INTEGERS, REALS, SIGNED, UNSIGNED
-
-from culaunch._base.values import counted
+from scalar_types import CTYPES, FLOATS, INTEGERS, REALS, SIGNED, UNSIGNED, in_bytes
 
 # The drivers' fixture lives as long as a test: its examples share it.
 SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
@@ -86,7 +84,7 @@ def test_an_overflow_says_what_range_there_is(driver):
 @pytest.mark.parametrize("size", NOT_A_NUMBER_S_SIZE)
 @pytest.mark.parametrize("value", [1, 1.0, True, None])
 def test_plain_values_need_a_parameter_of_their_size(driver, size, value):
-    with pytest.raises(TypeError, match=f"a parameter of {counted(size, 'byte')}, must be"):
+    with pytest.raises(TypeError, match=f"a parameter of {in_bytes(size)}, must be"):
         driver.bytes_of(value, size)
 
 

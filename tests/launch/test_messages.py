@@ -6,10 +6,10 @@ import enum
 import numpy as np
 import pytest
 from fake_arrays import ExchangeArray
+from scalar_types import in_bytes
 
 import culaunch as cl
 from culaunch import testing
-from culaunch._base.values import counted
 
 ARRAY = "an array (DLPack or __cuda_array_interface__), an address as an int, or None"
 SIZED = "a NumPy or ctypes scalar or structure of"
@@ -34,7 +34,7 @@ SIZED = "a NumPy or ctypes scalar or structure of"
 def test_what_a_parameter_takes(driver, size, spelling, accepted):
     with pytest.raises(TypeError) as caught:
         driver.bytes_of("x", size, spelling)
-    sized = counted(size, "byte")
+    sized = in_bytes(size)
     title = f"{spelling} ({sized})" if spelling else f"a parameter of {sized}"
     assert str(caught.value) == f"argument 0 of k, {title}, must be {accepted} (got str 'x')"
 

@@ -8,7 +8,6 @@ import pytest
 from fake_arrays import CudaInterfaceArray, DlpackArray, ExchangeArray
 
 import culaunch as cl
-from culaunch._launch.devices.stream_handle import stream_handle
 
 
 def launched_in(driver, stream):
@@ -63,7 +62,7 @@ class Numba:
 def test_a_stream_object(driver, make):
     handle = driver.make_stream()
     assert launched_in(driver, make(handle)) == handle
-    assert stream_handle(make(handle)) == handle
+    assert cl.Stream.from_handle(make(handle)).handle == handle
 
 
 def test_a_default_stream_of_numba(driver):

@@ -158,7 +158,7 @@ def test_a_load_report_is_a_table(module):
 
 @pytest.mark.needs("triton")
 def test_a_report_of_triton_s_launches_is_a_table():
-    from culaunch._triton.report import KernelReport, Report
+    from culaunch.triton import KernelReport, Report
 
     one = KernelReport("m.k", 3, 2, {"a hook": 2}, ("a heuristic",))
     rows = Cells(Report((one,), "off")._repr_html_()).rows

@@ -6,10 +6,9 @@ import struct
 import ml_dtypes
 import numpy as np
 import pytest
-from scalar_types import CTYPES, INTEGERS, REALS, SIGNED, UNSIGNED
+from scalar_types import CTYPES, INTEGERS, REALS, SIGNED, UNSIGNED, in_bytes
 
 import culaunch as cl
-from culaunch._base.values import counted
 
 POINTER = "float*"
 
@@ -22,7 +21,7 @@ def test_a_numpy_scalar_passes_its_bytes(driver, kind):
     for other in {1, 2, 4, 8, 16, 3} - {size}:
         with pytest.raises(
             ValueError,
-            match=rf"must have exactly {counted(other, 'byte')} .*with {counted(size, 'byte')}",
+            match=rf"must have exactly {in_bytes(other)} .*with {in_bytes(size)}",
         ):
             driver.bytes_of(value, other)
 
@@ -108,7 +107,7 @@ def test_a_ctypes_scalar_passes_its_bytes(driver, kind):
     value = kind(1)
     size = ctypes.sizeof(kind)
     assert driver.bytes_of(value, size) == bytes(value)
-    with pytest.raises(ValueError, match=f"with {counted(size, 'byte')}"):
+    with pytest.raises(ValueError, match=f"with {in_bytes(size)}"):
         driver.bytes_of(value, 16)
 
 
@@ -147,7 +146,7 @@ def test_a_structure_is_copied_whole(driver, size):
         assert driver.bytes_of(value, size) == content
         assert driver.bytes_of(value, size, "Params") == content
         with pytest.raises(
-            ValueError, match=rf"must have exactly {size + 1} bytes .*with {counted(size, 'byte')}"
+            ValueError, match=rf"must have exactly {size + 1} bytes .*with {in_bytes(size)}"
         ):
             driver.bytes_of(value, size + 1)
 

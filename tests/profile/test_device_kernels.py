@@ -136,7 +136,7 @@ def test_many_launches_of_one_kernel_are_matched_in_order(root):
     found = run(root, """
 import time
 from culaunch._profile.device_kernels import DeviceKernel, Recording
-from culaunch._profile.launch import Launch
+from culaunch.profile import Launch
 
 count, size = 50_000, (1, 1, 1)
 recording = Recording(0, (0, 0, 0))

@@ -22,7 +22,10 @@ def main(objects, sources, *command):
     common = list(command)
     for place in places.values():
         common[place + 1] = ""
-    key = hashlib.sha256("\0".join(common).encode()).hexdigest()[:16]
+    # The order of these says nothing, and depends on how a project gives them.
+    free = sorted(word for word in common if word.startswith(("-f", "-std=")))
+    words = [*free, *(word for word in common if word not in free)]
+    key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
     folder = os.path.join(objects, key)
     os.makedirs(folder, exist_ok=True)
     kept = {"-o": f"{folder}/object.o", "-MF": f"{folder}/object.d", "-MT": "TARGET"}

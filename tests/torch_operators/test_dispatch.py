@@ -3,6 +3,7 @@
 import pytest
 
 import culaunch as cl
+from culaunch._torch import dispatch
 
 pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch")]
 
@@ -59,8 +60,6 @@ def test_arguments_and_results_of_every_kind(everything, name, torch):
 def test_python_serves_where_the_native_dispatch_is_missing(
     everything, product, name, torch, monkeypatch
 ):
-    from culaunch._torch import dispatch
-
     monkeypatch.setattr(dispatch, "_missing", lambda: "torch_library_impl")
     op = cl.frameworks.torch_op(name, everything)
     assert op.dispatch == "python"
@@ -102,8 +101,6 @@ def test_what_is_allocated_is_the_tensor_of_torch(scale, name, torch):
 
 
 def test_more_operators_than_there_are_places(scale, name, torch, monkeypatch):
-    from culaunch._torch import dispatch
-
     monkeypatch.setattr(dispatch, "bind_operator", lambda *_: None)
     op = cl.frameworks.torch_op(name, scale)
     assert op.dispatch == "python"

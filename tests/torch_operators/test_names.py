@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 import culaunch as cl
+from culaunch._torch import dispatch, unregistered
 
 pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch")]
 
@@ -17,8 +18,6 @@ def test_a_function_that_is_registered_again_is_the_same(scale, name):
 
 @pytest.mark.parametrize("is_native", [True, False])
 def test_a_module_that_is_loaded_again(tmp_path, monkeypatch, name, torch, is_native, kernels):
-    from culaunch._torch import dispatch
-
     if not is_native:
         monkeypatch.setattr(dispatch, "_missing", lambda: "a name")
     text = """
@@ -86,8 +85,6 @@ def test_torch_may_be_missing(name, scale, monkeypatch):
 
 
 def test_the_name_of_what_nobody_registered_is_the_same_in_every_process(scale, monkeypatch):
-    from culaunch._torch import unregistered
-
     def made():
         monkeypatch.setattr(unregistered, "_names", set())
         return unregistered._free_name(scale, "(Tensor x) -> Tensor")

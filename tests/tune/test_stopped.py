@@ -67,9 +67,7 @@ def test_a_tuning_that_was_killed_goes_on(tmp_path):
 
 def test_times_of_a_gpu_go_on_too(monkeypatch):
     """A completed configuration gets no more runs; the others get the rest."""
-    from culaunch._tune import contest
-    from culaunch._tune.candidate import caller_of
-    from culaunch._tune.unfinished import checked_unfinished, resume, unfinished_entry
+    from culaunch._tune import candidate, contest, unfinished
     from culaunch.profile import Timing
 
     def timed(bound, *args, repeat, warmup, **options):
@@ -81,11 +79,13 @@ def test_times_of_a_gpu_go_on_too(monkeypatch):
     first = cl.tuning.Tuning(
         "run", "device", (8,), "0", [cl.tuning.Trial({}, [1.0] * 8), cl.tuning.Trial({}, [1.5, 2])]
     )
-    entry = checked_unfinished(json.loads(json.dumps(unfinished_entry(first))))
-    resume(cl.tuning.Tuning("run", "device", (8,), "0", trials), entry)
+    entry = unfinished.checked_unfinished(
+        json.loads(json.dumps(unfinished.unfinished_entry(first)))
+    )
+    unfinished.resume(cl.tuning.Tuning("run", "device", (8,), "0", trials), entry)
     assert [len(trial.times) for trial in trials] == [8, 2]
     with cl.testing.use_driver("emulator"):
-        call = caller_of(lambda slow: slow, None)
+        call = candidate.caller_of(lambda slow: slow, None)
         rounds = contest.Contest(call, (), trials, 8, flush=True, stream=None).rounds()
         assert [*zip(range(2), rounds, strict=False)] == [(0, False), (1, True)]
     assert [len(trial.times) for trial in trials] == [8, 8]

@@ -172,8 +172,7 @@ def test_a_set_of_variants_is_tuned_and_looks_up(culaunch_driver):
 
 def test_rounds_end_where_one_is_the_best_or_all_have_run(on_the_emulator, monkeypatch):
     """The contest of a GPU, with times that are known: the emulator's say nothing."""
-    from culaunch._tune import contest
-    from culaunch._tune.candidate import caller_of
+    from culaunch._tune import candidate, contest
     from culaunch.profile import Timing
 
     def timed(bound, *args, repeat, warmup, **options):
@@ -184,7 +183,7 @@ def test_rounds_end_where_one_is_the_best_or_all_have_run(on_the_emulator, monke
 
     def race(*slow, repeat):
         trials = [cl.tuning.Trial({"slow": one}) for one in slow]
-        call = caller_of(lambda slow: slow, None)
+        call = candidate.caller_of(lambda slow: slow, None)
         rounds = contest.Contest(call, (), trials, repeat, flush=True, stream=None).rounds()
         settled = []
         for is_settled in rounds:

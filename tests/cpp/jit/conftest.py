@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import culaunch as cl
-from culaunch._compile.nvrtc import loaded_library
 
 sys.path.insert(0, str(Path(__file__).parent))
 from jit_requests import fields_of, hexed
@@ -21,13 +20,13 @@ def cache(tmp_path):
 
 
 @pytest.fixture
-def ask(jit_tool, cache):
+def ask(jit_tool, cache, nvrtc):
     """Ask the program: each request is a dict of fields, with lists for those that repeat."""
 
     def run(command, *requests, store=cache):
         lines = []
         for request in requests:
-            defaults = {"cache": store.path, "nvrtc": loaded_library()}
+            defaults = {"cache": store.path, "nvrtc": nvrtc}
             if not command.startswith("link") and "arch" not in request:
                 defaults["arch"] = "sm_80"
             request = {**defaults, **request}

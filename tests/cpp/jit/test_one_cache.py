@@ -11,7 +11,6 @@ import pytest
 from jit_requests import SOURCES, compile_here, fields_of, hexed
 
 import culaunch as cl
-from culaunch._compile.nvrtc import loaded_library
 
 CPP = Path(__file__).parents[1]
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
@@ -62,7 +61,7 @@ def test_a_cache_that_is_too_full_is_emptied_by_both(ask, tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty"])
-def test_a_bad_entry_is_dropped_by_both(ask, jit_tool, cache, damage):
+def test_a_bad_entry_is_dropped_by_both(ask, jit_tool, cache, nvrtc, damage):
     request = {"source": "__global__ void k(int* x) { *x = 1; }", "arch": ["sm_80"]}
     (good,) = ask("compile", request)
     (entry,) = Path(cache.path).glob("*.entry")
@@ -72,7 +71,7 @@ def test_a_bad_entry_is_dropped_by_both(ask, jit_tool, cache, damage):
     damaged = bytes(data) if damage == "flip" else bytes(data[: len(data) // 2]) * (damage == "cut")
     entry.write_bytes(damaged)
     lines = [f"{field} {hexed(one)}" for field, one in fields_of({**request, "cache": cache.path})]
-    lines += [f"nvrtc {hexed(loaded_library())}", "compile"]
+    lines += [f"nvrtc {hexed(nvrtc)}", "compile"]
     done = subprocess.run(
         [jit_tool], input="\n".join(lines), capture_output=True, text=True, check=True, timeout=60
     )
@@ -81,11 +80,11 @@ def test_a_bad_entry_is_dropped_by_both(ask, jit_tool, cache, damage):
     assert cache.verify() == []
 
 
-def test_python_and_programs_use_one_default_cache(jit_tool, tmp_path, monkeypatch):
+def test_python_and_programs_use_one_default_cache(jit_tool, nvrtc, tmp_path, monkeypatch):
     for name, value in (("CULAUNCH_CACHE_DIR", ""), ("XDG_CACHE_HOME", str(tmp_path))):
         monkeypatch.setenv(name, value)
     lines = [f"{field} {hexed(one)}" for field, one in fields_of({"source": SOURCES[0]})]
-    lines += ["arch " + hexed("sm_80"), f"nvrtc {hexed(loaded_library())}", "compile"]
+    lines += ["arch " + hexed("sm_80"), f"nvrtc {hexed(nvrtc)}", "compile"]
     subprocess.run([jit_tool], input="\n".join(lines), text=True, check=True, timeout=60)
     (entry,) = (tmp_path / "culaunch").glob("*.entry")
     before = entry.stat().st_ino

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from culaunch._compile.nvrtc import loaded_library
-
 CPP = Path(__file__).parents[1]
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
 SANITIZERS = ("-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -96,7 +94,7 @@ assert entries() == made
 
 
 @pytest.mark.needs("numpy")
-def test_a_library_compiles_for_the_emulator(build, jit_part, gxx, tmp_path):
+def test_a_library_compiles_for_the_emulator(build, jit_part, gxx, nvrtc, tmp_path):
     part = jit_part(gxx, *OF_GXX)
     words = ("-shared", "-fPIC", "-fno-gnu-unique", *WARNINGS, CPP / "jit_library.cpp", part)
     library = build(gxx, "libjit.so", *words, "-ldl")
@@ -108,13 +106,13 @@ def test_a_library_compiles_for_the_emulator(build, jit_part, gxx, tmp_path):
         "CULAUNCH_DRIVER": "emulator",
         "CULAUNCH_CACHE_DIR": str(tmp_path / "emulated"),
     }
-    launch_from(library, EMULATED, environment, "-W", "error")
+    launch_from(library, nvrtc, EMULATED, environment, "-W", "error")
 
 
-def launch_from(library, code, environment, *options):
+def launch_from(library, nvrtc, code, environment, *options):
     """Run Python code on a library that was built, in a process with these options."""
     done = subprocess.run(
-        [sys.executable, *options, "-c", code, library, loaded_library()],
+        [sys.executable, *options, "-c", code, library, nvrtc],
         env=environment,
         capture_output=True,
         text=True,
@@ -125,7 +123,7 @@ def launch_from(library, code, environment, *options):
 
 
 @pytest.mark.gpu
-def test_a_library_compiles_for_the_gpu(build, jit_part, gxx, tmp_path):
+def test_a_library_compiles_for_the_gpu(build, jit_part, gxx, nvrtc, tmp_path):
     part = jit_part(gxx, *OF_GXX)
     words = ("-shared", "-fPIC", CPP / "jit_library.cpp", part, "-ldl")
     library = build(gxx, "libjit_gpu.so", *words)
@@ -141,4 +139,4 @@ def test_a_library_compiles_for_the_gpu(build, jit_part, gxx, tmp_path):
     code = code.replace("(y == 7.0 * x).all()", "(y.numpy() == 7.0 * x.numpy()).all()")
     code = code.replace('"ptx"', '"cubin"')
     environment = {**os.environ, "CULAUNCH_CACHE_DIR": str(tmp_path / "on-gpu")}
-    launch_from(library, code, environment)
+    launch_from(library, nvrtc, code, environment)

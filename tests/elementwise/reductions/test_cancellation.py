@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernel_texts import gradient_of, kernels
 
 from culaunch import elementwise as ew
 from culaunch._elementwise import dtypes as dt
-from culaunch._elementwise.gradients.function import GradientFunction
 from culaunch._elementwise.gradients.invariance import moves_nothing
-from culaunch._elementwise.reductions.described import texts_of
 from culaunch._elementwise.reductions.labels import Label, ShapedTrace
 from culaunch._elementwise.trace import Value, node_of
 
@@ -79,8 +78,8 @@ def test_what_does_not_cancel(name):
 
 
 def gradient_kernels(function, count, *arguments, takes_results=False):
-    gradient = GradientFunction(ew.fuse(function), count, takes_results=takes_results)
-    return texts_of(gradient, arguments, None)[0]
+    gradient = gradient_of(function, count, takes_results=takes_results)
+    return kernels(gradient, *arguments)
 
 
 def test_the_gradient_of_a_softmax_has_no_share_of_its_maximum():
@@ -132,7 +131,7 @@ def test_division_by_a_value_of_the_row():
     def f(x, divisor):
         return x / total(divisor)
 
-    gradient = GradientFunction(ew.fuse(f), 1)
+    gradient = gradient_of(f, 1)
     got = gradient(grad, np.ones_like(grad), divisor)[0]
     with np.errstate(all="ignore"):
         right = (grad.astype(np.float64) / divisor.astype(np.float64)).astype(np.float32)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kernel_texts import kernels
 
 import culaunch as cl
 from culaunch import elementwise as ew
-from culaunch._elementwise.reductions.described import texts_of
 
 pytestmark = pytest.mark.needs("torch")
 
@@ -222,7 +222,7 @@ def test_differences_to_a_mean_cancel_out_in_a_sum_of_them_alone():
     compare(skewness(ew, "axis"), skewness(torch, "dim"), [x], [values(4)])
     gradient = ew.fuse(lambda x: ew.var(x, axis=-1)).as_function(backward="auto")._gradient.function
     # Two passes: the mean, and the gradient. No third one sums the differences.
-    (text,) = texts_of(gradient.__wrapped__.__globals__["fused"], (values(4), x), None)[0]
+    (text,) = kernels(gradient.__wrapped__.__globals__["fused"], values(4), x)
     assert "Partial1" not in text.source
 
 

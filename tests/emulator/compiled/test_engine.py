@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from emulate import image_of, launch, pack
-from emulator_internals import CompiledKernel, Device, Fault, InstructionCount, compiled_kernel
-
-from culaunch._emulator.memory.read_only import NamedArray
+from emulator_internals import (
+    CompiledKernel,
+    Device,
+    Fault,
+    InstructionCount,
+    NamedArray,
+    compiled_kernel,
+)
 
 if TYPE_CHECKING:
     from emulator_internals import LoadedModule

@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from emulate import image_of, pack
-
-from culaunch._emulator import Device
-from culaunch._emulator.compiled.engine import compiled_kernel
-from culaunch._emulator.fault import Fault
-from culaunch._emulator.memory.read_only import NamedArray
+from emulator_internals import Device, Fault, NamedArray, compiled_kernel
 
 if TYPE_CHECKING:
-    from culaunch._emulator.compiled.engine import CompiledKernel
+    from emulator_internals import CompiledKernel
 
 pytestmark = pytest.mark.needs("gcc")
 

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from cuda_headers import cuda_include
+from emulator_internals import Device
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import culaunch as cl
-from culaunch._inline.cuda_header import cuda_include_dir
+from culaunch._emulator.libcuda.connect import ProgramDriver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,7 +35,13 @@ def library() -> Path:
 @pytest.fixture(scope="session")
 def include() -> Path:
     """Return the folder of cuda.h."""
-    return Path(cuda_include_dir())
+    return Path(cuda_include())
+
+
+@pytest.fixture(scope="session")
+def driver() -> ProgramDriver:
+    """Return the methods that the exported functions call."""
+    return ProgramDriver(Device())
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,7 @@ import sys
 import pytest
 from declarations import Declarations, agree
 
-from culaunch._emulator.device import Device
-from culaunch._emulator.libcuda import names
-from culaunch._emulator.libcuda.c_function import words_of
-from culaunch._emulator.libcuda.connect import ProgramDriver
+from culaunch._emulator.libcuda import c_function, names
 
 # Later forms whose further parameters may be skipped.
 LONGER = {
@@ -21,11 +18,6 @@ LONGER = {
 @pytest.fixture(scope="module")
 def declarations(include):
     return Declarations(include)
-
-
-@pytest.fixture(scope="module")
-def driver():
-    return ProgramDriver(Device())
 
 
 def without_suffix(name):
@@ -45,7 +37,7 @@ def test_a_form_is_answered_only_with_its_own_parameters(declarations, driver):
         method = next((one for one in bases if hasattr(driver, one)), None)
         if method is None:
             continue
-        words, declared = words_of(getattr(driver, method)), declarations.words(name)
+        words, declared = c_function.words_of(getattr(driver, method)), declarations.words(name)
         fits = not declarations.is_old(name) and agree(words, declared)
         fits = fits and (len(words) == len(declared) or plain in LONGER)
         assert names.method_name(driver, name) == (method if fits else None), name

@@ -7,10 +7,7 @@ import subprocess
 import pytest
 from declarations import Declarations, agree
 
-from culaunch._emulator.device import Device
-from culaunch._emulator.libcuda import names
-from culaunch._emulator.libcuda.c_function import words_of
-from culaunch._emulator.libcuda.connect import ProgramDriver
+from culaunch._emulator.libcuda import c_function, names
 from culaunch._emulator.libcuda.runtime import PASSED_ON
 
 
@@ -129,14 +126,13 @@ def test_every_declared_function_is_exported(declarations, exported, runtime):
     assert exported(runtime, declarations.forms) == set(declarations.forms)
 
 
-def test_a_function_has_the_parameters_that_are_declared(declarations):
-    driver = ProgramDriver(Device())
+def test_a_function_has_the_parameters_that_are_declared(declarations, driver):
     checked = set()
     for name in declarations.forms:
         method = names.method_name(driver, name)
         if method is None or method in names.NO_EFFECT:
             continue
-        words, declared = words_of(getattr(driver, method)), declarations.words(name)
+        words, declared = c_function.words_of(getattr(driver, method)), declarations.words(name)
         if name == "cudaCreateChannelDesc":  # it returns a structure, whose place comes first
             declared = ("p", *declared)
         assert agree(words, declared), (name, words, declared)

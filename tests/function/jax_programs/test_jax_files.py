@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import culaunch as cl
+from culaunch._jax.texts import call_text, resolve
 
 pytestmark = pytest.mark.needs("jax")
 
@@ -163,8 +164,6 @@ def test_the_end_while_a_call_runs(tmp_path):
 
 
 def test_a_text_of_another_process():
-    from culaunch._jax.texts import resolve
-
     text = '{"function":"%s","values":[],"arrays":[],"writes":[]}'
     with pytest.raises(RuntimeError, match="import the module nowhere first"):
         resolve(text % "nowhere:scale")
@@ -173,8 +172,6 @@ def test_a_text_of_another_process():
 
 
 def test_names_of_functions_in_programs(scale, tmp_path):
-    from culaunch._jax.texts import call_text
-
     def named(function):
         return call_text(function, (None, 2.0), (0, -1), ())
 

@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from sets import changed, check_syntax, cuda_include, function, load, parameter, variant
 
 import culaunch as cl
-from culaunch._library import library_bytes
 from culaunch._triton.c_output.names import c_identifier, c_include, c_string
-from culaunch.triton import KernelSet
 
 pytestmark = pytest.mark.needs("gcc")
 
@@ -257,7 +255,7 @@ def test_an_object_for_another_processor(machine, number, tmp_path):
 
     ptx = b".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n"
     entry = function(variants=[variant(arch="compute_80", image=None, ptx="images/a.ptx")])
-    kernels = KernelSet.load(library_bytes([entry], {"images/a.ptx": ptx}, "test", 2))
+    kernels = load(entry, members={"images/a.ptx": ptx})
     for call in ("api", "command"):
         if call == "api":
             written = kernels.write_c(tmp_path / "k", as_object=True, machine=machine)

@@ -348,17 +348,22 @@ def test_an_unknown_newer_triton(tutorials):
     """Its kernels load if their parameters are as expected, else the error says so."""
     from dataclasses import replace
 
-    from culaunch._triton.variants.launch_facts import LaunchFacts
-    from culaunch._triton.variants.parameter_sources import parameter_sources
+    from culaunch._triton.variants import launch_facts, parameter_sources
 
-    facts = LaunchFacts("k", "3.12.0")
+    facts = launch_facts.LaunchFacts("k", "3.12.0")
     sizes = [(0, 8), (8, 4), (16, 8), (24, 8)]
-    assert len(parameter_sources(["*fp32", "i32"], facts, sizes)) == 4
+    assert len(parameter_sources.parameter_sources(["*fp32", "i32"], facts, sizes)) == 4
     with pytest.raises(cl.ImageError, match=r"newer than the newest that culaunch knows, 3\.9"):
-        parameter_sources(["*fp32", "i32"], facts, [*sizes, (32, 8)])
+        parameter_sources.parameter_sources(["*fp32", "i32"], facts, [*sizes, (32, 8)])
     with pytest.raises(cl.ImageError, match="has 2"):
-        parameter_sources(["*fp32", "i32"], replace(facts, triton_version="3.6.0"), sizes[:2])
+        parameter_sources.parameter_sources(
+            ["*fp32", "i32"], replace(facts, triton_version="3.6.0"), sizes[:2]
+        )
     assert (
-        len(parameter_sources(["*fp32", "i32"], replace(facts, triton_version="3.2.0"), sizes[:2]))
+        len(
+            parameter_sources.parameter_sources(
+                ["*fp32", "i32"], replace(facts, triton_version="3.2.0"), sizes[:2]
+            )
+        )
         == 2
     )

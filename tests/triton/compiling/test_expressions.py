@@ -5,11 +5,24 @@ import itertools
 import math
 
 import hypothesis
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 pytest.importorskip("triton", reason="needs triton")
 pytest.importorskip("torch", reason="needs torch")
+
+from culaunch._triton.expressions import (
+    ExpressionError,
+    evaluate,
+    parse_expressions,
+    read_expression,
+    traced_grid,
+    traced_heuristic,
+    write_expression,
+)
+from culaunch._triton.reads.purity import Unknown
+from culaunch._triton.saved.grid import element_type
 
 NAMES = ["x", "n", "M", "N", "BLOCK", "h0", "flag", "ACT"]
 MOST = 128
@@ -62,15 +75,6 @@ def values(n, m, block, flag, act):
 
 @pytest.mark.parametrize("which", heuristics())
 def test_an_expression_says_what_the_python_says(which):
-    from culaunch._triton.expressions import (
-        evaluate,
-        read_expression,
-        traced_heuristic,
-        write_expression,
-    )
-    from culaunch._triton.reads.purity import Unknown
-    from culaunch._triton.saved.grid import element_type
-
     call = heuristics()[which]
     if which == "via a variable":
         with pytest.raises(Unknown):
@@ -116,17 +120,11 @@ def _closing_over_a_class(kind):
     ],
 )
 def test_what_no_expression_can_say_is_refused(call, words):
-    from culaunch._triton.expressions import traced_heuristic
-    from culaunch._triton.reads.purity import Unknown
-
     with pytest.raises(Unknown, match=words):
         traced_heuristic(call, NAMES)
 
 
 def test_a_grid_that_uses_a_number_of_one_call_is_refused():
-    from culaunch._triton.expressions import traced_grid
-    from culaunch._triton.reads.purity import Unknown
-
     for grid in (_closing_over(3), lambda meta: (min(MOST, meta["n"]),)):
         with pytest.raises(Unknown, match="whose value may differ from call to call"):
             traced_grid(grid, NAMES)
@@ -143,8 +141,6 @@ def test_a_grid_that_uses_a_number_of_one_call_is_refused():
 
 
 def test_what_fails_for_none_says_so():
-    from culaunch._triton.expressions import ExpressionError, evaluate, traced_heuristic
-
     made = traced_heuristic(lambda args: args["n"] % 16 == 0, NAMES)
     assert str(made) == "((n % 16) == 0)"
     with pytest.raises(ExpressionError, match="None is not a number"):
@@ -175,8 +171,6 @@ def test_what_fails_for_none_says_so():
     ],
 )  # fmt: skip
 def test_text(text, shown):
-    from culaunch._triton.expressions import parse_expressions
-
     assert [str(one) for one in parse_expressions(text, NAMES)] == shown
 
 
@@ -201,8 +195,6 @@ def test_text(text, shown):
     ],
 )
 def test_text_that_is_no_expression(text, words):
-    from culaunch._triton.expressions import parse_expressions
-
     with pytest.raises(ValueError, match=words):
         parse_expressions(text, NAMES)
 
@@ -221,13 +213,6 @@ JSON = st.recursive(
 @hypothesis.given(JSON)
 @hypothesis.settings(max_examples=200)
 def test_any_json_is_an_expression_or_refused(entry):
-    from culaunch._triton.expressions import (
-        ExpressionError,
-        evaluate,
-        read_expression,
-        write_expression,
-    )
-
     try:
         made = read_expression(entry, NAMES)
     except (TypeError, ValueError):
@@ -254,15 +239,11 @@ def test_any_json_is_an_expression_or_refused(entry):
     ],
 )
 def test_what_is_no_expression_in_a_file(entry, words):
-    from culaunch._triton.expressions import read_expression
-
     with pytest.raises((TypeError, ValueError), match=words):
         read_expression(entry, NAMES)
 
 
 def test_large_expressions_in_a_file_are_refused():
-    from culaunch._triton.expressions import ExpressionError, evaluate, read_expression
-
     deep = 1
     for _ in range(100):
         deep = ["neg", deep]
@@ -282,10 +263,23 @@ def test_large_expressions_in_a_file_are_refused():
 def test_python_functions_among_the_builtins_change_nothing(monkeypatch):
     import builtins
 
-    from culaunch._triton.expressions import evaluate, traced_heuristic
-    from culaunch._triton.saved.grid import element_type
-
     # IPython adds functions like this one.
     monkeypatch.setattr(builtins, "display", lambda *things: None, raising=False)
     expression = traced_heuristic(lambda args: max(args["n"], 4), NAMES)
     assert evaluate(expression, {"n": 9}, element_type) == 9
+
+
+def test_shapes_in_a_file_are_read_with_nothing_trusted():
+    for entry in (["size", "x"], ["size", "x", True], ["size", "x", 64], ["stride", "x", "0"],
+                  ["rank", "x", 0], ["size", "y", 0], ["count"]):  # fmt: skip
+        with pytest.raises((TypeError, ValueError)):
+            read_expression(entry, {"x"})
+    size = read_expression(["size", "x", -2], {"x"})
+    assert str(size) == "x.shape[-2]"
+    for value, text in ((3, "is a int"), (None, "is a NoneType")):
+        with pytest.raises(ExpressionError, match=text):
+            evaluate(size, {"x": value}, None)
+    with pytest.raises(ExpressionError, match="no dimension -2"):
+        evaluate(size, {"x": np.ones(3)}, None)
+    stride = read_expression(["stride", "x", 0], {"x"})
+    assert evaluate(stride, {"x": np.ones((2, 3), "f4")}, None) == 3

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from culaunch._triton.program.run import _tell
+from culaunch._triton.program.run import _tell, main
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -131,8 +131,6 @@ def test_a_program_finds_what_it_finds_by_python_itself(tmp_path, way):
     ],
 )
 def test_what_cannot_be_run_is_refused(arguments, message, capsys, monkeypatch, tmp_path):
-    from culaunch._triton.program.run import main
-
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match="2"):
         main(arguments)

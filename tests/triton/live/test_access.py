@@ -2,6 +2,8 @@
 
 import pytest
 
+from culaunch._triton.variants.access import pointer_access
+
 pytestmark = pytest.mark.needs("triton")
 
 READ, WRITE, UNKNOWN = "read", "write", "unknown"
@@ -23,8 +25,6 @@ def test_access_is_told(name):
     import triton
     from triton.backends.compiler import GPUTarget
 
-    from culaunch._triton.variants.access import pointer_access
-
     kernel = getattr(access_kernels, name)
     types = {}
     for parameter in kernel.params:
@@ -43,8 +43,6 @@ def test_access_is_told(name):
 
 
 def test_text_that_is_not_understood_tells_nothing():
-    from culaunch._triton.variants.access import pointer_access
-
     twice = "tt.func public @f(%x: !tt.ptr<f32>) {\n" * 2
     for text in ("", "module {}", "tt.func public @f(", twice):
         assert pointer_access(text) == ()

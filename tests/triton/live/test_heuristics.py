@@ -7,8 +7,7 @@ import types
 
 import pytest
 
-from culaunch._triton.reads.of_code import reads_of
-from culaunch._triton.reads.purity import Unknown
+from culaunch._triton.reads import of_code, purity
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
@@ -78,7 +77,7 @@ def assigned(args):
     ],
 )  # fmt: skip
 def test_what_a_function_depends_on(function, values, nones, others):
-    reads = reads_of(function)
+    reads = of_code.reads_of(function)
     assert reads.values == set(values.split())
     assert reads.nones == set(nones.split())
     assert reads.types | reads.dtypes == set(others.split())
@@ -109,8 +108,8 @@ def test_what_a_function_depends_on(function, values, nones, others):
     ],
 )
 def test_what_has_to_be_called(function, reason):
-    with pytest.raises(Unknown, match=reason):
-        reads_of(function)
+    with pytest.raises(purity.Unknown, match=reason):
+        of_code.reads_of(function)
 
 
 def test_defaults_are_part_of_a_function_that_stays():
@@ -120,9 +119,9 @@ def test_defaults_are_part_of_a_function_that_stays():
         lambda args, *, size=64: min(size, args["n"]),
         lambda args, size=(64, "a"): size[0],
     ):
-        assert reads_of(function, stays=True).names <= {"n"}
-        with pytest.raises(Unknown, match="must take only the arguments"):
-            reads_of(function)
+        assert of_code.reads_of(function, stays=True).names <= {"n"}
+        with pytest.raises(purity.Unknown, match="must take only the arguments"):
+            of_code.reads_of(function)
     for function, reason in (
         (lambda args, more: args["n"], "must take only the arguments"),
         (lambda args, *, more: args["n"], "must take only the arguments"),
@@ -131,8 +130,8 @@ def test_defaults_are_part_of_a_function_that_stays():
         (lambda args, more=impure: more(args["n"]), "a default of"),
         (lambda: 3, "must take only the arguments"),
     ):
-        with pytest.raises(Unknown, match=reason):
-            reads_of(function, stays=True)
+        with pytest.raises(purity.Unknown, match=reason):
+            of_code.reads_of(function, stays=True)
 
 
 # ---- what is launched
@@ -407,7 +406,7 @@ def test_what_a_new_version_of_python_has_is_not_guessed(monkeypatch):
         first, *rest = every(code)
         return [first, first._replace(opname="DO_SOMETHING_NEW"), *rest]
 
-    assert reads_of(assigned).values == {"n"}
+    assert of_code.reads_of(assigned).values == {"n"}
     monkeypatch.setattr(dis, "get_instructions", with_another)
-    with pytest.raises(Unknown, match="DO_SOMETHING_NEW in assigned"):
-        reads_of(assigned)
+    with pytest.raises(purity.Unknown, match="DO_SOMETHING_NEW in assigned"):
+        of_code.reads_of(assigned)

@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from culaunch._triton.reads.of_code import reads_of
-from culaunch._triton.reads.purity import Unknown
+from culaunch._triton.reads import of_code, purity
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
@@ -34,7 +33,7 @@ WHOLE = {"RANK 0", *(f"SIZE {i}" for i in range(8))}
     ],
 )
 def test_what_is_read_of_a_shape(function, parts):
-    reads = reads_of(function)
+    reads = of_code.reads_of(function)
     assert {f"{part.kind.name} {part.dimension}" for _, part in reads.shapes} == parts
     assert reads.names == {"x"}
     assert not reads.values
@@ -52,8 +51,8 @@ def test_what_is_read_of_a_shape(function, parts):
     ],
 )
 def test_what_has_to_be_called(function, reason):
-    with pytest.raises(Unknown, match=reason):
-        reads_of(function)
+    with pytest.raises(purity.Unknown, match=reason):
+        of_code.reads_of(function)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +64,7 @@ def test_what_has_to_be_called(function, reason):
     ],
 )
 def test_what_an_element_type_says(function, names):
-    reads = reads_of(function)
+    reads = of_code.reads_of(function)
     assert reads.dtypes == reads.names == names
 
 

@@ -85,14 +85,13 @@ def cases(recorder_module):
     from triton.compiler import make_backend
     from triton.runtime import jit
 
-    from culaunch._triton.calls.dispatcher import Dispatcher
-    from culaunch._triton.calls.parameters import parameters_of
+    from culaunch._triton.calls import dispatcher, parameters
 
     backend = make_backend(GPUTarget("cuda", 90, 32))
     found = []
     for kernel in kernels():
         binder = jit.create_function_from_signature(kernel.signature, kernel.params, backend)
-        ours = Dispatcher(kernel.__name__, parameters_of(kernel, frozenset()))
+        ours = dispatcher.Dispatcher(kernel.__name__, parameters.parameters_of(kernel, frozenset()))
         ours._set_driver(recorder_module.core, None)
         found.append((kernel, binder, ours))
     return found

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import culaunch as cl
+from culaunch._triton.compiling.hook_effects import effects_of
 
 pytestmark = pytest.mark.needs("triton", "torch")
 
@@ -15,8 +16,6 @@ TYPES = "tensordesc<fp32[1, 1]>, tensordesc<fp32[1, 1]>, fp32"
 
 def test_a_hook_that_sets_blocks_is_data():
     from descriptor_kernels import set_blocks
-
-    from culaunch._triton.compiling.hook_effects import effects_of
 
     settings = {"ROWS": 128, "COLUMNS": 32}
     kinds = {"a": "tensordesc<fp32[1, 1]>", "b": "tensordesc<fp16[1, 1]>"}
@@ -82,8 +81,6 @@ def sets_a_global(kw):
     ],
 )  # fmt: skip
 def test_any_other_hook_is_not(hook):
-    from culaunch._triton.compiling.hook_effects import effects_of
-
     kinds = {"a": "tensordesc<fp32[1, 1]>", "n": "*fp32"}
     assert effects_of(hook, {"ROWS": 128}, kinds) is None
 

@@ -6,6 +6,7 @@ import pytest
 from runs import run_command
 
 import culaunch as cl
+from culaunch._triton.variants.constants import same_constant
 
 pytestmark = pytest.mark.needs("triton", "torch")
 
@@ -117,16 +118,12 @@ def test_a_default_that_is_a_constexpr(kernels, emulator, tmp_path):
     ],
 )
 def test_constants_are_the_same_by_type_and_value(saved_value, given, same):
-    from culaunch._triton.variants.constants import same_constant
-
     assert same_constant(saved_value, given) is same
 
 
 def test_an_array_is_no_constant():
     import numpy as np
     import torch
-
-    from culaunch._triton.variants.constants import same_constant
 
     assert same_constant(3, np.int32(3))
     assert not same_constant(3, np.array([3, 3]))

@@ -6,11 +6,9 @@ import json
 import hypothesis
 import pytest
 from hypothesis import strategies as st
-from sets import MEMBERS, changed, function, load, parameter, variant
+from sets import changed, function, load, parameter, variant
 
 import culaunch as cl
-from culaunch._library import library_bytes
-from culaunch.triton import KernelSet
 
 VARIANT = variant(
     arch="sm_90a",
@@ -48,7 +46,7 @@ def test_inspect_shows_it(tmp_path):
     from culaunch.cli.inspect import command
 
     path = tmp_path / "k.culib"
-    path.write_bytes(library_bytes([FUNCTION], MEMBERS, "test"))
+    load(FUNCTION).save(path)
     done = CliRunner().invoke(command, [str(path)])
     assert done.exit_code == 0
     assert "k(x, n, pair, BLOCK, T), 1 variant" in done.output
@@ -212,7 +210,7 @@ def test_an_image_of_another_kernel(monkeypatch):
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
     ptx = b".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry other() { ret; }\n"
     entry = function(variants=[variant(arch="compute_80", image=None, ptx="images/a.ptx")])
-    kernels = KernelSet.load(library_bytes([entry], {"images/a.ptx": ptx}, "test", 2))
+    kernels = load(entry, members={"images/a.ptx": ptx})
     for _ in range(2):
         with pytest.raises(cl.ImageError, match="the image has no kernel 'k'"):
             kernels[(1,)](torch.ones(64), 64)

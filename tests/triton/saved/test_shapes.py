@@ -73,23 +73,3 @@ def test_c_has_no_shapes(kernels):
     made = compile(kernel, FLOATS, arch="sm_80", constants={"BLOCK": 64})
     with pytest.raises(ValueError, match="C cannot evaluate the heuristic EVEN"):
         made.write_c("unused")
-
-
-def test_shapes_in_a_file_are_read_with_nothing_trusted():
-    from culaunch._triton.expressions import ExpressionError, evaluate, read_expression
-
-    for entry in (["size", "x"], ["size", "x", True], ["size", "x", 64], ["stride", "x", "0"],
-                  ["rank", "x", 0], ["size", "y", 0], ["count"]):  # fmt: skip
-        with pytest.raises((TypeError, ValueError)):
-            read_expression(entry, {"x"})
-    size = read_expression(["size", "x", -2], {"x"})
-    assert str(size) == "x.shape[-2]"
-    for value, text in ((3, "is a int"), (None, "is a NoneType")):
-        with pytest.raises(ExpressionError, match=text):
-            evaluate(size, {"x": value}, None)
-    import numpy as np
-
-    with pytest.raises(ExpressionError, match="no dimension -2"):
-        evaluate(size, {"x": np.ones(3)}, None)
-    stride = read_expression(["stride", "x", 0], {"x"})
-    assert evaluate(stride, {"x": np.ones((2, 3), "f4")}, None) == 3

@@ -2,6 +2,8 @@
 
 import pytest
 
+from culaunch._triton.saved.tuned_table import TunedEntry, TunedTable
+
 pytestmark = pytest.mark.needs("triton", "torch")
 
 FLOATS = "*fp32:16, *fp32:16, i32"
@@ -9,7 +11,6 @@ FLOATS = "*fp32:16, *fp32:16, i32"
 
 def table_set(kernels, arch, sizes, tuned_on=""):
     """A set that was tuned for n = 1, 2, ... with one size of block each."""
-    from culaunch._triton.saved.tuned_table import TunedEntry, TunedTable
     from culaunch.triton import compile  # noqa: A004
 
     made = compile(
@@ -238,8 +239,6 @@ def test_a_key_that_the_tuned_call_left_to_its_default(kernels):
 
 def test_element_types_in_the_order_of_another_call():
     """A call by keywords was tuned in its own order: it is nearer than other types."""
-    from culaunch._triton.saved.tuned_table import TunedEntry, TunedTable
-
     entries = [
         TunedEntry((64,), types, {"BLOCK": size}, {})
         for size, types in ((16, ("fp32", "fp32")), (32, ("fp16", "fp32")))

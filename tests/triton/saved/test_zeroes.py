@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import culaunch as cl
+from culaunch._triton.calls import dispatcher
 
 torch = pytest.importorskip("torch")
 
@@ -46,7 +47,6 @@ def sums(kernels):
 def by_python(monkeypatch):
     """Count what is set to zero by Python, as the first call of a process is."""
     from culaunch._launch.torch.versions import open_counters
-    from culaunch._triton.calls import dispatcher
 
     open_counters()
     real, calls = dispatcher.set_to_zero, []
@@ -329,8 +329,6 @@ def test_what_is_set_to_zero_need_not_be_torchs(kernels, emulator):
 
 
 def test_an_array_is_filled_on_its_device():
-    from culaunch._triton.calls.set_to_zero import set_to_zero
-
     seen = []
 
     class Device:
@@ -347,16 +345,16 @@ def test_an_array_is_filled_on_its_device():
         def fill(self, value):
             seen.append(value)
 
-    set_to_zero("k", "x", {"x": Array(), "n": 3})
+    dispatcher.set_to_zero("k", "x", {"x": Array(), "n": 3})
     assert seen == ["enter", 0, "exit"]
     with pytest.raises(TypeError, match="beside"):
-        set_to_zero("k", "x", {"x": Array(), "y": type("Other", (Array,), {})()})
+        dispatcher.set_to_zero("k", "x", {"x": Array(), "y": type("Other", (Array,), {})()})
     with pytest.raises(TypeError, match="got 3"):
-        set_to_zero("k", "x", {"x": 3})
+        dispatcher.set_to_zero("k", "x", {"x": 3})
     # As JAX's, which cannot be written in its place.
     fixed = type("Fixed", (), {"__dlpack__": None})()
     with pytest.raises(TypeError, match=r"must be an array .* fill.* \(got a .*Fixed\)"):
-        set_to_zero("k", "x", {"x": fixed})
+        dispatcher.set_to_zero("k", "x", {"x": fixed})
 
 
 @pytest.mark.gpu

@@ -16,9 +16,7 @@ warnings.simplefilter("ignore")
 
 from triton.runtime.autotuner import Autotuner, Heuristics  # noqa: E402
 
-from culaunch._triton.compiling.decorated import Decorated  # noqa: E402
-from culaunch._triton.compiling.heuristics import Heuristics as SavedHeuristics  # noqa: E402
-from culaunch._triton.compiling.hook_effects import effects_of  # noqa: E402
+from culaunch._triton.compiling import decorated, heuristics, hook_effects  # noqa: E402
 
 
 def kernels(package):
@@ -38,17 +36,17 @@ def kernels(package):
 
 def refused(kernel):
     """Say what of a kernel's decorators a set would not keep."""
-    decorated = Decorated.of(kernel)
-    heuristics = SavedHeuristics(decorated.function, decorated.heuristics)
-    reasons = [f"{name}: {reason}" for name, reason in heuristics._unknown.items()]
+    parts = decorated.Decorated.of(kernel)
+    saved = heuristics.Heuristics(parts.function, parts.heuristics)
+    reasons = [f"{name}: {reason}" for name, reason in saved._unknown.items()]
     kinds = {
         one.name: "tensordesc<bf16[1, 1]>" if one.name.startswith("desc_") else "*bf16"
-        for one in decorated.function.params
+        for one in parts.function.params
         if not one.is_constexpr
     }
-    for config in decorated.tuner.configs if decorated.tuner is not None else ():
+    for config in parts.tuner.configs if parts.tuner is not None else ():
         hook = config.pre_hook
-        if hook is not None and effects_of(hook, config.all_kwargs(), kinds) is None:
+        if hook is not None and hook_effects.effects_of(hook, config.all_kwargs(), kinds) is None:
             reasons.append(f"{config}: {hook}")
     return reasons
 

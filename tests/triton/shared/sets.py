@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import os
 import subprocess
 from pathlib import Path
 from typing import Any
+
+from cuda_headers import cuda_include
 
 from culaunch._library import library_bytes
 from culaunch.triton import KernelSet
@@ -48,8 +49,8 @@ def function(**more: Any) -> dict[str, Any]:
     return {**plain, **more}
 
 
-def load(entry: dict[str, Any], version: int = 2) -> KernelSet:
-    return KernelSet.load(library_bytes([entry], MEMBERS, "test", version))
+def load(entry: dict[str, Any], version: int = 2, members: dict[str, bytes] = MEMBERS) -> KernelSet:
+    return KernelSet.load(library_bytes([entry], members, "test", version))
 
 
 def changed(entry: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
@@ -61,15 +62,8 @@ def changed(entry: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[st
     return entry
 
 
-def cuda_include() -> Path:
-    found = importlib.util.find_spec("nvidia")
-    assert found is not None
-    for place in found.submodule_search_locations or ():
-        for header in Path(place).glob("**/cuda.h"):
-            return header.parent
-    raise AssertionError("no cuda.h")
-
-
+# For C that runs.
+C_WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 # As strict as a project may be that compiles it with its own sources.
 FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow",
          "-Wcast-qual", "-Wundef", "-Werror", "-fsyntax-only"]  # fmt: skip

@@ -30,12 +30,10 @@ from triton.runtime import jit
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
-from culaunch._image import Image
+import culaunch as cl
 from culaunch._triton import native_kernel
 from culaunch._triton.upstream.target import StandIn
-from culaunch._triton.variants.launch_facts import LaunchFacts
-from culaunch._triton.variants.load_variant import load_variant
-from culaunch._triton.variants.parameter_sources import leaves_of, size_of
+from culaunch._triton.variants import launch_facts, load_variant, parameter_sources
 from culaunch.triton import install, native
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug")
@@ -144,10 +142,14 @@ class TwoWorlds:
             for parameter, (kind, _) in zip(function.params, description, strict=True)
             if not parameter.is_constexpr
         ]
-        sizes = [size_of(kind) for kind in leaves_of(kinds) if kind != "constexpr"]
+        sizes = [
+            parameter_sources.size_of(kind)
+            for kind in parameter_sources.leaves_of(kinds)
+            if kind != "constexpr"
+        ]
         image = self.recorder.image({kernel.name: layout_of([*sizes, 8, 8])})
-        facts = LaunchFacts(name=kernel.name, triton_version="3.6.0")
-        return load_variant(driver, Image(image), facts, kinds, {}, kernel)
+        facts = launch_facts.LaunchFacts(name=kernel.name, triton_version="3.6.0")
+        return load_variant.load_variant(driver, cl.Image(image), facts, kinds, {}, kernel)
 
 
 class BareKernel:
@@ -161,7 +163,9 @@ class BareKernel:
     def __init__(self, worlds, function, signature, constants, options):
         self._worlds = worlds
         self.signature = signature
-        self.passed = [kind for kind in leaves_of(signature.values()) if kind != "constexpr"]
+        self.passed = [
+            kind for kind in parameter_sources.leaves_of(signature.values()) if kind != "constexpr"
+        ]
         self._constants = {
             function.arg_names[path[0]]: spell(one) for path, one in constants.items()
         }
@@ -274,4 +278,6 @@ def _data(kind, value):
     if kind == "fp32":
         return np.float32(value).tobytes()
     # A float is not an int, and a value that does not fit is refused.
-    return int(operator.index(value)).to_bytes(size_of(kind), "little", signed=kind[0] == "i")
+    return int(operator.index(value)).to_bytes(
+        parameter_sources.size_of(kind), "little", signed=kind[0] == "i"
+    )
