@@ -179,12 +179,11 @@ def _located(message: str) -> str:
         re.MULTILINE,
     )
     thread = re.search(r"^ +(block .*)$", message, re.MULTILINE)
-    line = re.search(r"demo\.cu:(\d+)$", message, re.MULTILINE)
+    line = re.search(r"demo\.cu:(\d+): (.*)$", message, re.MULTILINE)
     if what is None or thread is None or line is None:
         return message
-    text = SOURCE.splitlines()[int(line[1]) - 1].strip()
     fault = "".join(filter(None, [what[1], " ", what[2], what[3]]))
-    return f"(emulated) {fault}; {thread[1]}; demo.cu, line {line[1]}: {text}"
+    return f"(emulated) {fault}; {thread[1]}; demo.cu, line {line[1]}: {line[2]}"
 
 
 def _import_numpy() -> Any:
