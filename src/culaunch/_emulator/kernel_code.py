@@ -29,6 +29,7 @@ from culaunch._emulator.ops import (  # noqa: F401  (each registers its instruct
     permute,
     surfaces,
     tcgen05,
+    tensor_map_edits,
     textures,
     video,
     warp,

@@ -98,6 +98,24 @@ def test_a_tensor_descriptor_taken_apart():
     assert torch.equal(y, x * 3)
 
 
+MADE_ON_THE_DEVICE = """
+import torch
+import tutorials
+from culaunch.triton import native
+
+(found,) = tutorials.run_copy_tiles(native(tutorials.copy_tiles), "cpu")
+print(torch.equal(found, tutorials.expected_copy_tiles("cpu")[0]))
+"""
+
+
+@pytest.mark.slow
+def test_a_descriptor_made_on_the_device(run_after_torch, tutorials):
+    folder = os.path.dirname(tutorials.__file__)
+    environment = {"CULAUNCH_EMULATOR_ARCH": "sm_90", "PYTHONPATH": folder}
+    done = run_after_torch(["-c", MADE_ON_THE_DEVICE], env={**os.environ, **environment})
+    assert done.stdout == "True\n", done.stderr
+
+
 FAILING = """
 import culaunch as cl
 import tutorials

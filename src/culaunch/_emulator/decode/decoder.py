@@ -26,7 +26,7 @@ from culaunch._emulator.types import Lanes, is_signed, is_type, lane_dtype, size
 if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Code
     from culaunch._emulator.options import CodeChecks
-    from culaunch._emulator.ptx.syntax import Function, Instruction
+    from culaunch._emulator.ptx.syntax import Function, Instruction, Module
 
 __all__ = ["Decoder", "Reader", "Symbols", "Unsupported", "Writer"]
 
@@ -170,10 +170,11 @@ class Decoder:
 class Symbols(Protocol):
     """The meaning of a function's names in the kernel that runs it.
 
-    `checks` are those that its code includes.
+    `checks` are those that its code includes, and `syntax` is the module.
     """
 
     checks: CodeChecks
+    syntax: Module
 
     def address_of(self, name: str, function: Function) -> int:
         """Return the address of a symbol used in `function`, in its own state space."""

@@ -1,7 +1,7 @@
 """The contents of a CUtensorMap of the emulated driver.
 
 NVIDIA does not publish the layout of the 128 bytes; this one is the emulator's own. No program sees
-the difference, because the driver encodes every map.
+the difference, because the driver and ``tensormap.replace`` encode every map.
 """
 
 from __future__ import annotations
@@ -9,14 +9,20 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-__all__ = ["ITEM_SIZES", "MAP_BYTES", "TensorMap"]
+__all__ = ["FIELDS", "ITEM_SIZES", "MAGIC", "MAP_BYTES", "TensorMap"]
 
 MAP_BYTES = 128
-_MAGIC = 0x50414D4C
+MAGIC = 0x50414D4C
 # CU_TENSOR_MAP_DATA_TYPE_UINT8 and the next: bytes of an element.
 ITEM_SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
 # magic, type, rank, interleave, swizzle, fill, kind, address, extents, strides, box, steps
-_FORMAT = struct.Struct("<I6B2xQ5I4Q5H5B")
+_FORMAT = struct.Struct("<I6B6xQ5I4x4Q5H5B")
+# The names of tensormap.replace: the first byte of a field, and the bytes of one of its numbers.
+FIELDS = {
+    "elemtype": (4, 1), "rank": (5, 1), "interleave_layout": (6, 1), "swizzle_mode": (7, 1),
+    "fill_mode": (8, 1), "global_address": (16, 8), "global_dim": (24, 4),
+    "global_stride": (48, 8), "box_dim": (80, 2), "element_stride": (90, 1),
+}  # fmt: skip
 
 
 class TensorMap(NamedTuple):
@@ -67,7 +73,7 @@ class TensorMap(NamedTuple):
             return (*values, *(0,) * (count - len(values)))
 
         return _FORMAT.pack(
-            _MAGIC, self.kind, rank, self.interleave, self.swizzle, self.fill, 0, self.address,
+            MAGIC, self.kind, rank, self.interleave, self.swizzle, self.fill, 0, self.address,
             # An extent of 2^32 is stored as one less.
             *padded(tuple(extent - 1 for extent in self.extents), 5),
             *padded(self.strides[1:], 4), *padded(self.box, 5), *padded(self.steps, 5),
@@ -75,11 +81,13 @@ class TensorMap(NamedTuple):
 
     @classmethod
     def unpack(cls, data: bytes) -> TensorMap | None:
-        """Read a map; None if these bytes are not a map."""
+        """Read a map; None if these bytes are not a map, or a kernel has left out a part."""
         magic, kind, rank, interleave, swizzle, fill, _, address, *rest = _FORMAT.unpack_from(data)
-        if magic != _MAGIC:
+        if magic != MAGIC or not 1 <= rank <= 5 or kind >= len(ITEM_SIZES) or swizzle > 3:
             return None
         extents = tuple(extent + 1 for extent in rest[:rank])
         strides = (ITEM_SIZES[kind], *rest[5 : 5 + rank - 1])
         box, steps = tuple(rest[9 : 9 + rank]), tuple(rest[14 : 14 + rank])
+        if not all((*box, *steps)):
+            return None
         return cls(kind, interleave, swizzle, fill, address, extents, strides, box, steps)
