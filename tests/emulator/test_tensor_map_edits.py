@@ -73,10 +73,10 @@ ROWS, WIDTH, BOX = 24, 40, (8, 16)
 def ptx(kind: str, swizzle: int = 0, fill: int = 0, last: int = 1) -> str:
     dtype, number = TYPES[kind]
     item = np.dtype(dtype).itemsize
+    size = BOX[0] * BOX[1] * item
     words = {
-        "ITEM": item, "BYTES": BOX[0] * BOX[1] * item, "LAST": last, "SENT": BOX[0] * BOX[1] * item // max(last, 1),
-        "ELEMENT": f'"{number}"',
-        "SWIZZLE": f'"{swizzle}"', "FILL": f'"{fill}"',
+        "ITEM": item, "BYTES": size, "LAST": last, "SENT": size // max(last, 1),
+        "ELEMENT": f'"{number}"', "SWIZZLE": f'"{swizzle}"', "FILL": f'"{fill}"',
     }  # fmt: skip
     text = "".join(f"#define {name} {value}\n" for name, value in words.items()) + SOURCE
     return cl.compile(text, arch="compute_90a").data.decode()
