@@ -262,6 +262,14 @@ def test_a_function_that_is_no_operator_breaks_the_graph(torch, refused, body, a
     assert reason in said
 
 
+def test_a_torch_with_other_messages_tells_the_reason_too(refused, torch, monkeypatch):
+    function = cl.function(view)
+    monkeypatch.setattr(torch._dynamo.exc, "unimplemented", lambda msg: None)
+    said = refused(lambda x: function(x), torch.ones(3))
+    assert said.startswith("torch.compile reached a call of the function view of culaunch, which")
+    assert "a view of an argument" in said
+
+
 def test_where_the_graph_breaks_the_function_is_called(compiled, torch):
     function = cl.function(view)
     region = compiled(lambda x: function(x + 1) * 2, fullgraph=False)

@@ -74,7 +74,11 @@ def test_configurations_that_fail_are_named_and_not_chosen(kernel):
     tuning = cl.tuning.tune(kernel, [{"grid": 1, "block": 4096}, {"grid": 1, "block": 32}], (x, 8))
     assert isinstance(tuning.trials[0].error, cl.LaunchError)
     assert tuning.best == {"grid": 1, "block": 32}
-    assert "failed" in str(tuning)
+    reason = str(tuning.trials[0].error).splitlines()[0]
+    assert str(tuning).count("failed") == 1
+    assert f"failed  {tuning.trials[0].config}  {reason}\n" in f"{tuning}\n"
+    assert tuning.to_dict()["trials"][0] == {"config": tuning.trials[0].config, "error": reason}
+    assert "error" not in tuning.to_dict()["trials"][1]
     with pytest.raises(cl.LaunchError):
         cl.tuning.tune(kernel, [{"grid": 1, "block": 4096}], (x, 8))
 
@@ -263,6 +267,7 @@ def test_files_that_are_no_tables_are_refused(tmp_path, text):
         ({"table": "x.json"}, TypeError, "TunedConfigs"),
         ({"repeat": 0}, ValueError, "repeat"),
         ({"seconds": -1}, ValueError, "seconds"),
+        ({"seconds": 0}, ValueError, "seconds"),
         ({"again": 1}, TypeError, "again"),
     ],
 )

@@ -24,16 +24,18 @@ BUILD = ROOT / "build" / "mutants"
 # The folders whose tests cover a room. By default it is the folder with the room's name.
 FOLDERS = {
     "__main__.py": ("cli",),
-    "_base": ("base", "cache", "embed", "image", "includes", "inline", "ship"),
+    "_base": ("base", "cache", "compile", "embed", "image", "library"),
     "_compile": ("compile", "cli"),
-    "_embed": ("embed", "cli"),
+    "_elementwise": ("elementwise", "junk"),
+    "_embed": ("embed", "cli", "cmake"),
     "_errors.py": ("base", "launch"),
     "_export": ("function", "cpp"),
     "_farm": ("farm", "compile", "tune"),
-    "_image": ("image", "launch", "cli"),
+    "_graph": ("graph", "junk"),
+    "_image": ("image", "launch", "cli", "triton/saved"),
     "_includes": ("includes", "compile"),
     "_jax": ("function",),
-    "_launch": ("launch", "testing", "cli"),
+    "_launch": ("launch", "junk", "testing", "cli"),
     "_library": ("library", "ship"),
     "_pytest_plugin.py": ("testing",),
     "_torch": ("torch_operators",),
@@ -111,7 +113,7 @@ class Bench:
         """Return the quick tests of a folder that run each function, and their seconds."""
         if folder not in self._calls:
             name = str(Path(folder).relative_to(ROOT))
-            note = BUILD / f"calls-{Path(name).name}.json"
+            note = BUILD / f"calls-{name.replace('/', '-')}.json"
             digest = digest_of("src", "csrc", "include", "tests/shared", name)
             if not note.exists() or json.loads(note.read_text())["digest"] != digest:
                 say(f"which tests of {name} run which function")
