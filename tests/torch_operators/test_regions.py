@@ -57,6 +57,22 @@ def test_a_function_is_in_the_graph_without_being_registered(scale, compiled, to
         assert region.counter.frame_count == 2  # the second one for factor
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [lambda a, b: (a, b), lambda a, b: (b, a), lambda a, b: (a, None, b), lambda a, b: ((a,), b),
+     lambda a, b: (a,), lambda a, b: [a, b], lambda a, b: None],
+)  # fmt: skip
+def test_results_come_back_in_their_own_shape(compiled, torch, shape):
+    @cl.function
+    def made(x):
+        return shape(cl.zeros_like(x), cl.zeros_like(x[1:]))
+
+    expected = shape(torch.zeros(3), torch.zeros(2))
+    found = compiled(lambda x: made(x + 1))(torch.ones(3))
+    torch.testing.assert_close(found, expected, allow_subclasses=False)
+    assert repr(found) == repr(expected)
+
+
 def test_its_operator_has_a_name_that_says_what_it_is(scale, torch):
     graphs = []
 
