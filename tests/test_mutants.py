@@ -21,7 +21,7 @@ def outer(x: "int | None" = 0, *, flag=True):
 
     if x < 4:
         raise ValueError(f"{x + 1}")
-    zip(x, separated(x, separators=""), strict=flag)
+    zip(x, separated(x, separators="", indent=4), strict=not flag)
     return call(inner, x, key=x % 5, other=2)
 '''
 
