@@ -370,15 +370,20 @@ def test_what_cannot_be_exported_is_named(module, tmp_path):
         cl.ship.export([], path)
 
 
-@pytest.mark.parametrize("file", ["lib.so", "9 lives.so", "lib__.so"])
-def test_a_library_may_have_any_file_name(tmp_path, file):
+@pytest.mark.parametrize(
+    ("file", "namespace"),
+    [("lib.so", "library_"), ("9 lives.so", "library_9_lives"), ("lib__.so", "library___"),
+     ("libmy.1.so", "my")],
+)  # fmt: skip
+def test_a_library_may_have_any_file_name(tmp_path, file, namespace):
     @cl.function
     def doubled(n: int):
         return 2 * n
 
     doubled.specialize(n=int)
-    cl.ship.export(doubled, tmp_path / file, flags=["-O0"])
-    assert [one.name for one in tmp_path.iterdir()] == [file]
+    cl.ship.export(doubled, tmp_path / file, header=tmp_path / "of.h", flags=["-O0"])
+    assert {one.name for one in tmp_path.iterdir()} == {file, "of.h"}
+    assert f"\nnamespace {namespace} {{" in (tmp_path / "of.h").read_text()
     assert tvm_ffi.load_module(str(tmp_path / file)).doubled(21) == 42
 
 
