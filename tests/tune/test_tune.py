@@ -205,6 +205,15 @@ def test_rounds_end_where_one_is_the_best_or_all_have_run(on_the_emulator, monke
     assert race(1.0, repeat=3) == ([3], [True])
 
 
+@pytest.mark.parametrize(
+    ("runs", "interval"),
+    [(1, (0, 0)), (2, (0, 1)), (5, (0, 4)), (6, (0, 5)), (9, (1, 7)), (12, (2, 9)), (25, (7, 17)),
+     (100, (39, 60))],
+)  # fmt: skip
+def test_the_interval_is_that_of_the_tables_of_the_sign_test(runs, interval):
+    assert cl.tuning.Trial({}, [float(i) for i in reversed(range(runs))]).interval == interval
+
+
 def test_the_interval_holds_the_median():
     rng = np.random.default_rng(7)
     held = 0
