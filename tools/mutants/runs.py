@@ -32,7 +32,7 @@ FOLDERS = {
     "_export": ("function", "cpp"),
     "_farm": ("farm", "compile", "tune"),
     "_graph": ("graph", "junk"),
-    "_image": ("image", "launch", "cli", "triton/saved"),
+    "_image": ("image", "launch", "cli", "library", "triton/saved"),
     "_includes": ("includes", "compile"),
     "_jax": ("function",),
     "_launch": ("launch", "junk", "testing", "cli"),
@@ -138,8 +138,9 @@ class Bench:
             return OVERTIME
         if done.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
             return ""
-        # A test failed, a file of tests could not be imported, or a named test is in none of them.
-        if done.returncode not in (1, 2, 4):
+        # A test failed, a file of tests could not be imported, a named test is in none of them, or
+        # a signal ended the process.
+        if done.returncode not in (1, 2, 4) and done.returncode > 0:
             sys.exit(f"pytest failed:\n{done.stdout}{done.stderr}")
         named = re.search(
             r"^(?:FAILED|ERROR) (?:\S*/)?tests/(.*?)(?: - |$)", done.stdout, re.MULTILINE
