@@ -5,6 +5,7 @@ import pytest
 import culaunch as cl
 from culaunch._base import cuda_places
 from culaunch._compile import nvcc as nvcc_backend
+from culaunch._compile.options import make_options
 from culaunch._inline import toolchain
 
 pytestmark = pytest.mark.needs("nvcc", "g++")
@@ -162,8 +163,6 @@ def test_compile_and_load_inline_use_the_same_nvcc(programs, monkeypatch):
 def test_headers_are_unknown_if_nvcc_does_not_say_where_they_are(
     programs, monkeypatch, says, unknown
 ):
-    from culaunch._compile.options import make_options
-
     (programs / "home" / "bin" / "nvcc").write_text(f"#!/bin/sh\necho '{says}'\n")
     monkeypatch.setenv("CUDA_HOME", str(programs / "home"))
     search = nvcc_backend.Nvcc().search(make_options(), None, {}, [])
@@ -192,8 +191,6 @@ def test_a_header_of_the_environment_is_noticed_when_it_changes(tmp_path, cache,
 
 @pytest.mark.parametrize("options", [["-Xcompiler=-isystem,{}"], ["-Xcompiler", "-isystem,{}"]])
 def test_a_directory_that_an_option_hides_is_searched_for_the_key(tmp_path, options):
-    from culaunch._compile.options import make_options
-
     extra = [option.format(tmp_path) for option in options]
     given = make_options(extra_options=extra)
     search = nvcc_backend.Nvcc().search(given, None, {}, [])

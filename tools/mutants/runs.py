@@ -35,7 +35,7 @@ FOLDERS = {
     "_image": ("image", "launch", "cli", "library", "triton/saved"),
     "_includes": ("includes", "compile"),
     "_jax": ("function",),
-    "_launch": ("launch", "junk", "testing", "cli"),
+    "_launch": ("launch", "junk", "profile", "testing", "cli"),
     "_library": ("library", "ship"),
     "_pytest_plugin.py": ("testing",),
     "_torch": ("torch_operators",),
