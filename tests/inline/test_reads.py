@@ -46,6 +46,18 @@ class Project:
         return found
 
 
+@pytest.mark.needs("g++")
+@pytest.mark.parametrize("option", [("-I{}",), ("-isystem{}",), ("-isystem", "{}"), ("-iquote{}",)])
+def test_directories_of_options_are_not_the_compilers_own(tmp_path, option):
+    """The compiler's own are known by its version, and not looked through."""
+    words = [word.format(tmp_path) for word in option]
+    search = host_search(["g++", *words, "-std=c++17", "-c"], str(tmp_path), is_nvcc=False)
+    assert str(tmp_path) in (*search.dirs, *search.quoted_dirs)
+    assert str(tmp_path) not in search.own
+    assert search.own
+    assert search.own <= set(search.dirs)
+
+
 CASES = {
     "a header that wins": ("#include <v.h>\n", "i1/v.h"),
     "a header that is asked for": ("#if __has_include(<z.h>)\n#endif\n#include <v.h>\n", "i1/z.h"),
