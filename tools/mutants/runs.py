@@ -33,7 +33,7 @@ FOLDERS = {
     "_farm": ("farm", "compile", "tune"),
     "_graph": ("graph", "junk"),
     "_image": ("image", "launch", "cli", "library", "triton/saved"),
-    "_includes": ("includes", "compile"),
+    "_includes": ("includes", "compile", "inline"),
     "_jax": ("function",),
     "_launch": ("launch", "junk", "profile", "testing", "cli"),
     "_library": ("library", "ship"),
