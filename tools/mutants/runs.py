@@ -39,6 +39,7 @@ FOLDERS = {
     "_library": ("library", "ship"),
     "_pytest_plugin.py": ("testing",),
     "_torch": ("torch_operators",),
+    "_triton": ("triton", "function"),
     "cli": ("cli", "emulator/libcuda"),
 }
 QUICK = "not slow and not gpu and not multi_gpu"
