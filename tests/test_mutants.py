@@ -21,6 +21,7 @@ def outer(x: "int | None" = 0, *, flag=True):
 
     if x < 4:
         raise ValueError(f"{x + 1}")
+    zip(x, separated(x, separators="", indent=4), strict=not flag)
     return call(inner, x, key=x % 5, other=2)
 '''
 
@@ -45,12 +46,12 @@ def test_each_edit_is_one_place_of_what_runs(edits):
         (14, 7, "comparison", "x < 4", "x <= 4"),
         (14, 7, "constant", "4", "5"),
         (15, 7, "check", 'raise ValueError(f"{x + 1}")', "pass"),
-        (16, 7, "constant", "2", "3"),
-        (16, 7, "constant", "5", "6"),
-        (16, 7, "keyword", "call(inner, x, key=x % 5, other=2)", "call(inner, x, key=x % 5,)"),
-        (16, 7, "keyword", "call(inner, x, key=x % 5, other=2)", "call(inner, x,other=2)"),
-        (16, 7, "operator", "x % 5", "(x) // (5)"),
-        (16, 7, "returned value", "return call(inner, x, key=x % 5, other=2)", "return None"),
+        (17, 7, "constant", "2", "3"),
+        (17, 7, "constant", "5", "6"),
+        (17, 7, "keyword", "call(inner, x, key=x % 5, other=2)", "call(inner, x, key=x % 5,)"),
+        (17, 7, "keyword", "call(inner, x, key=x % 5, other=2)", "call(inner, x,other=2)"),
+        (17, 7, "operator", "x % 5", "(x) // (5)"),
+        (17, 7, "returned value", "return call(inner, x, key=x % 5, other=2)", "return None"),
     ]
 
 

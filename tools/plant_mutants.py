@@ -4,9 +4,10 @@
 
 Run it with the Python that culaunch is installed for, once ``make check`` or ``make test`` has
 installed it. A mutant is one small edit of a module: see mutants/mutations.py. It is tried with the
-quick tests of the folders that mirror its room. Only those run that call the function with the
-edit, the fastest first; if there are none, all of them run. The tests that call each function are
-found once, and kept in build/mutants until a file of the package or of these tests changes.
+quick tests of the folders that cover its room. Only those run that call the function with the
+edit, the fastest first; if there are none, all of them run. If they pass, the slow tests of these
+folders run for ten minutes at most, up to the first that fails. The tests that call each function
+are found once, and kept in build/mutants until a file of the package or of these tests changes.
 
 It prints a line for each mutant, and a summary. A survivor is a test that is missing, unless the
 edit changes nothing that a caller can observe.

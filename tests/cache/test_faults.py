@@ -16,7 +16,7 @@ from runs import in_threads
 
 import culaunch as cl
 from culaunch._base.trusted import TrustedDirectory
-from culaunch._cache import lock
+from culaunch._cache import lock, store
 from culaunch._cache.library import LIBRARIES
 from culaunch._cache.note import Note
 
@@ -160,6 +160,23 @@ def test_a_file_system_without_locks(error, tmp_path, image, key, monkeypatch):
     assert found == [image(1)] * 2
     assert cache.verify() == []
     assert cache.lookup(key(1)) == image(1)
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_an_entry_removed_during_the_verification_is_not_damaged(
+    tmp_path, monkeypatch, image, key, drop
+):
+    cache = cl.cache.Cache(tmp_path, remote=False)
+    assert cache.store(key(1), image(1)) is True
+    listed = store.cache_contents
+
+    def list_and_remove(path):
+        contents = listed(path)
+        assert cache.clear() == 1
+        return contents
+
+    monkeypatch.setattr(store, "cache_contents", list_and_remove)
+    assert cache.verify(drop=drop) == []
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o775, 0o2775, 0o1777, 0o700])

@@ -67,7 +67,12 @@ def test_info_as_json(culaunch, cache):
         "bundles": ["/shipped"]
     }
     Path(cache.path).chmod(0o770)
-    assert json.loads(culaunch("info", "--json", code=1))["usable"] is False
+    found = json.loads(culaunch("info", "--json", code=1))
+    assert found.pop("reason")
+    assert found == {
+        "path": cache.path, "usable": False, "entries": 0, "size": 0, "max_bytes": 64 << 20,
+        "bundles": ["/shipped"], "libraries": 0, "leftovers": 0, "remote": "",
+    }  # fmt: skip
 
 
 @pytest.mark.slow

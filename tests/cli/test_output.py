@@ -39,6 +39,17 @@ def test_a_dash_writes_the_image_to_standard_output(culaunch, tmp_path, arch, fo
 
 
 @pytest.mark.slow
+def test_warnings_and_names_are_not_in_the_output(culaunch, tmp_path):
+    (tmp_path / "kernel.cu").write_text("__global__ void k() { int unused; }")
+    words = ("compile", "kernel.cu", "-o", "-", "--arch", "compute_80", "-v")
+    written, said = culaunch(*words)
+    assert cl.Image.open(written).data.rstrip(b"\0") == written.rstrip(b"\0")
+    assert "#177-D" not in written.decode()
+    assert "#177-D" in said
+    assert said.endswith(f"-: ptx for compute_80, {len(written)} bytes\n  k()\n")
+
+
+@pytest.mark.slow
 def test_a_failed_compile_writes_nothing_to_standard_output(culaunch, tmp_path):
     (tmp_path / "kernel.cu").write_text("nonsense;\n")
     written, said = culaunch("compile", "kernel.cu", "-o", "-", "--arch", "sm_80", code=1)

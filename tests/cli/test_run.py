@@ -169,6 +169,14 @@ def test_a_name_that_was_nearly_right(monkeypatch, capsys, images):
         assert message in capsys.readouterr().err
 
 
+def test_reports_are_of_the_emulator_alone(monkeypatch, capsys, images):
+    monkeypatch.setattr(cl.driver, "driver_name", lambda: "cuda")
+    with pytest.raises(SystemExit) as leaving:
+        main(["run", str(images / "one.ptx"), "axpy", *GRID, "--sarif", "found.sarif"])
+    assert leaving.value.code == 2
+    assert "--sarif needs the reports of the emulator: add --driver" in capsys.readouterr().err
+
+
 def test_a_launch_is_profiled(run, tmp_path):
     arguments = ("--arg", "y:float32[4]=0.5", "--arg", "x:float32[4]=ones", "--arg", "2.",
                  "--arg", "4")  # fmt: skip

@@ -80,6 +80,7 @@ def test_from_a_package_also_in_a_zip(tmp_path, monkeypatch):
 def test_joining():
     joined = cl.compiling.Headers({"a.h": "1", "b.h": "2"}) | {"b.h": "3"}
     assert dict(joined) == {"a.h": "1", "b.h": "3"}
+    assert repr(joined) == "<culaunch.compiling.Headers 2 files>"
 
 
 @pytest.fixture

@@ -52,13 +52,16 @@ def test_the_same_request_is_compiled_once(cache):
 
 def test_progress(cache):
     seen = []
+    start = time.monotonic()
     cl.compiling.compile_many(
         sources(4), jobs=2, arch="sm_80", cache=cache, progress=lambda *a: seen.append(a)
     )
     assert [(now.done, now.total, now.failed) for (now,) in seen] == [
         (number, 4, 0) for number in (1, 2, 3, 4)
     ]
-    assert seen[3][0].remaining == 0 < seen[3][0].elapsed
+    elapsed = [now.elapsed for (now,) in seen]
+    assert 0 < elapsed[0] <= elapsed[1] <= elapsed[2] <= elapsed[3] <= time.monotonic() - start
+    assert seen[3][0].remaining == 0
     assert math.isnan(cl.compiling.Progress(0, 4, 0, 0.0).remaining)
     assert cl.compiling.Progress(1, 4, 0, 2.0).remaining == 6.0
 

@@ -152,6 +152,22 @@ def test_compile_and_load_inline_use_the_same_nvcc(programs, monkeypatch):
     assert chosen() == str(programs / "other" / "bin" / "nvcc")
 
 
+@pytest.mark.parametrize(
+    ("says", "unknown"),
+    [
+        ("#$ SPACE= ", "nvcc did not print how it calls the host compiler: #$ SPACE="),
+        ("#$ /bin/echo -E k.cu", "/bin/echo did not print its header directories: -v"),
+    ],
+)
+def test_headers_are_unknown_if_nvcc_does_not_say_where_they_are(
+    programs, monkeypatch, says, unknown
+):
+    (programs / "home" / "bin" / "nvcc").write_text(f"#!/bin/sh\necho '{says}'\n")
+    monkeypatch.setenv("CUDA_HOME", str(programs / "home"))
+    search = nvcc_backend.Nvcc().search(make_options(), None, {}, [])
+    assert search.unknown.startswith(unknown)
+
+
 def test_load_inline_without_nvcc_names_the_pip_command(monkeypatch):
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
     with pytest.raises(cl.MissingDependencyError, match="pip install nvidia-cuda-nvcc"):

@@ -52,6 +52,17 @@ def test_the_compiler_is_here(found):
     assert here["cuda_fp16.h"].detail.endswith("cuda_fp16.h")
 
 
+def test_variables_of_culaunch_that_have_a_value_are_listed(monkeypatch):
+    for name in [name for name in os.environ if name.startswith("CULAUNCH_")]:
+        monkeypatch.delenv(name)
+    assert "environment" not in by_name(cl.machine.doctor().components)
+    for name, value in {"CULAUNCH_STRICT": "0", "CULAUNCH_DRIVER": "", "CULA": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("CULAUNCH_CACHE_SIZE", "7M")
+    found = by_name(cl.machine.doctor().components)
+    assert found["environment"].detail == "CULAUNCH_CACHE_SIZE=7M, CULAUNCH_STRICT=0"
+
+
 def test_the_report_is_for_reading_and_for_programs(found):
     text = str(found)
     for one in found.components:

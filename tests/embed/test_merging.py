@@ -26,9 +26,11 @@ extern "C" __attribute__((visibility("hidden"))) const unsigned long long culaun
 namespace {
 thread_local int calls = 0;
 static std::vector<std::string> texts{"one", "two"};
+char zeros[1 << 20];  // more bytes than the object file has
 const void* (*const table[])() = {[]() -> const void* { return culaunch_image_NAME; }};
 }
 template <class T> T twice(T x) { if (x < T(0)) throw std::out_of_range("negative"); return x + x; }
+EXPORT char* roomTAG() { return zeros; }
 EXPORT const void* bytesTAG() { ++calls; return table[0](); }
 EXPORT unsigned long long sizeTAG() { return culaunch_size_NAME; }
 EXPORT int checkTAG(int x) {

@@ -181,6 +181,38 @@ def test_undefined_function_fails_when_called() -> None:
     assert caught.value.code == 801
 
 
+def test_lanes_call_different_functions_of_a_table() -> None:
+    ptx = (
+        HEAD
+        + """
+    .func (.param .b32 out) triple (.param .b32 x)
+    { .reg .b32 %a; ld.param.b32 %a, [x]; mul.lo.u32 %a, %a, 3; st.param.b32 [out], %a; ret; }
+    .func (.param .b32 out) next (.param .b32 x)
+    { .reg .b32 %a; ld.param.b32 %a, [x]; add.u32 %a, %a, 1; st.param.b32 [out], %a; ret; }
+    .global .align 8 .u64 table[2] = {triple, next};
+    .visible .entry k(.param .u64 result)
+    { .reg .b32 %i, %x; .reg .b64 %o, %t, %f;
+      ld.param.u64 %o, [result]; mov.u32 %i, %tid.x; and.b32 %x, %i, 1;
+      mov.u64 %t, table; mad.wide.u32 %t, %x, 8, %t; ld.global.u64 %f, [%t];
+      { .param .b32 given; .param .b32 got; st.param.b32 [given], %i;
+        p: .callprototype (.param .b32 _) _ (.param .b32 _);
+        call (got), %f, (given), p; ld.param.b32 %x, [got]; }
+      mad.wide.u32 %o, %i, 4, %o; st.global.u32 [%o], %x; ret; }
+    """
+    )
+    out = np.zeros(32, np.uint32)
+    launch(ptx, "k", out)
+    i = np.arange(32)
+    np.testing.assert_array_equal(out, np.where(i % 2, i + 1, 3 * i))
+
+
+def test_a_cooperative_grid_that_cannot_run_at_once_is_refused() -> None:
+    ptx = HEAD + ".visible .entry k() { ret; }"
+    launch(ptx, "k", grid=(8,), block=(1024,), cooperative=True)
+    with pytest.raises(Fault, match=r"1025 blocks of 1024 threads: .* at most 1048576 threads"):
+        launch(ptx, "k", grid=(1025,), block=(1024,), cooperative=True)
+
+
 def test_wrong_function_address() -> None:
     ptx = (
         HEAD

@@ -123,6 +123,26 @@ def test_a_use_is_found_with_the_read(kernel: str, use: str) -> None:
     run(kernel, np.zeros(64, np.int32), check_uninitialized=False, write=lambda _: None)
 
 
+@pytest.mark.parametrize("defined", [16, 15])
+def test_a_selection_of_two_equal_values_is_defined_in_its_lanes(defined: int) -> None:
+    ptx = """.version 8.7\n.target sm_80\n.address_size 64
+    .visible .entry k(.param .u64 result, .param .u32 first)
+    { .reg .b32 %i, %v, %u, %n; .reg .b64 %o; .reg .pred p, q; .shared .b32 s;
+      ld.param.u64 %o, [result]; ld.param.u32 %n, [first]; mov.u32 %i, %tid.x;
+      ld.shared.u32 %u, [s]; setp.eq.u32 p, %u, 0;
+      max.u32 %v, %i, 16; selp.u32 %v, %v, %i, p;
+      setp.lt.u32 q, %i, %n; @q ret;
+      mad.wide.u32 %o, %i, 4, %o; st.global.u32 [%o], %v; ret; }
+    """
+    out = np.zeros(32, np.uint32)
+    if defined == 16:
+        launch(ptx, "k", out, np.uint32(defined), check_uninitialized=True)
+        assert out.tolist() == [0] * 16 + list(range(16, 32))
+    else:
+        with pytest.raises(Fault, match=r"an undefined value(?s:.)*thread \(15, 0, 0\)"):
+            launch(ptx, "k", out, np.uint32(defined), check_uninitialized=True)
+
+
 def test_arithmetic_of_floats_passes_it_on() -> None:
     assert "written by st" in fail("to_arithmetic", np.zeros(64, np.float32)).reason
 

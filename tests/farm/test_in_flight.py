@@ -202,6 +202,18 @@ def test_how_a_message_travels():
     assert isinstance(packed(text="__main__.Class"), Message)
 
 
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_program_in_a_worker_ends_the_run(kind):
+    class Interrupted:
+        def submit(self, fn, data):
+            future = concurrent.futures.Future()
+            future.set_exception(kind("stopped"))
+            return future
+
+    with pytest.raises(kind, match="stopped"):
+        run_all(tasks([1, 2]), Interrupted(), return_exceptions=True)
+
+
 def test_answers_that_nobody_can_read():
     class Liar:
         def submit(self, fn, data):

@@ -97,6 +97,32 @@ def test_a_text_is_at_one_place_however_often_it_was_made(emulated):
         function(9, 7.5)
 
 
+def test_explained_math_has_all_its_arguments(emulated):
+    """The first register holds the first argument, which may be the second of a function."""
+
+    @cl.function
+    def function(n: float, m: float):
+        try:
+            return math.fmod(m, n) + math.sqrt(n) + m**n
+        except ValueError:
+            return math.atan2(m, n)
+
+    for n, m in ((2.0, 3.0), (-2.0, 3.0), (0.0, 3.0)):
+        fails = n <= 0
+        expected = math.atan2(m, n) if fails else math.fmod(m, n) + math.sqrt(n) + m**n
+        assert function(n, m) == expected
+    text = function.explain(2.0, 3.0)
+    for call in ("fmod(m, n) raises ValueError", "sqrt(n) raises ValueError", "atan2(m, n)",
+                 "m ** n raises OverflowError"):  # fmt: skip
+        assert call in text
+
+
+def test_powers_with_a_modulus_are_pythons(emulated):
+    function = cl.function(lambda n, m: pow(n, 3, m))
+    for n, m in ((2, 5), (4, 7), (-4, 7), (2, 5), (9, 10)):
+        assert function(n, m) == pow(n, 3, m)
+
+
 def test_a_new_message_leaves_other_paths_alone(emulated):
     def checked(x, n: int, f: float):
         for size in x.shape:

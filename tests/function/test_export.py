@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -367,6 +368,32 @@ def test_what_cannot_be_exported_is_named(module, tmp_path):
         cl.ship.export([3], path)
     with pytest.raises(ValueError, match="functions must contain at least one function"):
         cl.ship.export([], path)
+
+
+@pytest.mark.parametrize(
+    ("file", "namespace"),
+    [("lib.so", "library_"), ("9 lives.so", "library_9_lives"), ("lib__.so", "library___"),
+     ("libmy.1.so", "my")],
+)  # fmt: skip
+def test_a_library_may_have_any_file_name(tmp_path, file, namespace):
+    @cl.function
+    def doubled(n: int):
+        return 2 * n
+
+    doubled.specialize(n=int)
+    cl.ship.export(doubled, tmp_path / file, header=tmp_path / "of.h", flags=["-O0"])
+    assert {one.name for one in tmp_path.iterdir()} == {file, "of.h"}
+    assert f"\nnamespace {namespace} {{" in (tmp_path / "of.h").read_text()
+    assert tvm_ffi.load_module(str(tmp_path / file)).doubled(21) == 42
+
+
+def test_the_command_for_a_missing_tvm_ffi_is_said_before_anything_is_written(
+    functions, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "tvm_ffi", None)
+    with pytest.raises(cl.MissingDependencyError, match=r"export needs apache-tvm-ffi: python -m"):
+        cl.ship.export(functions["scale"], tmp_path / "libnone.so")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.needs("jax", "jax_tvm_ffi")

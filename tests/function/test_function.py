@@ -96,6 +96,17 @@ def test_it_is_copied_and_pickled_by_its_name(scale):
         pickle.dumps(scale)
 
 
+def test_a_type_of_a_parameter_that_is_not_there_is_refused():
+    @cl.function
+    def dense(x: cl.Array("float32", "n"), w: cl.Array(cl.dtype_of("y"), "n")):
+        return x
+
+    x = np.zeros(3, np.float32)
+    words = r"dense: the annotation of w says dtype_of\('y'\), but there is no parameter 'y'"
+    with pytest.raises(ValueError, match=words):
+        dense(x, x)
+
+
 def test_explain_shows_the_program(scale):
     x = np.zeros(8, np.float32)
     text = scale.explain(x, 2.0)

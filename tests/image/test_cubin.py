@@ -1,6 +1,7 @@
 """Cubins: every fact of a kernel agrees with what NVIDIA's own tools say."""
 
 import re
+import struct
 
 import pytest
 
@@ -121,6 +122,26 @@ def test_types_come_from_the_mangled_name(arch_and_cubin):
     assert hidden.demangled == "(anonymous namespace)::hidden(float*)"
     assert [param.type for param in hidden.parameters] == ["float*"]
     assert kernels["empty"].parameters == ()
+
+
+@pytest.mark.parametrize(
+    ("ordinal", "offset", "moved"),
+    [(1, 8, 4), (1, 8, 0), (2, 16, 15), (3, 20, 19), (3, 20, 21), (3, 20, 4000)],
+)
+def test_parameters_that_overlap_or_leave_their_memory_are_refused(
+    compiled, ordinal, offset, moved
+):
+    record = re.compile(
+        rb"\x04\x17\x0c\0.{4}" + re.escape(struct.pack("<HH", ordinal, offset)), re.DOTALL
+    )
+    whole = bytearray(compiled["sm_80"][0])
+    places = [found.end() for found in record.finditer(whole)]
+    assert places
+    for place in places:
+        changed = whole.copy()
+        changed[place - 2 : place] = struct.pack("<H", moved)
+        with pytest.raises(cl.ImageError, match=rf"parameter {ordinal} at {moved} with \d+ bytes"):
+            cl.inspect(bytes(changed))
 
 
 def test_an_unmangled_name_tells_no_types_but_new_compilers_mark_pointers(arch_and_cubin):

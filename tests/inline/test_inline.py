@@ -206,6 +206,14 @@ void f() { CULAUNCH_GET_KERNEL(kernels, "k")({1, 1}); }
         ({"functions": "a::b"}, ValueError, "functions must be names of C.. functions"),
         ({"headers": {"../x.h": ""}}, ValueError, "a name in headers must be a relative path"),
         ({"flags": "-O0"}, TypeError, "flags must be a list of str"),
+        ({"flags": ["-O0", ""]}, ValueError, "^flags has '', which is not an option"),
+        ({"link_flags": ["-l\0"]}, ValueError, r"link_flags has '-l\\x00', which is not an option"),
+        ({"include_dirs": [""]}, ValueError, "include_dirs"),
+        (
+            {"cuda_sources": "int y;", "arch": "sm90"},
+            ValueError,
+            r"arch must be an architecture .*\(got 'sm90'\)",
+        ),
         ({"embed_cubin": {"k": b"text"}}, cl.ImageError, "not a cubin"),
     ],
 )

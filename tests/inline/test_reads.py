@@ -46,6 +46,26 @@ class Project:
         return found
 
 
+@pytest.mark.needs("g++")
+@pytest.mark.parametrize("option", [("-I{}",), ("-isystem{}",), ("-isystem", "{}"), ("-iquote{}",)])
+def test_directories_of_options_are_not_the_compilers_own(tmp_path, option):
+    """The compiler's own are known by its version, and not looked through."""
+    words = [word.format(tmp_path) for word in option]
+    search = host_search(["g++", *words, "-std=c++17", "-c"], str(tmp_path), is_nvcc=False)
+    assert str(tmp_path) in (*search.dirs, *search.quoted_dirs)
+    assert str(tmp_path) not in search.own
+    assert search.own
+    assert search.own <= set(search.dirs)
+
+
+@pytest.mark.parametrize("is_nvcc", [False, True])
+def test_a_compiler_that_does_not_answer_is_taken_to_look_where_its_options_say(tmp_path, is_nvcc):
+    words = ["true", "-I", "a", "-isystemb", "-O2", "-iquote", "/c", "-idirafterd", "-Ia"]
+    search = host_search(words, str(tmp_path), is_nvcc=is_nvcc)
+    assert search.dirs == (str(tmp_path / "a"), str(tmp_path / "b"), "/c", str(tmp_path / "d"))
+    assert search.own == frozenset()
+
+
 CASES = {
     "a header that wins": ("#include <v.h>\n", "i1/v.h"),
     "a header that is asked for": ("#if __has_include(<z.h>)\n#endif\n#include <v.h>\n", "i1/z.h"),

@@ -29,7 +29,7 @@ NOT_CALLED = {
     # What load_report returns.
     "LoadedImage", "LoadReport",
     # What tune returns, and what it asks of a table.
-    "Trial", "Tuning", "TunedConfigs.add", "TunedConfigs.known", "TunedConfigs.keep",
+    "Trial", "Tuning", "TunedConfigs.add", "TunedConfigs.earlier_choice", "TunedConfigs.keep",
     "TunedConfigs.resume", "TunedConfigs.__getitem__",
     "TunedConfigs.__contains__",
     # What compile_many tells; Ray's own options.

@@ -43,6 +43,13 @@ def with_manifest(data, change):
     return packed([("manifest.json", text), *MEMBERS.items()])
 
 
+def refused(data, words):
+    """The error is about the contents, and names the library."""
+    with pytest.raises(cl.ImageError, match=words) as caught:
+        LibraryFile(data)
+    assert caught.value.source == f"<{len(data)} bytes>"
+
+
 def test_round_trip(data, tmp_path):
     library = LibraryFile(data)
     assert library.manifest["functions"] == FUNCTIONS
@@ -60,7 +67,10 @@ def test_any_zip_program_reads_it(data):
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert archive.testzip() is None
         assert archive.namelist()[0] == "manifest.json"
-        assert all(one.compress_type == zipfile.ZIP_STORED for one in archive.infolist())
+        for one in archive.infolist():
+            assert one.compress_type == zipfile.ZIP_STORED
+            assert one.date_time == (1980, 1, 1, 0, 0, 0), "the bytes depend on the contents alone"
+            assert one.external_attr >> 16 == 0o644
 
 
 def test_a_replaced_file_does_not_disturb_its_reader(tmp_path):
@@ -130,8 +140,7 @@ def test_a_wrong_manifest(data, change, words):
         result = change(manifest)
         return result if isinstance(result, list) else None
 
-    with pytest.raises(cl.ImageError, match=words):
-        LibraryFile(with_manifest(data, apply))
+    refused(with_manifest(data, apply), words)
 
 
 @pytest.mark.parametrize(
@@ -151,28 +160,48 @@ def test_a_wrong_manifest(data, change, words):
     ],
 )
 def test_a_wrong_member(members, words):
-    with pytest.raises(cl.ImageError, match=words):
-        LibraryFile(packed(members))
+    refused(packed(members), words)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_number_of_members_is_limited(monkeypatch, more):
+    monkeypatch.setattr("culaunch._library.library_file.MAX_MEMBERS", 3)
+    members = {f"images/{i}": b"x" for i in range(3 + more)}
+    data = library_bytes(FUNCTIONS, members, "test 1")
+    if more:
+        refused(data, "a library must have 1 to 3 members")
+    else:
+        assert LibraryFile(data).manifest["members"].keys() == members.keys()
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [("MAX_FILE", "a library must have at most {0} bytes"),
+     ("MAX_MANIFEST", "manifest.json must have at most {0} bytes")],
+)  # fmt: skip
+def test_its_size_is_limited(monkeypatch, data, limit, words):
+    size = {"MAX_FILE": len(data), "MAX_MANIFEST": len(json.dumps(manifest_of(data), indent=1))}
+    monkeypatch.setattr(f"culaunch._library.library_file.{limit}", size[limit])
+    LibraryFile(data)
+    monkeypatch.setattr(f"culaunch._library.library_file.{limit}", size[limit] - 1)
+    refused(data, words.format(size[limit] - 1))
 
 
 def test_two_members_of_one_name():
     with pytest.warns(UserWarning, match="Duplicate name"):
         data = packed([("manifest.json", b"{}"), ("manifest.json", b"{}")])
-    with pytest.raises(cl.ImageError, match="appears twice"):
-        LibraryFile(data)
+    refused(data, "appears twice")
 
 
 def test_compressed_members_are_refused():
     """A bomb must not be unpacked before it is found out."""
     data = packed([("manifest.json", b" " * 100_000)], zipfile.ZIP_DEFLATED)
-    with pytest.raises(cl.ImageError, match="must be stored without compression"):
-        LibraryFile(data)
+    refused(data, "must be stored without compression")
 
 
 def test_encrypted_members_are_refused(data):
     spot = data.index(b"PK\x01\x02") + 8
-    with pytest.raises(cl.ImageError, match="must be stored without compression"):
-        LibraryFile(data[:spot] + b"\x01\x00" + data[spot + 2 :])
+    refused(data[:spot] + b"\x01\x00" + data[spot + 2 :], "must be stored without compression")
 
 
 @pytest.mark.parametrize("name", ["images/a.cubin", "images/b.ptx"])
@@ -205,14 +234,12 @@ def test_a_directory_that_points_elsewhere(data):
         changed[spot + 42 : spot + 46] = struct.pack("<I", offset)
         if offset == 0:
             continue
-        with pytest.raises(cl.ImageError):
-            LibraryFile(bytes(changed))
+        refused(bytes(changed), "not a valid library|is damaged")
 
 
 @pytest.mark.parametrize("size", [0, 1, 21, 22, 100])
 def test_truncated(data, size):
-    with pytest.raises(cl.ImageError, match="this is not a valid library"):
-        LibraryFile(data[:size])
+    refused(data[:size], "this is not a valid library")
 
 
 def test_a_path_that_is_not_there(tmp_path):

@@ -68,6 +68,18 @@ def test_a_profiled_cell_may_have_magics_and_no_launch(shell):
 
 
 @pytest.mark.parametrize(
+    "cell", ["value = 4", "value = 3\nvalue += 1", "4\nif 1: value = 4", "# no"]
+)
+def test_a_profiled_cell_without_an_expression_at_its_end_has_no_result(shell, cell):
+    shell.user_ns["value"] = 4
+    result, _ = run(shell, f"%%culaunch_profile p\n{cell}")
+    result.raise_error()
+    assert result.result is None
+    assert shell.user_ns["value"] == 4
+    assert shell.user_ns["p"].launches == ()
+
+
+@pytest.mark.parametrize(
     ("cell", "message"),
     [
         ("%%cu --arc sm_80\nint x;", "%%cu has no option '--arc'"),

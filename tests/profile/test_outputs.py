@@ -86,6 +86,10 @@ def test_the_timeline(profile, tmp_path):
         assert len(found) == count
         assert all(one["dur"] >= 0 and (one["pid"], one["tid"]) in named for one in found)
         assert found[-1]["name"] == HOSTILE
+    device = cl.driver.Device().ordinal
+    assert {named[one["pid"], 0] for one in events if one.get("cat") == "launch"} == {"host"}
+    (process,) = {one["pid"] for one in events if one.get("cat") == "kernel"}
+    assert (process, named[process, 0]) == (device + 1, f"device {device}")
     calls, kernels = ([one for one in events if one.get("cat") == c] for c in ("launch", "kernel"))
     assert all(k["ts"] >= c["ts"] for c, k in zip(calls, kernels, strict=True))
     assert [one["dur"] for one in kernels] == [500, 1500, pytest.approx(1)]

@@ -247,6 +247,12 @@ def test_nothing_is_counted_afterwards(module):
     assert str(profile) == "no launch"
 
 
+@pytest.mark.parametrize("call", [None, 3, "kernel"])
+def test_what_cannot_be_called_is_refused(call):
+    with pytest.raises(TypeError, match=r"call must be a launcher, .*\(got "):
+        testing.profile(call)
+
+
 def test_other_drivers_cannot(monkeypatch):
     monkeypatch.setattr("culaunch._testing.emulator.driver_name", lambda: "cuda")
     with pytest.raises(RuntimeError, match="only on the emulator"):

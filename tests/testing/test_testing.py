@@ -293,6 +293,9 @@ def test_tensors_are_aligned_as_on_a_gpu():
             assert copy.numel() == 0 or copy.data_ptr() % 256 == 0
             assert torch.equal(copy, tensor)
             assert copy.stride() == tensor.clone().stride()
+    message = r"array must not be a tensor, .*: pass tensor\.numpy"
+    with testing.use_driver("emulator", strict=True), pytest.raises(TypeError, match=message):
+        testing.to_driver(tensors[0])
 
 
 # ---- seeds

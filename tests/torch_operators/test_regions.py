@@ -57,6 +57,22 @@ def test_a_function_is_in_the_graph_without_being_registered(scale, compiled, to
         assert region.counter.frame_count == 2  # the second one for factor
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [lambda a, b: (a, b), lambda a, b: (b, a), lambda a, b: (a, None, b), lambda a, b: ((a,), b),
+     lambda a, b: (a,), lambda a, b: [a, b], lambda a, b: None],
+)  # fmt: skip
+def test_results_come_back_in_their_own_shape(compiled, torch, shape):
+    @cl.function
+    def made(x):
+        return shape(cl.zeros_like(x), cl.zeros_like(x[1:]))
+
+    expected = shape(torch.zeros(3), torch.zeros(2))
+    found = compiled(lambda x: made(x + 1))(torch.ones(3))
+    torch.testing.assert_close(found, expected, allow_subclasses=False)
+    assert repr(found) == repr(expected)
+
+
 def test_its_operator_has_a_name_that_says_what_it_is(scale, torch):
     graphs = []
 
@@ -260,6 +276,14 @@ def test_a_function_that_is_no_operator_breaks_the_graph(torch, refused, body, a
     said = refused(region, torch.ones(3))
     assert f"the function {body.__name__} of culaunch, which is not a torch operator" in said
     assert reason in said
+
+
+def test_a_torch_with_other_messages_tells_the_reason_too(refused, torch, monkeypatch):
+    function = cl.function(view)
+    monkeypatch.setattr(torch._dynamo.exc, "unimplemented", lambda msg: None)
+    said = refused(lambda x: function(x), torch.ones(3))
+    assert said.startswith("torch.compile reached a call of the function view of culaunch, which")
+    assert "a view of an argument" in said
 
 
 def test_where_the_graph_breaks_the_function_is_called(compiled, torch):

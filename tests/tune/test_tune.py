@@ -74,7 +74,11 @@ def test_configurations_that_fail_are_named_and_not_chosen(kernel):
     tuning = cl.tuning.tune(kernel, [{"grid": 1, "block": 4096}, {"grid": 1, "block": 32}], (x, 8))
     assert isinstance(tuning.trials[0].error, cl.LaunchError)
     assert tuning.best == {"grid": 1, "block": 32}
-    assert "failed" in str(tuning)
+    reason = str(tuning.trials[0].error).splitlines()[0]
+    assert str(tuning).count("failed") == 1
+    assert f"failed  {tuning.trials[0].config}  {reason}\n" in f"{tuning}\n"
+    assert tuning.to_dict()["trials"][0] == {"config": tuning.trials[0].config, "error": reason}
+    assert "error" not in tuning.to_dict()["trials"][1]
     with pytest.raises(cl.LaunchError):
         cl.tuning.tune(kernel, [{"grid": 1, "block": 4096}], (x, 8))
 
@@ -200,6 +204,15 @@ def test_rounds_end_where_one_is_the_best_or_all_have_run(on_the_emulator, monke
     assert race(1.0, repeat=3) == ([3], [True])
 
 
+@pytest.mark.parametrize(
+    ("runs", "interval"),
+    [(1, (0, 0)), (2, (0, 1)), (5, (0, 4)), (6, (0, 5)), (9, (1, 7)), (12, (2, 9)), (25, (7, 17)),
+     (100, (39, 60))],
+)  # fmt: skip
+def test_the_interval_is_that_of_the_tables_of_the_sign_test(runs, interval):
+    assert cl.tuning.Trial({}, [float(i) for i in reversed(range(runs))]).interval == interval
+
+
 def test_the_interval_holds_the_median():
     rng = np.random.default_rng(7)
     held = 0
@@ -262,6 +275,7 @@ def test_files_that_are_no_tables_are_refused(tmp_path, text):
         ({"table": "x.json"}, TypeError, "TunedConfigs"),
         ({"repeat": 0}, ValueError, "repeat"),
         ({"seconds": -1}, ValueError, "seconds"),
+        ({"seconds": 0}, ValueError, "seconds"),
         ({"again": 1}, TypeError, "again"),
     ],
 )

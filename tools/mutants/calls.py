@@ -47,5 +47,4 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
 
 def pytest_unconfigure() -> None:
     """Write the recorded calls."""
-    calls = {place: [test for _, test in sorted(set(tests))] for place, tests in _CALLS.items()}
-    Path(os.environ["CULAUNCH_CALLS"]).write_text(json.dumps(calls))
+    Path(os.environ["CULAUNCH_CALLS"]).write_text(json.dumps(_CALLS))

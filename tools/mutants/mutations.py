@@ -1,4 +1,10 @@
-"""The edits that make mutants: each changes one place of a file of Python."""
+"""The edits that make mutants: each changes one place of a file of Python.
+
+Two kinds of keywords stay as they are, because no caller can observe that they change:
+
+- ``strict=`` of ``zip`` compares lengths that differ only if culaunch has a bug;
+- the keywords of ``UNOBSERVED`` change the speed or the text of a result, not its value.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +24,10 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*", ast.Mod: "//", ast.BitOr: "&",
     ast.BitAnd: "|", ast.BitXor: "|", ast.LShift: ">>", ast.RShift: "<<", ast.Pow: "*",
 }  # fmt: skip
-# Keywords without which every result is the same.
-UNOBSERVED = {"maxsize", "stacklevel", "daemon", "slots", "repr", "errors", "encoding"}
+UNOBSERVED = {
+    "maxsize", "stacklevel", "daemon", "slots", "repr", "errors", "encoding", "indent",
+    "separators",
+}  # fmt: skip
 
 
 class Mutation(NamedTuple):
@@ -114,7 +122,7 @@ def count(_: Source, node: ast.Constant) -> Iterator[str]:
 def drop_keyword(source: Source, node: ast.Call) -> Iterator[str]:
     """Call without a keyword."""
     for keyword in node.keywords:
-        if keyword.arg and keyword.arg not in UNOBSERVED:
+        if keyword.arg and _is_observed(keyword, node):
             before = source.bytes[source.start(node) : source.start(keyword)].decode()
             after = source.bytes[source.end(keyword) : source.end(node)].decode()
             yield before.rstrip(" \n") + after.lstrip(", \n")
@@ -165,8 +173,15 @@ def _below(path: Path, source: Source, node: ast.AST, function: int) -> Iterator
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             continue
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
+            if isinstance(child, ast.AST) and _is_observed(child, node):
                 yield from _below(path, source, child, _first_line(child) or function)
+
+
+def _is_observed(node: ast.AST, parent: ast.AST) -> bool:
+    if not isinstance(node, ast.keyword):
+        return True
+    is_zip = isinstance(parent, ast.Call) and ast.unparse(parent.func) == "zip"
+    return node.arg not in UNOBSERVED and not (is_zip and node.arg == "strict")
 
 
 def _first_line(node: ast.AST) -> int:
