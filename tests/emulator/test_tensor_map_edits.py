@@ -13,7 +13,7 @@ from emulator_internals import Device, Fault, Options
 import culaunch as cl
 from culaunch import testing
 
-# One block makes a map of 24 rows of 40 elements, of which it has 32, and reads a box of 8 x 16.
+# One block makes a map of 24 rows and 32 columns, 40 elements apart, and reads a box of 8 x 16.
 SOURCE = r"""
 typedef unsigned long long u64;
 struct alignas(128) Map { u64 words[16]; };

@@ -30,6 +30,7 @@ NOT_CALLED = {
     "LoadedImage", "LoadReport",
     # What tune returns, and what it asks of a table.
     "Trial", "Tuning", "TunedConfigs.add", "TunedConfigs.earlier_choice", "TunedConfigs.keep",
+    "TunedConfigs.plot",
     "TunedConfigs.resume", "TunedConfigs.__getitem__",
     "TunedConfigs.__contains__",
     # What compile_many tells; Ray's own options.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
 
-# What is stored for the numbers of a field (PTX ISA, "tensormap.replace").
+# The stored numbers of fields, from those of the PTX ISA ("tensormap.replace").
 _KINDS = np.array([0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12], np.uint64)  # a CUtensorMapDataType
 _MOST = {"elemtype": 12, "interleave_layout": 0, "swizzle_mode": 3, "swizzle_atomicity": 0}
 # A rank is given as one less, and an extent of 2^32 is stored as one less.
