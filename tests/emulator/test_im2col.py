@@ -124,7 +124,9 @@ class Column(NamedTuple):
             part.view("u4")[...] = 0x7FFFFFFF
         for i, pixel in enumerate(self.pixels()):
             for j in range(self.box[0]):
-                source, target = (self.element(pixel, self.start[0] + j, one) for one in (1, 0))
+                source, target = (
+                    self.element(pixel, self.start[0] + j, one) for one in (True, False)
+                )
                 if source is not None:
                     part[i, j] = x[source]
                 if target is not None:
@@ -154,6 +156,7 @@ COLUMNS = {
     "spans": Column("i4", (8, 9, 4), (0,), (0,), (8, 36), (0, 0, 0), (0,), swizzle=1),
     "small": Column("u1", (16, 9, 4), (-1,), (1,), (16, 16), (0, 8, 2), (0,)),
 }
+CASES = [*((name, 0) for name in COLUMNS), ("3d", 1), ("strides", 1), ("swizzle", 1)]
 
 
 @functools.cache
@@ -220,9 +223,7 @@ def emulated(column: Column, x: np.ndarray, y: np.ndarray, add: int, text: str =
     return raw
 
 
-@pytest.mark.parametrize(
-    ("name", "add"), [*((name, 0) for name in COLUMNS), ("3d", 1), ("strides", 1), ("swizzle", 1)]
-)
+@pytest.mark.parametrize(("name", "add"), CASES)
 def test_a_column_in_and_out(name: str, add: int) -> None:
     column = COLUMNS[name]
     x, y = column.tensor(), column.tensor()
@@ -233,13 +234,13 @@ def test_a_column_in_and_out(name: str, add: int) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", COLUMNS)
-def test_a_column_is_the_gpus(name: str) -> None:
+@pytest.mark.parametrize(("name", "add"), CASES)
+def test_a_column_is_the_gpus(name: str, add: int) -> None:
     column = COLUMNS[name]
     x, y = column.tensor(), column.tensor()
     y[...] = 3
     given = y.copy()
-    expected = emulated(column, x, y, 0)
+    expected = emulated(column, x, y, add)
     text, function = ptx(column.rank), ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeIm2col
     with testing.use_driver("cuda"), cl.load(cl.Image(text.encode())) as module:
         arrays = [cl.to_device(one.reshape(-1)) for one in (x, given)]
@@ -247,14 +248,14 @@ def test_a_column_is_the_gpus(name: str) -> None:
         maps = [encode(function, column, one.address) for one in arrays]
         assert [code for code, _ in maps] == [0, 0]
         module["column"].launch(
-            *(one for _, one in maps), raw.address, *arguments(column, 0), grid=1, block=32,
-            shared=column.size,
+            *(one for _, one in maps), raw.address, *arguments(column, add), grid=1, block=32,
+            shared_memory=column.size,
         )  # fmt: skip
         np.testing.assert_array_equal(raw.numpy(), expected)
         np.testing.assert_array_equal(arrays[1].numpy().view("u1"), y.reshape(-1).view("u1"))
 
 
-# What the driver refuses; the rules are cuda.h's.
+# Maps that the driver refuses, by the rules of cuda.h.
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "2 axes": ("3d", {"rank": 2}, "3 to 5 axes .got 2."),
     "corner of 4": ("4d", {"lower": (-129, 0)}, "the corner -129 is not from -128 to 127"),

@@ -30,5 +30,6 @@ class ProgramTensorMapFunctions(EmulatedDriver):
     ) -> None:
         self.require_rank(rank, 3)
         # The order is W, H, D, as in all arrays of tensor maps; cuda.h says D, H, W.
-        corners = (list_of(one, rank - 2, ctypes.c_int) for one in (lower, upper))
-        self.encode(out, kind, rank, address, extents, strides, (channels, pixels), *corners, *rest)
+        low, high = (list_of(one, rank - 2, ctypes.c_int) for one in (lower, upper))
+        box = channels, pixels
+        self.encode(out, kind, rank, address, extents, strides, box, low, high, *rest)

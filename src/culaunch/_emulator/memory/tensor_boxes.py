@@ -72,7 +72,7 @@ def box_elements(tensor: TensorMap, mode: str, start: list[int], offsets: list[i
 def _column(tensor: TensorMap, start: list[int], offsets: list[int]) -> Lanes:
     """Walk over the bounding box from `start`, image after image."""
     channels, pixels = tensor.box
-    # The pixels to go along an axis, and then how often it began anew: the steps of the next one.
+    # Steps along an axis. An axis that wraps around is one step of the next axis.
     count = np.arange(pixels)
     axes = []
     walks = zip(start[1:-1], tensor.lower, tensor.ends, tensor.steps[1:-1], strict=True)

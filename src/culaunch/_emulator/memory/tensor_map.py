@@ -47,8 +47,8 @@ class TensorMap(NamedTuple):
     steps : tuple of int
         From one element of the box to the next, in elements of the tensor.
     lower, upper : tuple of int
-        The corners of the bounding box in im2col mode, for each axis but the channels and the
-        images: from the first and from the end of the axis. Without axes, the mode is tiled.
+        The corners of the bounding box in im2col mode, without channels and images. A lower one
+        counts from zero, an upper one from the tensor's extent. Both are empty in tiled mode.
     """
 
     kind: int
