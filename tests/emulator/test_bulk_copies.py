@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from typing import Any
 
 import numpy as np
 import pytest
+from driver_table import Table
 from emulate import launch
 from emulator_internals import Device, Fault, Options
 
 import culaunch as cl
+from culaunch import testing
 from culaunch._emulator.memory.tensor_map import TensorMap
 
 SOURCE = r"""
@@ -258,6 +261,37 @@ def test_what_is_outside_can_be_nan() -> None:
         memory=(x, y),
     )
     assert np.isnan(raw.view("f4").reshape(4, 4)).tolist() == [[False, False, True, True]] * 4
+
+
+def test_the_innermost_element_stride_is_ignored() -> None:
+    x, y = aligned((8, 8), "f4"), aligned((8, 8), "f4")
+    x[...] = np.arange(64).reshape(8, 8)
+    encoded = (ctypes.c_ubyte * 128)()
+    numbers, sizes = ctypes.c_size_t * 2, ctypes.c_uint * 2
+    code = Table("sm_90")(
+        "cuTensorMapEncodeTiled", encoded, 7, 2, x.ctypes.data, numbers(8, 8), numbers(32),
+        sizes(4, 4), sizes(2, 1), 0, 0, 0, 0,
+    )  # fmt: skip
+    assert code == 0
+    raw = np.zeros(64, "u1")
+    run(
+        "tile", bytes(encoded), map_of(y, (4, 4), 0), raw, np.int32(64), np.int32(4), np.int32(0),
+        np.int32(0), shared=512, memory=(x, y),
+    )  # fmt: skip
+    assert raw.view("f4").tolist() == x[:4, 4:].reshape(-1).tolist()
+
+
+@pytest.mark.gpu
+def test_the_gpu_ignores_the_innermost_element_stride() -> None:
+    x = np.arange(64, dtype="f4").reshape(8, 8)
+    with testing.use_driver("cuda"), cl.load(cl.Image(ptx().encode())) as module:
+        given, out, raw = cl.to_device(x), cl.to_device(x), cl.zeros(64, "uint8")
+        maps = (
+            cl.arguments.TensorMap.tiled(one, (4, 4), element_strides=(1, step))
+            for one, step in ((given, 2), (out, 1))
+        )
+        module["tile"].launch(*maps, raw.address, 64, 4, 0, 0, grid=1, block=32, shared_memory=512)
+        assert raw.numpy().view("f4").tolist() == x[:4, 4:].reshape(-1).tolist()
 
 
 @pytest.mark.parametrize(

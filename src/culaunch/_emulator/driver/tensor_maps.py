@@ -7,9 +7,9 @@ from typing import Any
 
 from culaunch._emulator.driver.state import DriverState, Refusal
 from culaunch._emulator.fault import INVALID_VALUE, NOT_SUPPORTED
-from culaunch._emulator.memory.tensor_map import ITEM_SIZES, TensorMap
+from culaunch._emulator.memory.tensor_map import CORNER_BITS, ITEM_SIZES, TensorMap
 
-__all__ = ["TensorMapFunctions"]
+__all__ = ["TensorMapFunctions", "list_of"]
 
 _SPANS = {1: 32, 2: 64, 3: 128}  # bytes: the largest innermost axis of a swizzled box
 
@@ -26,33 +26,55 @@ class TensorMapFunctions(DriverState):
         extents: Any,
         strides: Any,
         box: Any,
+        *rest: Any,
+    ) -> None:
+        self.require_rank(rank, 1)
+        sizes = list_of(box, rank, ctypes.c_uint32)
+        self.encode(out, kind, rank, address, extents, strides, sizes, (), (), *rest)
+
+    def require_rank(self, rank: int, least: int) -> None:
+        """Refuse devices without tensor maps, and maps with too few or too many axes."""
+        if self.device.capability < (9, 0):
+            raise Refusal(
+                NOT_SUPPORTED,
+                f"tensor maps need sm_90 or newer, but the device is {self.device.arch}",
+            )
+        _require(least <= rank <= 5, f"a tensor map has {least} to 5 axes (got {rank})")
+
+    def encode(
+        self,
+        out: Any,
+        kind: int,
+        rank: int,
+        address: int,
+        extents: Any,
+        strides: Any,
+        box: tuple[int, ...],
+        lower: tuple[int, ...],
+        upper: tuple[int, ...],
         steps: Any,
         interleave: int,
         swizzle: int,
         promotion: int,
         fill: int,
     ) -> None:
-        if self.device.capability < (9, 0):
-            raise Refusal(
-                NOT_SUPPORTED,
-                f"tensor maps need sm_90 or newer, but the device is {self.device.arch}",
-            )
+        """Check a map and write its bytes."""
         _require(kind < len(ITEM_SIZES), f"there is no tensor map data type {kind}")
-        _require(1 <= rank <= 5, f"a tensor map has 1 to 5 axes (got {rank})")
         if interleave:
             raise Refusal(NOT_SUPPORTED, "interleaved tensor maps are not emulated")
         _require(swizzle in (0, *_SPANS), f"there is no swizzle {swizzle}")
         _require(promotion in range(4), f"there is no L2 promotion {promotion}")
-        item = ITEM_SIZES[kind]
         made = TensorMap(
             kind, interleave, swizzle, fill, address or 0,
-            tuple(_list(extents, rank, ctypes.c_uint64)),
-            (item, *_list(strides, rank - 1, ctypes.c_uint64)),
-            tuple(_list(box, rank, ctypes.c_uint32)),
-            tuple(_list(steps, rank, ctypes.c_uint32)),
+            list_of(extents, rank, ctypes.c_uint64),
+            (ITEM_SIZES[kind], *list_of(strides, rank - 1, ctypes.c_uint64)),
+            box, list_of(steps, rank, ctypes.c_uint32), lower, upper,
         )  # fmt: skip
         _check(made)
-        ctypes.memmove(out, made.pack(), 128)
+        if made.is_im2col:
+            _check_im2col(made)
+        # The driver ignores the innermost element stride.
+        ctypes.memmove(out, made._replace(steps=(1, *made.steps[1:])).pack(), 128)
 
 
 def _check(made: TensorMap) -> None:
@@ -64,7 +86,7 @@ def _check(made: TensorMap) -> None:
             stride % 16 == 0 and stride < 1 << 40,
             f"the stride {stride} is not a multiple of 16 below 2^40",
         )
-    for size in made.box:
+    for size in made.box[:1] if made.is_im2col else made.box:
         _require(1 <= size <= 256, f"the box's extent {size} is not from 1 to 256")
     for step in made.steps:
         _require(1 <= step <= 8, f"the element stride {step} is not from 1 to 8")
@@ -76,14 +98,30 @@ def _check(made: TensorMap) -> None:
     _require(not made.fill or (made.fill == 1 and floats), "only floats can be filled with NaN")
 
 
+def _check_im2col(made: TensorMap) -> None:
+    pixels, most = made.box[1], 1 << CORNER_BITS[len(made.extents)] - 1
+    _require(1 <= pixels <= 1024, f"pixelsPerColumn is {pixels}, which is not from 1 to 1024")
+    for corner in (*made.lower, *made.upper):
+        _require(
+            -most <= corner < most,
+            f"the corner {corner} is not from {-most} to {most - 1}, for {len(made.extents)} axes",
+        )
+    for low, end in zip(made.lower, made.ends, strict=True):
+        _require(low < end, f"the bounding box is empty: an axis begins at {low}, ends at {end}")
+    if made.steps[-1] != 1:
+        # The manual says what strides of W, H and D are, and nothing about this one.
+        raise Refusal(NOT_SUPPORTED, "an element stride of images is not emulated in im2col mode")
+
+
 def _require(holds: bool, reason: str) -> None:
     if not holds:
         raise Refusal(INVALID_VALUE, reason)
 
 
-def _list(pointer: Any, count: int, kind: Any) -> list[int]:
+def list_of(pointer: Any, count: int, kind: Any) -> tuple[int, ...]:
+    """Return the numbers of a C array."""
     if not count:
-        return []
+        return ()
     if not pointer:
         raise Refusal(INVALID_VALUE, "an array of a tensor map is null")
-    return list(ctypes.cast(pointer, ctypes.POINTER(kind))[:count])
+    return tuple(ctypes.cast(pointer, ctypes.POINTER(kind))[:count])

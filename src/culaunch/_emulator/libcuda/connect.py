@@ -16,6 +16,7 @@ from culaunch._emulator.libcuda.c_function import words_of
 from culaunch._emulator.libcuda.captures import CaptureFunctions
 from culaunch._emulator.libcuda.names import NO_EFFECT, NameFunctions, method_name
 from culaunch._emulator.libcuda.runtime_arrays import RuntimeArrayFunctions
+from culaunch._emulator.libcuda.tensor_maps import ProgramTensorMapFunctions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
 _Find = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
 
 
-class ProgramDriver(CaptureFunctions, NameFunctions, BinaryFunctions, RuntimeArrayFunctions):
+class ProgramDriver(
+    CaptureFunctions,
+    NameFunctions,
+    BinaryFunctions,
+    RuntimeArrayFunctions,
+    ProgramTensorMapFunctions,
+):
     """The driver of a program that knows nothing of culaunch.
 
     It prints each report, because the program only gets a code.

@@ -9,14 +9,17 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-__all__ = ["FIELDS", "ITEM_SIZES", "MAGIC", "MAP_BYTES", "TensorMap"]
+__all__ = ["CORNER_BITS", "FIELDS", "ITEM_SIZES", "MAGIC", "MAP_BYTES", "TensorMap"]
 
 MAP_BYTES = 128
 MAGIC = 0x50414D4C
 # CU_TENSOR_MAP_DATA_TYPE_UINT8 and the next: bytes of an element.
 ITEM_SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
-# magic, type, rank, interleave, swizzle, fill, kind, address, extents, strides, box, steps
-_FORMAT = struct.Struct("<I6B6xQ5I4x4Q5H5B")
+# Bits of a corner of the bounding box in im2col mode and of an offset, by the number of axes.
+CORNER_BITS = {3: 16, 4: 8, 5: 5}
+# magic, type, rank, interleave, swizzle, fill, is im2col, address, extents, strides, box, steps,
+# lower corner, upper corner
+_FORMAT = struct.Struct("<I6B6xQ5I4x4Q5H5B3h3h")
 # The names of tensormap.replace: the first byte of a field, and the bytes of one of its numbers.
 FIELDS = {
     "elemtype": (4, 1), "rank": (5, 1), "interleave_layout": (6, 1), "swizzle_mode": (7, 1),
@@ -40,9 +43,12 @@ class TensorMap(NamedTuple):
     strides : tuple of int
         In bytes; the innermost one is the size of an element.
     box : tuple of int
-        In elements.
+        In elements; in im2col mode, the channels of a pixel and the pixels of a column.
     steps : tuple of int
         From one element of the box to the next, in elements of the tensor.
+    lower, upper : tuple of int
+        The corners of the bounding box in im2col mode, without channels and images. A lower one
+        counts from zero, an upper one from the tensor's extent. Both are empty in tiled mode.
     """
 
     kind: int
@@ -54,6 +60,8 @@ class TensorMap(NamedTuple):
     strides: tuple[int, ...]
     box: tuple[int, ...]
     steps: tuple[int, ...]
+    lower: tuple[int, ...] = ()
+    upper: tuple[int, ...] = ()
 
     @property
     def item_size(self) -> int:
@@ -61,9 +69,20 @@ class TensorMap(NamedTuple):
         return ITEM_SIZES[self.kind]
 
     @property
+    def is_im2col(self) -> bool:
+        """Whether the mode is im2col."""
+        return bool(self.lower)
+
+    @property
     def shape(self) -> tuple[int, ...]:
-        """The elements that a copy moves along each axis."""
+        """The elements that a copy in tiled mode moves along each axis."""
         return tuple(-(-size // step) for size, step in zip(self.box, self.steps, strict=True))
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The first coordinates behind the bounding box in im2col mode."""
+        sizes = zip(self.extents[1:-1], self.upper, strict=True)
+        return tuple(size + corner for size, corner in sizes)
 
     def pack(self) -> bytes:
         """Return the bytes of the map."""
@@ -73,21 +92,28 @@ class TensorMap(NamedTuple):
             return (*values, *(0,) * (count - len(values)))
 
         return _FORMAT.pack(
-            MAGIC, self.kind, rank, self.interleave, self.swizzle, self.fill, 0, self.address,
+            MAGIC, self.kind, rank, self.interleave, self.swizzle, self.fill, self.is_im2col,
+            self.address,
             # An extent of 2^32 is stored as one less.
             *padded(tuple(extent - 1 for extent in self.extents), 5),
             *padded(self.strides[1:], 4), *padded(self.box, 5), *padded(self.steps, 5),
+            *padded(self.lower, 3), *padded(self.upper, 3),
         ).ljust(MAP_BYTES, b"\0")  # fmt: skip
 
     @classmethod
     def unpack(cls, data: bytes) -> TensorMap | None:
         """Read a map; None if these bytes are not a map, or a kernel has left out a part."""
-        magic, kind, rank, interleave, swizzle, fill, _, address, *rest = _FORMAT.unpack_from(data)
+        magic, kind, rank, interleave, swizzle, fill, is_im2col, address, *rest = (
+            _FORMAT.unpack_from(data)
+        )
         if magic != MAGIC or not 1 <= rank <= 5 or kind >= len(ITEM_SIZES) or swizzle > 3:
+            return None
+        if is_im2col and rank not in CORNER_BITS:
             return None
         extents = tuple(extent + 1 for extent in rest[:rank])
         strides = (ITEM_SIZES[kind], *rest[5 : 5 + rank - 1])
-        box, steps = tuple(rest[9 : 9 + rank]), tuple(rest[14 : 14 + rank])
+        box, steps = tuple(rest[9 : 9 + (2 if is_im2col else rank)]), tuple(rest[14 : 14 + rank])
         if not all((*box, *steps)):
             return None
-        return cls(kind, interleave, swizzle, fill, address, extents, strides, box, steps)
+        corners = (tuple(rest[i : i + rank - 2]) if is_im2col else () for i in (19, 22))
+        return cls(kind, interleave, swizzle, fill, address, extents, strides, box, steps, *corners)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._base.values import counted
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.fault import ILLEGAL_INSTRUCTION, Fault
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import load
 from culaunch._emulator.memory.how import BULK, COUNTED
+from culaunch._emulator.memory.tensor_boxes import box_elements, misuse
 from culaunch._emulator.memory.tensor_map import MAP_BYTES, TensorMap
 from culaunch._emulator.ops.atomics import atomic_update
 from culaunch._emulator.ops.bulk_units import (
@@ -54,9 +54,9 @@ def swizzled(address: Lanes, swizzle: int) -> Lanes:
 def tensor_copy(decoder: Decoder, instruction: Instruction) -> Op:
     """Decode a copy of a box, which happens at once."""
     mods = instruction.mods
-    special = [word for word in mods if word.startswith("im2col") or "::gather" in word]
-    if special or "tile::scatter4" in mods:
-        raise Unsupported(f"a copy in the mode {(special or ['tile::scatter4'])[0]}")
+    mode = next((word for word in mods if word.startswith(("tile", "im2col"))), "tile")
+    if mode.startswith("im2col::w"):
+        raise Unsupported(f"a copy in the mode {mode}")
     operands = list(instruction.operands)
     loads = "mbarrier::complete_tx::bytes" in mods
     tensor = operands[1 if loads else 0]
@@ -67,6 +67,8 @@ def tensor_copy(decoder: Decoder, instruction: Instruction) -> Op:
     inside = decoder.address(operands[0 if loads else 1])
     rest: list[Operand] = operands[2:]
     barrier = decoder.address(rest.pop(0)) if loads else None
+    moved = decoder.vector(rest.pop(0)) if mode == "im2col" else []
+    offsets = [decoder.read(one, "u16") for one in moved]
     ranks = target_ranks(decoder, instruction, rest)
     named = [word for word in mods if word in REDUCTIONS]
     reduction = named[0] if mods[0] == "reduce" else None
@@ -74,13 +76,18 @@ def tensor_copy(decoder: Decoder, instruction: Instruction) -> Op:
     def run(group: Group) -> None:
         places = _each(group, descriptor(group))
         starts = [_each(group, read(group).astype(np.int32)) for read in coordinates]
+        shifts = [_each(group, read(group)) for read in offsets]
         shared = _each(group, inside(group))
         barriers = None if barrier is None else _each(group, barrier(group))
         chosen = list(ranks(group))
         for lane in range(group.n):
             tensor_map = _read_map(group, lane, places[lane])
-            start = [int(values[lane]) for values in starts]
-            box = _Box(group, lane, tensor_map, start, shared[lane : lane + 1])
+            start, shift = ([int(one[lane]) for one in each] for each in (starts, shifts))
+            wrong = misuse(tensor_map, mode, start, shift)
+            if wrong:
+                raise Fault(ILLEGAL_INSTRUCTION, wrong, lane=group.lane_at(lane))
+            at = box_elements(tensor_map, mode, start, shift)
+            box = _Box(group, lane, tensor_map, at, shared[lane : lane + 1])
             if barriers is None:
                 box.store(reduction)
                 continue
@@ -115,20 +122,12 @@ class _Box:
     """A box of a tensor that one lane copies, and its place in shared memory."""
 
     def __init__(
-        self, group: Group, lane: int, tensor: TensorMap, start: list[int], shared: Lanes
+        self, group: Group, lane: int, tensor: TensorMap, at: Lanes, shared: Lanes
     ) -> None:
         self.group, self.lane, self.tensor = group, lane, tensor
-        if len(start) != len(tensor.extents):
-            self._refuse(
-                f"{counted(len(start), 'coordinate')} for a tensor map of "
-                f"{counted(len(tensor.extents), 'axis')}"
-            )
         if int(shared[0]) % 128:
-            self._refuse(f"the shared address {int(shared[0]):#x} is not a multiple of 128")
-        # The innermost axis is the first of the map and the last of an array.
-        place = np.indices(tensor.shape[::-1]).reshape(len(start), -1)[::-1]
-        steps = np.array(tensor.steps)[:, None]
-        at = np.array(start)[:, None] + place * steps
+            reason = f"the shared address {int(shared[0]):#x} is not a multiple of 128"
+            raise Fault(ILLEGAL_INSTRUCTION, reason, lane=group.lane_at(lane))
         self.valid = ((at >= 0) & (at < np.array(tensor.extents)[:, None])).all(axis=0)
         offset = (at * np.array(tensor.strides)[:, None]).sum(axis=0)
         self.address = (np.int64(tensor.address) + offset[self.valid]).astype(np.uint64)
@@ -166,6 +165,3 @@ class _Box:
 
     def _part(self, count: int) -> Group:
         return each_unit(self.group, np.full(count, self.lane))
-
-    def _refuse(self, reason: str) -> None:
-        raise Fault(ILLEGAL_INSTRUCTION, reason, lane=self.group.lane_at(self.lane))

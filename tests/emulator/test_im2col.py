@@ -1,0 +1,141 @@
+"""Tensor maps in im2col mode: columns of pixels, against a walk over the bounding box."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from emulate import launch
+from emulator_internals import Device, Fault, Options
+from im2col_columns import COLUMNS, Column, arguments, encode, ptx
+
+import culaunch as cl
+from culaunch import testing
+from culaunch._emulator.driver.c_types import prototype
+from culaunch._emulator.libcuda.c_function import words_of
+from culaunch._emulator.libcuda.connect import ProgramDriver
+
+CASES = [*((name, 0) for name in COLUMNS), ("3d", 1), ("strides", 1), ("swizzle", 1)]
+
+
+def exported(arch: str = "sm_90") -> Any:
+    """Return the function as a program calls it."""
+    driver = ProgramDriver(Device(arch))
+    words = words_of(driver.cuTensorMapEncodeIm2col)
+    return prototype(words)(driver.find(b"cuTensorMapEncodeIm2col"))
+
+
+def emulated(column: Column, x: np.ndarray, y: np.ndarray, add: int, text: str = "") -> np.ndarray:
+    raw = np.zeros(column.size, "u1")
+    function = exported()
+    maps = [encode(function, column, one.ctypes.data) for one in (x, y)]
+    assert [code for code, _ in maps] == [0, 0]
+    launch(
+        text or ptx(column.rank), "column", *(bytes(one) for _, one in maps), raw,
+        *arguments(column, add), shared=column.size, memory=(x, y),
+        device=Device("sm_90", Options(check_races=True, time_limit=20)),
+    )  # fmt: skip
+    return raw
+
+
+@pytest.mark.parametrize(("name", "add"), CASES)
+def test_a_column_in_and_out(name: str, add: int) -> None:
+    column = COLUMNS[name]
+    x, y = column.tensor(), column.tensor()
+    y[...] = 3
+    raw, after = column.expected(x, y, bool(add))
+    np.testing.assert_array_equal(emulated(column, x, y, add), raw)
+    np.testing.assert_array_equal(y.view(f"u{y.itemsize}"), after.view(f"u{y.itemsize}"))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("name", "add"), CASES)
+def test_a_column_is_the_gpus(name: str, add: int) -> None:
+    column = COLUMNS[name]
+    x, y = column.tensor(), column.tensor()
+    y[...] = 3
+    given = y.copy()
+    expected = emulated(column, x, y, add)
+    text, function = ptx(column.rank), ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeIm2col
+    with testing.use_driver("cuda"), cl.load(cl.Image(text.encode())) as module:
+        arrays = [cl.to_device(one.reshape(-1)) for one in (x, given)]
+        raw = cl.zeros(column.size, "uint8")
+        maps = [encode(function, column, one.address) for one in arrays]
+        assert [code for code, _ in maps] == [0, 0]
+        module["column"].launch(
+            *(one for _, one in maps), raw.address, *arguments(column, add), grid=1, block=32,
+            shared_memory=column.size,
+        )  # fmt: skip
+        np.testing.assert_array_equal(raw.numpy(), expected)
+        np.testing.assert_array_equal(arrays[1].numpy().view("u1"), y.reshape(-1).view("u1"))
+
+
+# Maps that the driver refuses, by the rules of cuda.h.
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "2 axes": ("3d", {"rank": 2}, "3 to 5 axes .got 2."),
+    "corner of 4": ("4d", {"lower": (-129, 0)}, "the corner -129 is not from -128 to 127"),
+    "corner of 5": ("5d", {"upper": (0, 0, 16)}, "the corner 16 is not from -16 to 15"),
+    "empty": ("3d", {"lower": (4,), "upper": (-6,)}, "begins at 4, ends at 4"),
+    "channels": ("3d", {"box": (260, 8)}, "260 is not from 1 to 256"),
+    "pixels": ("3d", {"box": (8, 1025)}, "pixelsPerColumn is 1025"),
+    "no pixels": ("3d", {"box": (8, 0)}, "pixelsPerColumn is 0"),
+    "swizzle": ("spans", {"box": (16, 8)}, "64 bytes in a row, but the swizzle has 32"),
+    "steps": ("4d", {"steps": (1, 9, 1, 1)}, "element stride 9"),
+    "stride": ("3d", {"strides": (40, 640)}, "the stride 40 is not a multiple of 16"),
+    "NaN": ("3d", {"fill": 1}, "only floats"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_driver_refuses(name: str) -> None:
+    column, changed, words = REFUSED[name]
+    driver = ProgramDriver(Device("sm_90"))
+    function = driver.c_function(driver.cuTensorMapEncodeIm2col)
+    typed = prototype(words_of(driver.cuTensorMapEncodeIm2col))(function)
+    code, _ = encode(typed, COLUMNS[column], 0x1000, **changed)
+    assert code == 1
+    text = ctypes.c_void_p()
+    driver.cuGetErrorString(1, ctypes.pointer(text))
+    assert re.search(words, ctypes.string_at(text.value or 0).decode())
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_gpus_driver_refuses_it_too(name: str) -> None:
+    column, changed, _ = REFUSED[name]
+    with testing.use_driver("cuda"):
+        x = cl.zeros(16, "uint8")  # makes a context
+        function = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeIm2col
+        assert encode(function, COLUMNS[column], x.address, **changed)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "arch"),
+    [({"interleave": 1}, "sm_90"), ({"steps": (1, 1, 1, 2)}, "sm_90"), ({}, "sm_80")],
+    ids=["interleave", "images", "arch"],
+)
+def test_what_is_not_supported(changed: dict[str, Any], arch: str) -> None:
+    assert encode(exported(arch), COLUMNS["4d"], 0x1000, **changed)[0] == 801
+
+
+@pytest.mark.parametrize(
+    ("changed", "old", "new", "words"),
+    [
+        ({"start": (0, 7, 0, 0)}, "", "", r"\(7, 0\) are outside .* from \(-1, -2\) to \(4, 6\)"),
+        ({"start": (0, -2, 0, 0)}, "", "", "outside of the bounding box"),
+        ({"offsets": (0, 256)}, "", "", "offset is 256, but the largest for 4 axes is 255"),
+        ({}, "im2col.mbarrier", "tile.mbarrier", "the copy is tile, but .* tensor map is im2col"),
+        ({}, "global.im2col.m", "global.im2col::w.m", "in the mode im2col::w"),
+    ],
+    ids=["after", "before", "offset", "tile", "wide"],
+)
+def test_what_is_wrong_with_a_column_is_said(
+    changed: dict[str, Any], old: str, new: str, words: str
+) -> None:
+    column = COLUMNS["4d"]._replace(**changed)
+    x, y = column.tensor(), column.tensor()
+    with pytest.raises(Fault, match=words):
+        emulated(column, x, y, 0, ptx(4).replace(old, new, 1))
