@@ -113,7 +113,7 @@ class Column(NamedTuple):
         """Return shared memory after the load, and the other tensor after the store."""
         part, after = np.zeros(self.box[::-1], x.dtype), y.copy()
         if self.fill:
-            part.view("u4")[...] = 0x7FFFFFFF
+            part.view("u4")[...] = 0x7FF77FF7
         for i, pixel in enumerate(self.pixels()):
             for j in range(self.box[0]):
                 source, target = (

@@ -13,7 +13,7 @@ from emulator_internals import Device, Fault, Options
 import culaunch as cl
 from culaunch import testing
 
-# One block makes a map of 24 rows and 32 columns, 40 elements apart, and reads a box of 8 x 16.
+# One block makes a map of 24 rows and 32 columns, 48 elements apart, and reads a box of 8 x 16.
 SOURCE = r"""
 typedef unsigned long long u64;
 struct alignas(128) Map { u64 words[16]; };
@@ -33,7 +33,7 @@ extern "C" __global__ void box(unsigned char* raw, const void* from, Map* map, i
     REPLACE("box_dim", "b32", "1, %1;" ::"r"(at(&made)), "r"(8) : "memory");
     REPLACE("global_dim", "b32", "0, %1;" ::"r"(at(&made)), "r"(32) : "memory");
     REPLACE("global_dim", "b32", "1, %1;" ::"r"(at(&made)), "r"(24) : "memory");
-    REPLACE("global_stride", "b64", "0, %1;" ::"r"(at(&made)), "l"((u64)(40 * ITEM)) : "memory");
+    REPLACE("global_stride", "b64", "0, %1;" ::"r"(at(&made)), "l"((u64)(48 * ITEM)) : "memory");
     REPLACE("element_stride", "b32", "0, %1;" ::"r"(at(&made)), "r"(1) : "memory");
     REPLACE("element_stride", "b32", "1, %1;" ::"r"(at(&made)), "r"(LAST) : "memory");
     REPLACE("elemtype", "b32", ELEMENT ";" ::"r"(at(&made)) : "memory");
@@ -66,7 +66,8 @@ TYPES = {
     "s64": ("i8", 5), "f16": ("u2", 6), "f32": ("u4", 7), "f32.ftz": ("u4", 8),
     "f64": ("u8", 9), "bf16": ("u2", 10), "tf32": ("u4", 11), "tf32.ftz": ("u4", 12),
 }  # fmt: skip
-ROWS, WIDTH, BOX = 24, 40, (8, 16)
+ROWS, WIDTH, BOX = 24, 48, (8, 16)
+CORNERS = ((0, 0), (3, 16), (20, 16), (-2, -16))  # columns at multiples of 16 bytes
 
 
 @functools.cache
@@ -115,7 +116,7 @@ def expected(x: np.ndarray, corner: tuple[int, int]) -> np.ndarray:
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_box_of_each_type(kind: str) -> None:
     x = elements(kind)
-    for corner in ((0, 0), (3, 5), (20, 24), (-2, -4)):
+    for corner in CORNERS:
         raw = emulated(ptx(kind), x, corner)
         np.testing.assert_array_equal(raw.view(x.dtype).reshape(BOX), expected(x, corner))
 
@@ -130,7 +131,7 @@ def test_a_box_is_the_gpus(kind: str, swizzle: int, fill: int) -> None:
     text, x = ptx(kind, swizzle, fill), elements(kind)
     with testing.use_driver("cuda"), cl.load(cl.Image(text.encode())) as module:
         given, map_ = cl.to_device(x.reshape(-1)), cl.zeros(128, "uint8")
-        for corner in ((0, 0), (3, 5), (20, 24), (-2, -4)):
+        for corner in CORNERS:
             raw = cl.zeros(BOX[0] * BOX[1] * x.itemsize, "uint8")
             module["box"].launch(
                 raw.address, given.address, map_.address, corner[1], corner[0], grid=1, block=32
@@ -157,3 +158,14 @@ def test_a_stride_of_elements_takes_every_second_row() -> None:
 def test_what_is_wrong_with_a_map_is_said(text: Any, words: str) -> None:
     with pytest.raises(Fault, match=words):
         emulated(text(), elements("f32"), (0, 0))
+
+
+def test_a_column_begins_at_a_multiple_of_16_bytes() -> None:
+    with pytest.raises(Fault, match="the first coordinate 5 is not a multiple of 16 bytes"):
+        emulated(ptx("f32"), elements("f32"), (3, 5))
+
+
+def test_a_stride_is_a_multiple_of_16_bytes() -> None:
+    x = elements("f32")
+    raw = emulated(ptx("f32").replace(f", {WIDTH * 4};", f", {WIDTH * 4 + 8};"), x, (0, 0))
+    np.testing.assert_array_equal(raw.view(x.dtype).reshape(BOX), expected(x, (0, 0)))

@@ -58,6 +58,8 @@ def _tensormap(decoder: Decoder, instruction: Instruction) -> Op:
         first, size = FIELDS[name]
         at = first + number * size
         stored = _KINDS[values] if name == "elemtype" else values + plus
+        if name == "global_stride":
+            stored &= ~np.uint64(15)  # a map has no room for these bits
         start = address(group)
         magic: Lanes = np.full(1, MAGIC)
         for offset, width, words in ((0, 4, magic), (at, size, stored)):
