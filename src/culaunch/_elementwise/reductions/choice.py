@@ -143,7 +143,7 @@ def _rows(
         if size <= threads * packs:
             return Choice(regime(threads, 1, packs))
     for threads, cluster in _CLUSTERS if can_cluster else ():
-        most = min(_ROOM[threads] // registers, 32 // layout.vector)
+        most = min(_ROOM[threads] // max(registers, 1), 32 // layout.vector)
         each = [n for n in (1, 2, 4, 8) if n <= most]
         held = _at_least(size, tuple(threads * cluster * n for n in each))
         if held is not None:
@@ -245,10 +245,6 @@ def _split(regime: Regime, size: Any, wanted: Any, step: int) -> Choice:
     # All numbers here are numbers of the call, so one program serves all sizes.
     chunk = -(-steps // wanted) * step
     return Choice(regime, -(-size // chunk), chunk)
-
-
-def _powers(most: int) -> tuple[int, ...]:
-    return tuple(1 << n for n in range(most.bit_length()))
 
 
 def _at_least(size: Any, choices: tuple[int, ...]) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from culaunch._base import array_descriptor
 from culaunch._emulator.driver.state import Refusal
 from culaunch._emulator.fault import INVALID_VALUE
 from culaunch._emulator.memory.images import ArrayShape
@@ -16,17 +17,8 @@ __all__ = ["ArrayDescriptor", "ResourceDescriptor", "TextureDescriptor", "checke
 _uint, _size = ctypes.c_uint, ctypes.c_size_t
 
 
-class ArrayDescriptor(ctypes.Structure):
-    """``CUDA_ARRAY3D_DESCRIPTOR``."""
-
-    _fields_ = (
-        ("width", _size),
-        ("height", _size),
-        ("depth", _size),
-        ("format", _uint),
-        ("channels", _uint),
-        ("flags", _uint),
-    )
+class ArrayDescriptor(array_descriptor.ArrayDescriptor):
+    """``CUDA_ARRAY3D_DESCRIPTOR`` of a program."""
 
     def shape(self) -> ArrayShape:
         """Return the shape, after a check."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.array_descriptor import ArrayDescriptor
 from culaunch._base.values import spell
 from culaunch._launch.arrays.copies import is_on_device
 from culaunch._launch.arrays.device_array import DeviceArray
@@ -124,19 +125,6 @@ class TextureMemory:
 
 
 _size, _uint, _handle = ctypes.c_size_t, ctypes.c_uint, ctypes.c_void_p
-
-
-class ArrayDescriptor(ctypes.Structure):
-    """``CUDA_ARRAY3D_DESCRIPTOR``."""
-
-    _fields_ = (
-        ("width", _size),
-        ("height", _size),
-        ("depth", _size),
-        ("format", _uint),
-        ("channels", _uint),
-        ("flags", _uint),
-    )
 
 
 class CopyDescriptor(ctypes.Structure):
