@@ -49,6 +49,12 @@ def misuse(tensor: TensorMap, mode: str, start: list[int], offsets: list[int]) -
     most = (1 << CORNER_BITS[rank]) - 1
     if max(offsets, default=0) > most:
         return f"an im2col offset is {max(offsets)}, but the largest for {rank} axes is {most}"
+    if mode == "im2col_no_offs" and min(tensor.lower) < 0:
+        # Measured on an H200, for lower corners from -2 to 1. No document says it.
+        return (
+            f"the tensor map of a copy in the mode {mode} has the lower corner {tensor.lower}: a "
+            "negative one is an illegal instruction on a GPU"
+        )
     walks = zip(tensor.lower, start[1:-1], tensor.ends, strict=True)
     if all(low <= at < end for low, at, end in walks):
         return None
