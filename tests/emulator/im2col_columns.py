@@ -76,10 +76,14 @@ class Column(NamedTuple):
 
     @property
     def stored(self) -> Column:
-        """Return it without negative lower corners, because no GPU stores such a column."""
+        """Return it with a bounding box inside the tensor, as stores need it."""
         lower = tuple(max(corner, 0) for corner in self.lower)
-        at = map(max, self.start[1:-1], lower)
-        return self._replace(lower=lower, start=(self.start[0], *at, self.start[-1]))
+        upper = tuple(min(corner, 0) for corner in self.upper)
+        sizes = map(int.__add__, self.extents[1:-1], upper)
+        at = (min(max(c, a), b - 1) for c, a, b in zip(self.start[1:-1], lower, sizes, strict=True))
+        return self._replace(
+            lower=lower, upper=upper, start=(self.start[0], *at, self.start[-1])
+        )
 
     @property
     def size(self) -> int:

@@ -145,9 +145,10 @@ def test_what_is_not_supported(changed: dict[str, Any], arch: str) -> None:
         ({"offsets": (0, 256)}, "", "", "offset is 256, but the largest for 4 axes is 255"),
         ({}, "im2col.mbarrier", "tile.mbarrier", "the copy is tile, but .* tensor map is im2col"),
         ({}, "global.im2col.m", "global.im2col::w.m", "in the mode im2col::w"),
-        ({"lower": (0, -2)}, "", "", r"im2col_no_offs has the lower corner \(0, -2\)"),
+        ({}, "", "", r"from \(-1, -2\) to \(4, 6\) of .* im2col_no_offs is not inside .*\(7, 6\)"),
+        ({"lower": (0, 0), "upper": (0, 1), "start": (16, 3, 2, 0)}, "", "", "not inside"),
     ],
-    ids=["after", "before", "offset", "tile", "wide", "stored"],
+    ids=["after", "before", "offset", "tile", "wide", "stored", "behind"],
 )
 def test_what_is_wrong_with_a_column_is_said(
     changed: dict[str, Any], old: str, new: str, words: str
