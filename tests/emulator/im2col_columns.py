@@ -81,9 +81,7 @@ class Column(NamedTuple):
         upper = tuple(min(corner, 0) for corner in self.upper)
         sizes = map(int.__add__, self.extents[1:-1], upper)
         at = (min(max(c, a), b - 1) for c, a, b in zip(self.start[1:-1], lower, sizes, strict=True))
-        return self._replace(
-            lower=lower, upper=upper, start=(self.start[0], *at, self.start[-1])
-        )
+        return self._replace(lower=lower, upper=upper, start=(self.start[0], *at, self.start[-1]))
 
     @property
     def size(self) -> int:

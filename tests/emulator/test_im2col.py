@@ -44,7 +44,9 @@ def exported(arch: str = "sm_90") -> Any:
     return prototype(words)(driver.find(b"cuTensorMapEncodeIm2col"))
 
 
-def emulated(column: Column, x: np.ndarray, y: np.ndarray, store: int, text: str = "") -> np.ndarray:
+def emulated(
+    column: Column, x: np.ndarray, y: np.ndarray, store: int, text: str = ""
+) -> np.ndarray:
     raw = np.zeros(column.size, "u1")
     function = exported()
     maps = [encode(function, column, one.ctypes.data) for one in (x, y)]

@@ -160,8 +160,9 @@ class ReductionCall(BodyCall):
         # Threads without a reduction do not wait for each other, so they need no cluster.
         clusters = self.body.device.attribute("cluster_launch") if group.phases else 0
         choice = choose(
-            work.layout, work.sizes, work.registers, count, clusters, has_common=work.has_common
-        )
+            work.layout, work.sizes, work.registers, count, clusters,
+            has_common=work.has_common, phases=len(group.phases),
+        )  # fmt: skip
         self._allocate(work.published)
         self._launch_all(group, work, choice)
         self._keep(work.published)
