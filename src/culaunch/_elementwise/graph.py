@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from culaunch._elementwise import dtypes as dt
 
-__all__ = ["Node", "Number", "ReducesError", "Trace"]
-
 Number: TypeAlias = "bool | int | float | complex"
 
 

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.report import Report
 
-__all__ = [
-    "count_instructions",
-    "count_lines",
-    "emulate",
-    "make_driver",
-    "newest_device",
-    "reset",
-    "with_options",
-]
-
 _Kind = TypeVar("_Kind", bound=EmulatedDriver)
 
 # All that were made, and their tables, which C code holds for the life of the process.

@@ -11,15 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "OPTION_TYPES",
-    "CodeChecks",
-    "Observer",
-    "Options",
-    "chosen_engine",
-    "options_from_text",
-]
-
 _ENGINES = ("numpy", "compiled", "auto")
 
 # The options that a user can change by name.

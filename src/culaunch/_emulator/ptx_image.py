@@ -16,8 +16,6 @@ from culaunch._errors import ImageError
 if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Function, Variable
 
-__all__ = ["Parameter", "PtxImage", "PtxKernel"]
-
 # ptxas's limit (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 _MAX_STATIC_SHARED = 48 * 1024
 _MOST_THREADS = 1024  # the largest block, on every device

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["KINDS", "Inlined", "Position", "Related", "Report"]
-
 _MOST_SOURCE, _MOST_TEXT = 16 << 20, 200
 
 # The kinds of reports, and what a program with one of them does.

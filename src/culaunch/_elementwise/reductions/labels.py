@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from culaunch._elementwise import dtypes as dt
     from culaunch._elementwise.reductions.combiner import Combiner
 
-__all__ = ["Dims", "Label", "Reduction", "ShapedTrace"]
-
 
 class Label:
     """A dimension that arrays have in common.

@@ -15,8 +15,6 @@ from culaunch._elementwise.reductions.labels import Label, Reduction, ShapedTrac
 if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node
 
-__all__ = ["Group", "Schedule"]
-
 _Key = tuple[int, frozenset[Label], frozenset[Label]]
 
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.types import Lanes
 
-__all__ = ["ArgumentBytes", "ArgumentCounts", "argument_counts"]
-
 
 @dataclass(frozen=True)
 class ArgumentCounts:

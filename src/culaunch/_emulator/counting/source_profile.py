@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.counting.collector import Collector, KernelRecord
 
-__all__ = ["KernelCounts", "LineCounts", "SourceProfile"]
-
 
 @dataclass
 class LineCounts(Counts):

@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.ptx.syntax import Label
 
-__all__ = [
-    "ALL_LANES",
-    "INSTRUCTIONS",
-    "Definition",
-    "Targets",
-    "computes",
-    "decodes",
-    "definition",
-    "ends_block",
-    "every_lane",
-]
-
 
 @dataclass(frozen=True)
 class Definition:

@@ -9,8 +9,6 @@ import enum
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["MOVES", "BitFlow", "Flow", "Moves"]
-
 
 class Flow(enum.Enum):
     """How an instruction propagates undefined bits, unless it only moves them."""

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from culaunch._emulator.driver.graph_nodes import CopyParams
 from culaunch._emulator.libcuda.c_function import takes
 
-__all__ = ["DRIVER_COPIES", "RUNTIME_COPIES", "copy_function"]
-
 
 class _Side(NamedTuple):
     """The parameters of one side: a ``CUmemorytype``, and the members with their C types."""

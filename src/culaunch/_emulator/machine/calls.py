@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Runner
     from culaunch._emulator.machine.taint import Taints
 
-__all__ = ["Argument", "Call", "IndirectCall"]
-
 Reader = Callable[[Group], Lanes]
 # Far deeper than a GPU's stack allows. Still, an endless recursion is reported quickly, before its
 # frames fill the host's memory.

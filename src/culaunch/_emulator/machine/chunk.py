@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.report import Position, Related
     from culaunch._emulator.types import Lanes
 
-__all__ = ["WARP", "WARPGROUP", "Chunk", "LaunchView", "thread_place"]
-
 # What PTX's lane masks, shuffles and matrix fragments are made for; no GPU has another size.
 WARP = 32
 # The lanes that execute a product of wgmma together.

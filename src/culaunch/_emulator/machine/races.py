@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.how import How
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Races"]
-
 
 class Races:
     """Checks the accesses of a chunk to shared and global memory.

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from culaunch._emulator.matrix.elements import WIDTHS, Elements, Registers, pack, unpack
 
-__all__ = ["Descriptors", "accumulators", "element_bytes", "from_accumulators", "offsets"]
-
 _Array = npt.NDArray[Any]
 
 # By the two uppermost bits of a descriptor: the bytes of a row, and the bits of an address that the

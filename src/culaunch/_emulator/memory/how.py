@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["ASYNC", "BLOCK", "BULK", "CLUSTER", "COUNTED", "GRID", "PLAIN", "RELAXED", "How"]
-
 # The scopes, narrow to wide. The emulator has one device: .sys reaches no more threads than .gpu.
 BLOCK, CLUSTER, GRID = 0, 1, 2
 

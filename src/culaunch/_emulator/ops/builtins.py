@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.report import Position
     from culaunch._emulator.types import Lanes
 
-__all__ = ["BUILTINS", "BuiltinCall"]
-
 Builtin = Callable[..., Any]
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.types import Lanes
 
-__all__ = ["bulk_copy"]
-
 _SPACES = {"global": "global", "shared::cta": "shared", "shared::cluster": "shared"}
 
 

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction, Operand
     from culaunch._emulator.types import Lanes
 
-__all__ = [
-    "ELEMENT_TYPES",
-    "product_operands",
-    "product_options",
-    "register_kind",
-    "require",
-    "run_product",
-    "shape_of",
-    "try_product",
-]
-
 # Types of matrix elements; some of them cannot be in a register.
 ELEMENT_TYPES = frozenset(
     ("f16", "bf16", "tf32", "f32", "f64", "s32", "s8", "u8", "s4", "u4", "b1", "e4m3", "e5m2")

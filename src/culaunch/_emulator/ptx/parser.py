@@ -13,8 +13,6 @@ from culaunch._emulator.ptx.tokens import Cursor, Tokens
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["parse_module"]
-
 _LINKAGE = {".visible", ".weak", ".extern", ".common"}
 _SPACES = {".global", ".const", ".shared"}
 

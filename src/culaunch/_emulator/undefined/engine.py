@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
     from culaunch._emulator.undefined.plan import Plan
 
-__all__ = ["Undefined"]
-
 
 class Undefined:
     """Follows the undefined values of a chunk.
