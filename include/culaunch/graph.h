@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
