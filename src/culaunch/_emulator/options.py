@@ -61,17 +61,11 @@ class Observer(Protocol):
 
 
 class CodeChecks(NamedTuple):
-    """The checks for which a kernel is decoded again; without them its code is as if none existed.
-
-    Attributes
-    ----------
-    variables : bool
-        Keep bytes free between shared variables.
-    division, overflow : bool
-        Report divisions by zero, and signed results that do not fit.
-    """
+    """The checks that change decoded code; without them it is as if they did not exist."""
 
     variables: bool = False
+    """Keep bytes free between shared variables."""
+    # Report divisions by zero, and signed results that do not fit.
     division: bool = False
     overflow: bool = False
 

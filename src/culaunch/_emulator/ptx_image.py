@@ -119,23 +119,16 @@ class Parameter:
 
 @dataclass(frozen=True)
 class PtxKernel:
-    """A kernel as its declaration describes it.
-
-    Attributes
-    ----------
-    max_threads : int
-        The maximum number of threads in a block.
-    required_threads : tuple of int, optional
-        The block that the kernel was compiled for, if it says so.
-    static_shared : int
-        Bytes of shared memory that every block has.
-    """
+    """A kernel as its declaration describes it."""
 
     name: str
     params: tuple[Parameter, ...]
     max_threads: int
+    """The maximum number of threads in a block."""
     required_threads: tuple[int, int, int] | None
+    """The block that the kernel was compiled for, if it says so."""
     static_shared: int
+    """Bytes of shared memory that every block has."""
     local_bytes: int
     cluster: tuple[int, int, int] | None
 

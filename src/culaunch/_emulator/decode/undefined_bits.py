@@ -45,19 +45,13 @@ class Flow(enum.Enum):
 
 @dataclass(frozen=True)
 class Moves:
-    """Bits of operands come out elsewhere, unchanged.
-
-    Attributes
-    ----------
-    controls : tuple of int
-        The operands that say where to; the others after the results are moved. One undefined bit
-        of a control makes every bit of the results undefined.
-    across_lanes : bool
-        Whether bits come from other lanes.
-    """
+    """Bits of operands come out elsewhere, unchanged."""
 
     controls: tuple[int, ...] = ()
+    """The operands that say where to; the others after the results are moved. One undefined bit of
+    a control makes every bit of the results undefined."""
     across_lanes: bool = False
+    """Whether bits come from other lanes."""
 
 
 # Plain copies, the most frequent case.

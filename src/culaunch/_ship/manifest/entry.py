@@ -41,33 +41,21 @@ _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class SavedKind(NamedTuple):
-    """The program of one kind, as the manifest has it.
-
-    Attributes
-    ----------
-    kind : tuple
-    program : str
-        The member with its words.
-    constants : list
-        As in JSON, checked.
-    texts : tuple[str, ...]
-    writes : frozenset[int]
-        The parameters whose arrays it writes.
-    guards : dict[int, tuple[str, str]]
-        Block -> the place of its guard, and its condition.
-    explanation : str
-    archs : tuple
-        The architectures of each image, if the kind has more than one program.
-    """
+    """The program of one kind, as the manifest has it."""
 
     kind: Kind
     program: str
+    """The member with its words."""
     constants: tuple[Any, ...]
+    """As in JSON, checked."""
     texts: tuple[str, ...]
     writes: frozenset[int]
+    """The parameters whose arrays it writes."""
     guards: dict[int, tuple[str, str]]
+    """Block -> the place of its guard, and its condition."""
     explanation: str
     archs: tuple[tuple[str, ...], ...] | None
+    """The architectures of each image, if the kind has more than one program."""
 
 
 class SavedEntry(NamedTuple):
