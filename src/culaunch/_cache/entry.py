@@ -56,10 +56,7 @@ def pack_entry(key: str, metadata: Any, data: bytes = b"") -> bytes:
 def unpack_entry(key: str, entry: bytes) -> tuple[Any, bytes]:
     """Return the metadata and the data of an entry, after checking all of it.
 
-    Raises
-    ------
-    BadEntryError
-        If it is not as written for this key.
+    Raise BadEntryError if it is not as written for this key.
     """
     # Check the lengths before the digest: a short file has no digest. Check the digest before the
     # metadata: no parser gets bytes from a broken disk or an attacker.

@@ -39,10 +39,7 @@ def make_driver() -> Driver:
 
     ``CULAUNCH_EMULATOR_ARCH`` sets its architecture, and ``CULAUNCH_EMULATOR_OPTIONS`` its checks.
 
-    Raises
-    ------
-    ValueError
-        If one of them is not an architecture, such as ``"sm_80"``, or not options.
+    Raise ValueError if one of them is not an architecture, such as ``"sm_80"``, or not options.
     """
     # The program of this process may use libcuda.so.1 as well: both have the same memory.
     shared = next((driver.device for driver in _drivers if driver.is_shared), None)
@@ -94,10 +91,8 @@ def _report_in(message: str) -> Report | None:
 def reset() -> None:
     """Make faulted devices good again; memory, modules and kernels stay as they are.
 
-    Raises
-    ------
-    DriverError
-        If the option ``check_leaks`` is on and blocks of malloc in kernels are not freed.
+    Raise DriverError if the option ``check_leaks`` is on and blocks of malloc in kernels are not
+    freed.
     """
     for driver in _drivers:
         driver.reset()

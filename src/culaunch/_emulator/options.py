@@ -145,10 +145,7 @@ class Options:
 def options_from_text(text: str) -> Options:
     """Read options in the form of ``CULAUNCH_EMULATOR_OPTIONS``: ``"check_races,time_limit=10"``.
 
-    Raises
-    ------
-    ValueError
-        If an option is unknown, or its value is invalid.
+    Raise ValueError if an option is unknown, or its value is invalid.
     """
     # Nothing is ignored: a misspelt check that stays off would be believed to have passed.
     found: dict[str, Any] = {}
@@ -173,10 +170,7 @@ def options_from_text(text: str) -> Options:
 def chosen_engine() -> str:
     """Return the engine that ``CULAUNCH_EMULATOR_ENGINE`` names.
 
-    Raises
-    ------
-    ValueError
-        If there is no such engine.
+    Raise ValueError if there is no such engine.
     """
     name = os.environ.get("CULAUNCH_EMULATOR_ENGINE") or "auto"
     if name not in _ENGINES:

@@ -43,10 +43,7 @@ class Caller:
 def caller_of(target: Any, grid: Any) -> Caller:
     """Say how a target is called.
 
-    Raises
-    ------
-    TypeError
-        If it is nothing to call, or a grid is given that it does not take, or misses.
+    Raise TypeError if it is nothing to call, or a grid is given that it does not take, or misses.
     """
     name = str(getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__))
     if isinstance(target, Launcher):

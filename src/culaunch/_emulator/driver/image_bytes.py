@@ -35,11 +35,8 @@ def load_ptx(address: int, arch: str) -> PtxImage:
 def ptx_at(address: int, arch: str) -> str:
     """Return the PTX of the image at an address: the newest that the device can execute.
 
-    Raises
-    ------
-    DriverError
-        If there is no PTX, with code ``CUDA_ERROR_NO_BINARY_FOR_GPU``; or if there is no image,
-        with code ``CUDA_ERROR_INVALID_IMAGE``.
+    Raise DriverError if there is no PTX, with code ``CUDA_ERROR_NO_BINARY_FOR_GPU``; or if there is
+    no image, with code ``CUDA_ERROR_INVALID_IMAGE``.
     """
     # A fatbin may have PTX for several architectures. The driver takes the newest that fits, since
     # it knows most of the device; so is it here.

@@ -45,13 +45,7 @@ class Undefined:
         self.reads: list[Read] = chunk.undefined_reads
 
     def step(self, group: Group, op: Op, instruction: Instruction) -> None:
-        """Run an instruction and mark its results.
-
-        Raises
-        ------
-        Fault
-            If it uses an undefined value.
-        """
+        """Run an instruction and mark its results; raise Fault if it uses an undefined value."""
         plan = self._plan(group.code, instruction)
         tainted = group.undefined.keys()
         # Three cases, the most frequent first: the instruction does not touch undefined registers,

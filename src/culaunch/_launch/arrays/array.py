@@ -26,11 +26,5 @@ class ArrayInfo:
 
 
 def array_info(array: Any) -> ArrayInfo:
-    """Read an array in the same way as a launch.
-
-    Raises
-    ------
-    TypeError
-        If it is not an array.
-    """
+    """Read an array in the same way as a launch; raise TypeError if it is not an array."""
     return ArrayInfo(*core_array_info(current_driver(), array))

@@ -37,10 +37,7 @@ class TunedTable:
     def merge(self, other: TunedTable) -> TunedTable:
         """Return the table of both; if both have an entry for a key, this one's.
 
-        Raises
-        ------
-        ValueError
-            If they are tables by other arguments.
+        Raise ValueError if they are tables by other arguments.
         """
         if other.key != self.key:
             raise ValueError(
