@@ -6,9 +6,9 @@ import contextlib
 import ctypes
 import dataclasses
 import os
-import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from culaunch._base.architectures import emulated_arch
 from culaunch._base.cuda import Result
 from culaunch._core import NUMBERS, Driver
 from culaunch._emulator.counting import Collector, InstructionCount
@@ -69,13 +69,8 @@ def newest_device() -> Device | None:
 
 
 def _make_device() -> Device:
-    arch = os.environ.get("CULAUNCH_EMULATOR_ARCH") or "sm_80"
-    if not re.fullmatch(r"sm_\d{2,3}", arch):
-        raise ValueError(
-            f"CULAUNCH_EMULATOR_ARCH must be an architecture such as 'sm_80' (got {arch!r})"
-        )
     options = options_from_text(os.environ.get("CULAUNCH_EMULATOR_OPTIONS", ""))
-    device = Device(arch, options)
+    device = Device(emulated_arch(), options)
     # The first launch of a process may come in a block that changes options.
     for changes in _changes:
         _own_options.setdefault(device, options)

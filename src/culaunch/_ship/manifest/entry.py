@@ -9,7 +9,7 @@ import keyword
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culaunch._image.architectures import ARCH
+from culaunch._base.architectures import architecture
 from culaunch._ship.manifest.annotation import read_annotation
 from culaunch._ship.manifest.constants import MOST_PARAMETERS, checked_constant
 from culaunch._ship.manifest.json_lists import list_of, naming_the_entry, texts_of
@@ -189,7 +189,7 @@ def _read_archs(data: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     found = []
     for one in list_of(data, "archs", MOST_CONSTANTS):
         texts = texts_of({"archs": one}, "archs", MOST_ARCHS)
-        if not all(ARCH.fullmatch(arch) for arch in texts):
+        if not all(map(architecture, texts)):
             raise ValueError("each item of archs must be an architecture")
         found.append(tuple(texts))
     return tuple(found)

@@ -10,7 +10,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
-from culaunch._image.architectures import ARCH
+from culaunch._base.architectures import architecture
 from culaunch._triton.calls.object_kinds import TYPE_NAMES
 from culaunch._triton.variants.parameter_sources import SIZES
 
@@ -81,7 +81,7 @@ def check_arch(arch: object) -> str:
 
     Raise ValueError if it is invalid.
     """
-    if not isinstance(arch, str) or not _is_arch(arch):
+    if not isinstance(arch, str) or architecture(arch) is None:
         raise ValueError(f"{arch!r:.80} is not an architecture")
     return arch
 
@@ -107,11 +107,6 @@ def check_arguments(types: tuple[Any, ...], keys: tuple[Any, ...]) -> None:
 @functools.lru_cache(maxsize=1024)
 def _is_symbol(name: str) -> bool:
     return len(name) <= _LONGEST and _SYMBOL.fullmatch(name) is not None
-
-
-@functools.lru_cache(maxsize=256)
-def _is_arch(arch: str) -> bool:
-    return ARCH.fullmatch(arch) is not None
 
 
 @functools.lru_cache(maxsize=1024)
