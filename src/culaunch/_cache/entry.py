@@ -66,7 +66,8 @@ def unpack_entry(key: str, entry: bytes) -> tuple[Any, bytes]:
     if magic != _MAGIC or version != FORMAT_VERSION:
         raise BadEntryError("is not a cache entry of this version")
     if len(entry) != _BODY + metadata_size + data_size:
-        raise BadEntryError(f"has {len(entry)} bytes, not {_BODY + metadata_size + data_size}")
+        wanted = _BODY + metadata_size + data_size
+        raise BadEntryError(f"has a wrong length ({len(entry)} bytes, not {wanted})")
     view = memoryview(entry)
     if _digest(key, view[: _HEAD.size], view[_BODY:]) != view[_HEAD.size : _BODY]:
         raise BadEntryError("does not match its SHA-256")
