@@ -78,7 +78,7 @@ def flipped(key, entry):
     return entry[:middle] + bytes([entry[middle] ^ 4]) + entry[middle + 1 :]
 
 
-# What a file of the cache can have instead of an entry, and why it is none.
+# Damaged contents of an entry, and the reason that both languages give.
 DAMAGES = {
     "flip": (flipped, "does not match its SHA-256"),
     "cut": (lambda key, entry: entry[:-1], "has a wrong length"),
