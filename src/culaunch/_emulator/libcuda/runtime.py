@@ -17,50 +17,6 @@ from culaunch._emulator.libcuda.contexts import ContextFunctions
 from culaunch._emulator.libcuda.linking import LinkFunctions
 from culaunch._emulator.libcuda.pools import PoolFunctions
 
-# The functions that are the driver function of the same name, without "cuda" and "cu".
-_SAME = (
-    "DeviceCanAccessPeer", "DeviceGetAttribute", "DeviceGetByPCIBusId", "DeviceGetDefaultMemPool",
-    "DeviceGetMemPool", "DeviceGetPCIBusId", "DeviceGraphMemTrim", "DeviceSetMemPool",
-    "DriverGetVersion", "EventDestroy", "EventElapsedTime", "EventQuery", "EventRecord",
-    "EventRecordWithFlags", "EventSynchronize", "GraphAddMemAllocNode", "GraphAddMemFreeNode",
-    "GraphCreate", "GraphDestroy", "GraphExecDestroy", "GraphInstantiateWithFlags", "GraphLaunch",
-    "GraphMemAllocNodeGetParams", "GraphMemFreeNodeGetParams", "LaunchHostFunc", "MemGetInfo",
-    "MemPoolCreate", "MemPoolDestroy", "MemPoolGetAttribute", "MemPoolSetAttribute",
-    "MemPoolTrimTo", "StreamAddCallback", "StreamBeginCaptureToGraph", "StreamCreateWithPriority",
-    "StreamDestroy", "StreamEndCapture", "StreamIsCapturing", "StreamQuery", "StreamSynchronize",
-    "StreamWaitEvent",
-)  # fmt: skip
-# All functions that are a driver function with the same parameters.
-PASSED_ON = {name: name for name in _SAME} | {
-    "DestroySurfaceObject": "SurfObjectDestroy",
-    "DestroyTextureObject": "TexObjectDestroy",
-    "DeviceGetLimit": "CtxGetLimit",
-    "DeviceGetStreamPriorityRange": "CtxGetStreamPriorityRange",
-    "DeviceSetLimit": "CtxSetLimit",
-    "DeviceSynchronize": "CtxSynchronize",
-    "EventCreateWithFlags": "EventCreate",
-    "Free": "MemFree",
-    "FreeAsync": "MemFreeAsync",
-    "FreeHost": "MemFreeHost",
-    "FreeMipmappedArray": "MipmappedArrayDestroy",
-    "GetDevice": "CtxGetDevice",
-    "GetDeviceCount": "DeviceGetCount",
-    "GetMipmappedArrayLevel": "MipmappedArrayGetLevel",
-    "GraphInstantiate": "GraphInstantiateWithFlags",
-    "HostAlloc": "MemHostAlloc",
-    "HostGetDevicePointer": "MemHostGetDevicePointer",
-    "HostGetFlags": "MemHostGetFlags",
-    "HostRegister": "MemHostRegister",
-    "HostUnregister": "MemHostUnregister",
-    "MallocAsync": "MemAllocAsync",
-    "MallocFromPoolAsync": "MemAllocFromPoolAsync",
-    "MallocHost": "MemAllocHost",
-    "MallocManaged": "MemAllocManaged",
-    "RuntimeGetVersion": "DriverGetVersion",
-    "StreamBeginCapture": "StreamBeginCapture_v2",
-    "StreamCreateWithFlags": "StreamCreate",
-    "StreamGetCaptureInfo": "StreamGetCaptureInfo_v3",
-}
 # The runtime's numbers that the driver does not have. All other codes are the same.
 INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_FUNCTION = 9, 13, 98
 _TEXTS = {
@@ -192,10 +148,6 @@ class RuntimeFunctions(ContextFunctions, PoolFunctions, LinkFunctions):
         if size:
             self.cuMemAlloc(out, size)
 
-    @takes("*q *z z z")
-    def cudaMallocPitch(self, out: Any, pitch: Any, width: int, height: int) -> None:
-        self.cuMemAllocPitch(out, pitch, width, height, 4)
-
     @takes("p p z i p")
     def cudaMemcpyAsync(self, target: int, source: int, size: int, kind: int, stream: int) -> None:
         copies = {
@@ -206,10 +158,6 @@ class RuntimeFunctions(ContextFunctions, PoolFunctions, LinkFunctions):
         if size:
             copies.get(kind, self.cuMemcpyAsync)(target or 0, source or 0, size, stream)
 
-    @takes("p p z i")
-    def cudaMemcpy(self, target: int, source: int, size: int, kind: int) -> None:
-        self.cudaMemcpyAsync(target, source, size, kind, 0)
-
     @takes("p z p z z z i p")
     def cudaMemcpy2DAsync(self, target: int, pitch: int, source: int, *given: Any) -> None:
         source_pitch, width, height, kind, stream = given
@@ -217,27 +165,13 @@ class RuntimeFunctions(ContextFunctions, PoolFunctions, LinkFunctions):
             row_target, row_source = target + row * pitch, source + row * source_pitch
             self.cudaMemcpyAsync(row_target, row_source, width, kind, stream)
 
-    @takes("p z p z z z i")
-    def cudaMemcpy2D(self, *given: Any) -> None:
-        self.cudaMemcpy2DAsync(*given, 0)
-
     @takes("p i z p")
     def cudaMemsetAsync(self, target: int, value: int, size: int, stream: int) -> None:
         if size:
             self.cuMemsetD8Async(target or 0, value & 255, size, stream)
 
-    @takes("p i z")
-    def cudaMemset(self, target: int, value: int, size: int) -> None:
-        self.cudaMemsetAsync(target, value, size, 0)
-
-    @takes("p z i z z")
-    def cudaMemset2D(self, target: int, pitch: int, value: int, width: int, height: int) -> None:
-        self.cuMemsetD2D8(target, pitch, value & 255, width, height)
-
-    @takes("*p")
-    def cudaStreamCreate(self, out: Any) -> None:
-        self.cuStreamCreate(out, 0)
-
-    @takes("*p")
-    def cudaEventCreate(self, out: Any) -> None:
-        self.cuEventCreate(out, 0)
+    @takes("p z i z z p")
+    def cudaMemset2DAsync(
+        self, target: int, pitch: int, value: int, width: int, height: int, stream: int
+    ) -> None:
+        self.cuMemsetD2D8Async(target, pitch, value & 255, width, height, stream)
