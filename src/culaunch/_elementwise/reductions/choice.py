@@ -45,34 +45,22 @@ _LEAST = 4  # rows of a team; fewer rows would give too many partial results
 
 @dataclass(frozen=True)
 class Sizes:
-    """The numbers of a group's call.
-
-    Attributes
-    ----------
-    rows : int
-        Of all dimensions that are kept.
-    size : int
-        Packs of a row, or its elements where rows are columns.
-    columns : int
-        How many of the rows lie beside each other.
-    """
+    """The numbers of a group's call."""
 
     rows: Any
+    """The product of the sizes that are kept."""
     size: Any
+    """Packs of a row, or its elements where rows are columns."""
     columns: Any = 1
+    """How many of the rows lie beside each other."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A regime, and how a row is split among blocks.
-
-    Attributes
-    ----------
-    splits, chunk : int
-        Blocks of a row, and the packs of each; None: one block has it all.
-    """
+    """A regime, and how a row is split among blocks."""
 
     regime: Regime
+    # Blocks of a row, and the packs of each; None: one block has it all.
     splits: Any = None
     chunk: Any = None
 

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from culaunch._emulator.matrix.elements import WIDTHS, Elements, Registers, pack, unpack
 
-__all__ = ["Descriptors", "accumulators", "element_bytes", "from_accumulators", "offsets"]
-
 _Array = npt.NDArray[Any]
 
 # By the two uppermost bits of a descriptor: the bytes of a row, and the bits of an address that the
@@ -29,22 +27,15 @@ _TCGEN05_MODES = np.array([0, -1, 1, -1, 2, -1, 3, -1], np.int64)
 
 
 class Descriptors(NamedTuple):
-    """The fields of the matrix descriptors of some warps, in bytes.
+    """The fields of the matrix descriptors of some warps, in bytes."""
 
-    Attributes
-    ----------
-    start, leading, stride : numpy.ndarray
-        The matrix's address in shared memory, and the two distances between blocks.
-    base : numpy.ndarray
-        The base offset: nonzero where a swizzled block does not begin at a multiple of its size.
-    row, flipped : numpy.ndarray
-        The bytes of a row, and the bits that the swizzle flips.
-    """
-
+    # The matrix's address in shared memory, and the two distances between blocks.
     start: _Array
     leading: _Array
     stride: _Array
     base: _Array
+    """The base offset: nonzero where a swizzled block does not begin at a multiple of its size."""
+    # The bytes of a row, and the bits that the swizzle flips.
     row: _Array
     flipped: _Array
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group
     from culaunch._emulator.types import Lanes
 
-__all__ = ["DEVICE_RUNTIME"]
-
 _TAIL_LAUNCH = 3  # cudaStreamTailLaunch
 _HANDLE = 0x10  # of every stream and event
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,21 +21,10 @@ from culaunch._emulator.ops.memory import space_of
 from culaunch._emulator.types import unsigned
 
 if TYPE_CHECKING:
-    from culaunch._emulator.decode.decoder import Decoder, Reader, Writer
+    from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.machine.state import Group, Op
-    from culaunch._emulator.ptx.syntax import Instruction, Operand
+    from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
-
-__all__ = [
-    "ELEMENT_TYPES",
-    "product_operands",
-    "product_options",
-    "register_kind",
-    "require",
-    "run_product",
-    "shape_of",
-    "try_product",
-]
 
 # Types of matrix elements; some of them cannot be in a register.
 ELEMENT_TYPES = frozenset(
@@ -137,75 +127,46 @@ def _mma(decoder: Decoder, instruction: Instruction) -> Op:
     # All four types are named, in this order (PTX ISA, "mma").
     d, a, b, c = [word for word in mods if word in ELEMENT_TYPES]
     first, second = [word for word in mods if word in ("row", "col")]
-    satfinite, operation, rounding = product_options(instruction)
-    types = (d, a, b, c)
-
-    def multiply(x: list[Lanes], y: list[Lanes], z: list[Lanes]) -> list[Lanes]:
-        return matrix.mma(
-            shape,
-            types,
-            x,
-            y,
-            z,
-            layouts=(first, second),
-            satfinite=satfinite,
-            operation=operation,
-            rounding=rounding,
-        )
-
-    puts, readers = product_operands(decoder, instruction.operands, types)
-    try_product(multiply, types, puts, readers)
-
-    def run(group: Group) -> None:
-        run_product(group, multiply, puts, readers)
-
-    return run
+    multiply = functools.partial(matrix.mma, layouts=(first, second))
+    return product(decoder, instruction, multiply, shape, (d, a, b, c))
 
 
-def try_product(
+def product(
+    decoder: Decoder,
+    instruction: Instruction,
     multiply: Product,
+    shape: str,
     types: tuple[str, str, str, str],
-    puts: list[Writer],
-    readers: list[list[Reader]],
-) -> None:
-    """Find out now, on zeros, whether this product is known, and has the registers it needs."""
-    result = multiply(
-        *(
-            [np.zeros((1, 32), unsigned(register_kind(kind)))] * len(part)
-            for kind, part in zip(types[1:], readers, strict=True)
-        )
+) -> Op:
+    """Decode a product of matrices whose fragments are in registers."""
+    mods, operands = instruction.mods, instruction.operands
+    multiply = functools.partial(
+        multiply,
+        shape,
+        types,
+        satfinite="satfinite" in mods,
+        operation="xor" if "xor" in mods else "and",
+        rounding=next((word for word in mods if word in ROUNDINGS), "rn"),
     )
-    require(puts, len(result))
-
-
-def product_options(instruction: Instruction) -> tuple[bool, str, str]:
-    """Return satfinite, the operation on bits and the rounding of a matrix product."""
-    mods = instruction.mods
-    operation = "xor" if "xor" in mods else "and"
-    rounding = next((word for word in mods if word in ROUNDINGS), "rn")
-    return "satfinite" in mods, operation, rounding
-
-
-def product_operands(
-    decoder: Decoder, operands: tuple[Operand, ...], types: tuple[str, str, str, str]
-) -> tuple[list[Writer], list[list[Reader]]]:
-    """Return writers of the result and readers of the three factors."""
     puts = [decoder.write(t, register_kind(types[0])) for t in decoder.vector(operands[0])]
     readers = [
         [decoder.read(item, register_kind(kind)) for item in decoder.vector(operand)]
         for operand, kind in zip(operands[1:4], types[1:], strict=True)
     ]
-    return puts, readers
+    # Find out now, on zeros, whether this product is known, and has the registers it needs.
+    zeros = (
+        [np.zeros((1, 32), unsigned(register_kind(kind)))] * len(part)
+        for kind, part in zip(types[1:], readers, strict=True)
+    )
+    require(puts, len(multiply(*zeros)))
 
+    def run(group: Group) -> None:
+        # Whole warps, since every lane has a part of each matrix.
+        fragments = [[to_rows(group, read(group)) for read in part] for part in readers]
+        for put, rows in zip(puts, multiply(*fragments), strict=True):
+            put(group, from_rows(group, rows))
 
-def run_product(
-    group: Group, multiply: Product, puts: list[Writer], readers: list[list[Reader]]
-) -> None:
-    """Read the fragments, multiply, and write the result."""
-    # Whole warps, since every lane has a part of each matrix.
-    fragments = [[to_rows(group, read(group)) for read in part] for part in readers]
-    for put, rows in zip(puts, multiply(*fragments), strict=True):
-        put(group, from_rows(group, rows))
+    return run
 
 
 def _matrices(instruction: Instruction) -> tuple[int, bool]:
