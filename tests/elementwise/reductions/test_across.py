@@ -66,6 +66,27 @@ def test_the_values(shape, one_multiprocessor):
     assert all(np.array_equal(one, two) for one, two in zip(got, again, strict=True))
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_values_with_saved_ones(shape, one_multiprocessor):
+    x, grad = values(0, *shape) + 2, values(1, *shape)
+    weight, bias = values(2, shape[-1]), values(3, shape[-1])
+    mean, scale = x.mean(-1), 1 / np.sqrt(x.var(-1) + 1e-5)
+    got = gradient_of(layer_norm, saved=2)(grad, mean, scale, x, weight, bias)
+    assert [choice is not None for choice in one_multiprocessor] == [True]
+    for one, right in zip(got, expected(x, weight, grad), strict=True):
+        np.testing.assert_allclose(one, right, rtol=1e-4, atol=1e-4)
+
+
+# Team, packs; rows in registers of 1024 threads were faster from 2,048 packs on (H200).
+@pytest.mark.parametrize(("columns", "team", "packs"), [(4096, 512, 2), (8192, 1024, 2)])
+def test_long_rows_take_all_threads(columns, team, packs, one_multiprocessor):
+    x, weight, row = values(0, 16, columns), values(2, columns), values(1, 16)
+    gradient = gradient_of(layer_norm, saved=2)
+    regime = kernels(gradient, x, row, row, x, weight, weight)[0].regime
+    assert (regime.team, regime.packs) == (team, packs)
+    assert one_multiprocessor
+
+
 @pytest.mark.parametrize("phases", [1, 2])
 def test_blocks_go_from_row_to_row(phases, one_multiprocessor):
     """A row's partial results in shared memory must not change before all warps read them."""
@@ -128,6 +149,18 @@ def test_the_next_row_is_on_its_way_while_a_row_is_reduced(one_multiprocessor):
         assert text.shared == shared
         assert ("fetch(first + " in text.source) == bool(shared)
         assert text.source.count("copy_async(&") == arrays
+
+
+def test_saved_values_of_the_next_row_are_read_ahead(one_multiprocessor):
+    x, weight, row = values(0, 700, 128), values(2, 128), values(1, 700)
+    gradient = gradient_of(layer_norm, saved=2)
+    text = kernels(gradient, x, row, row, x, weight, weight)[0]
+    before, _, rows = text.source.partition("for (long long first = ")
+    for name in ("x1", "x2"):
+        assert before.count(f"{name}_ahead = {name}_row[0];") == 1
+        assert f"{name}_value[w] = {name}_ahead;" in rows
+        assert rows.index(f"{name}_value[w] = {name}_ahead;") < rows.index("fetch(first + ")
+    assert one_multiprocessor
 
 
 def test_few_rows_keep_kernels_of_their_own():
