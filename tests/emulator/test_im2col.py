@@ -124,8 +124,8 @@ def test_the_gpus_driver_refuses_it_too(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("changed", "arch"),
-    [({"interleave": 1}, "sm_90"), ({"steps": (1, 1, 1, 2)}, "sm_90"), ({}, "sm_80")],
-    ids=["interleave", "images", "arch"],
+    [({"steps": (1, 1, 1, 2)}, "sm_90"), ({}, "sm_80")],
+    ids=["images", "arch"],
 )
 def test_what_is_not_supported(changed: dict[str, Any], arch: str) -> None:
     assert encode(exported(arch), COLUMNS["4d"], 0x1000, **changed)[0] == 801
