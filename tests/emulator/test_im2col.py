@@ -138,7 +138,7 @@ def test_what_is_not_supported(changed: dict[str, Any], arch: str) -> None:
         ({"start": (0, -2, 0, 0)}, "", "", "outside of the bounding box"),
         ({"offsets": (0, 256)}, "", "", "offset is 256, but the largest for 4 axes is 255"),
         ({}, "im2col.mbarrier", "tile.mbarrier", "the copy is tile, but .* tensor map is im2col"),
-        ({}, "global.im2col.m", "global.im2col::w.m", "in the mode im2col::w"),
+        ({}, "global.im2col.m", "global.im2col::w.m", "is im2col::w, but .* tensor map is im2col"),
     ],
     ids=["after", "before", "offset", "tile", "wide"],
 )

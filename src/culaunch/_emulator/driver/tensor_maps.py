@@ -11,7 +11,10 @@ from culaunch._emulator.memory.tensor_map import CORNER_BITS, ITEM_SIZES, Tensor
 
 __all__ = ["TensorMapFunctions", "list_of"]
 
-_SPANS = {1: 32, 2: 64, 3: 128}  # bytes: the largest innermost axis of a swizzled box
+# Bytes: the largest innermost axis of a swizzled box.
+_SPANS = {1: 32, 2: 64, 3: 128, 4: 128, 5: 128, 6: 128}
+_WIDE_SWIZZLES = (2, 3, 4)  # of the modes im2col::w and im2col::w::128
+_FLIPS = 5  # CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B
 
 
 class TensorMapFunctions(DriverState):
@@ -30,19 +33,22 @@ class TensorMapFunctions(DriverState):
     ) -> None:
         self.require_rank(rank, 1)
         sizes = list_of(box, rank, ctypes.c_uint32)
-        self.encode(out, kind, rank, address, extents, strides, sizes, (), (), *rest)
+        self.encode("tile", out, kind, rank, address, extents, strides, sizes, (), (), *rest)
+
+    def require_arch(self, what: str, major: int) -> None:
+        """Refuse devices that lack a feature."""
+        if self.device.capability < (major, 0):
+            reason = f"{what} need sm_{major}0 or newer, but the device is {self.device.arch}"
+            raise Refusal(NOT_SUPPORTED, reason)
 
     def require_rank(self, rank: int, least: int) -> None:
         """Refuse devices without tensor maps, and maps with too few or too many axes."""
-        if self.device.capability < (9, 0):
-            raise Refusal(
-                NOT_SUPPORTED,
-                f"tensor maps need sm_90 or newer, but the device is {self.device.arch}",
-            )
+        self.require_arch("tensor maps", 9)
         _require(least <= rank <= 5, f"a tensor map has {least} to 5 axes (got {rank})")
 
     def encode(
         self,
+        mode: str,
         out: Any,
         kind: int,
         rank: int,
@@ -64,12 +70,16 @@ class TensorMapFunctions(DriverState):
         if interleave:
             _require(rank >= 3, f"an interleaved tensor map has 3 to 5 axes (got {rank})")
         _require(swizzle in (0, *_SPANS), f"there is no swizzle {swizzle}")
+        if swizzle == _FLIPS:
+            raise Refusal(NOT_SUPPORTED, "a swizzle that flips 8 bytes is not emulated")
+        if swizzle > _FLIPS - 2:
+            self.require_arch("swizzles of chunks above 16 bytes", 10)
         _require(promotion in range(4), f"there is no L2 promotion {promotion}")
         made = TensorMap(
             kind, interleave, swizzle, fill, address or 0,
             list_of(extents, rank, ctypes.c_uint64),
             (ITEM_SIZES[kind], *list_of(strides, rank - 1, ctypes.c_uint64)),
-            box, list_of(steps, rank, ctypes.c_uint32), lower, upper,
+            box, list_of(steps, rank, ctypes.c_uint32), lower, upper, mode,
         )  # fmt: skip
         _check(made)
         if made.is_im2col:
@@ -105,13 +115,16 @@ def _check(made: TensorMap) -> None:
 
 
 def _check_im2col(made: TensorMap) -> None:
-    pixels, most = made.box[1], 1 << CORNER_BITS[len(made.extents)] - 1
+    pixels, most = made.box[1], 1 << CORNER_BITS[len(made.lower) + 2] - 1
     _require(1 <= pixels <= 1024, f"pixelsPerColumn is {pixels}, which is not from 1 to 1024")
     for corner in (*made.lower, *made.upper):
         _require(
             -most <= corner < most,
             f"the corner {corner} is not from {-most} to {most - 1}, for {len(made.extents)} axes",
         )
+    if made.mode != "im2col":
+        _require(not made.interleave, f"a map of the mode {made.mode} cannot be interleaved")
+        _require(made.swizzle in _WIDE_SWIZZLES, f"{made.mode} has no swizzle {made.swizzle}")
     for low, end in zip(made.lower, made.ends, strict=True):
         _require(low < end, f"the bounding box is empty: an axis begins at {low}, ends at {end}")
     if made.steps[-1] != 1:

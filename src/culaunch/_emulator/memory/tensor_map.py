@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-__all__ = ["CORNER_BITS", "FIELDS", "ITEM_SIZES", "MAGIC", "MAP_BYTES", "TensorMap"]
+__all__ = ["CORNER_BITS", "FIELDS", "ITEM_SIZES", "MAGIC", "MAP_BYTES", "MODES", "TensorMap"]
 
 MAP_BYTES = 128
 MAGIC = 0x50414D4C
@@ -17,7 +17,8 @@ MAGIC = 0x50414D4C
 ITEM_SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
 # Bits of a corner of the bounding box in im2col mode and of an offset, by the number of axes.
 CORNER_BITS = {3: 16, 4: 8, 5: 5}
-# magic, type, rank, interleave, swizzle, fill, is im2col, address, extents, strides, box, steps,
+MODES = ("tile", "im2col", "im2col::w", "im2col::w::128")
+# magic, type, rank, interleave, swizzle, fill, mode, address, extents, strides, box, steps,
 # lower corner, upper corner
 _FORMAT = struct.Struct("<I6B6xQ5I4x4Q5H5B3h3h")
 # The names of tensormap.replace: the first byte of a field, and the bytes of one of its numbers.
@@ -48,7 +49,10 @@ class TensorMap(NamedTuple):
         From one element of the box to the next, in elements of the tensor.
     lower, upper : tuple of int
         The corners of the bounding box in im2col mode, without channels and images. A lower one
-        counts from zero, an upper one from the tensor's extent. Both are empty in tiled mode.
+        counts from zero, an upper one from the tensor's extent. Both are empty in tiled mode, and
+        have only W in the modes ``im2col::w`` and ``im2col::w::128``.
+    mode : str
+        One of `MODES`.
     """
 
     kind: int
@@ -62,6 +66,7 @@ class TensorMap(NamedTuple):
     steps: tuple[int, ...]
     lower: tuple[int, ...] = ()
     upper: tuple[int, ...] = ()
+    mode: str = "tile"
 
     @property
     def item_size(self) -> int:
@@ -86,8 +91,8 @@ class TensorMap(NamedTuple):
 
     @property
     def is_im2col(self) -> bool:
-        """Whether the mode is im2col."""
-        return bool(self.lower)
+        """Whether the map describes columns of pixels."""
+        return self.mode != "tile"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -97,7 +102,7 @@ class TensorMap(NamedTuple):
     @property
     def ends(self) -> tuple[int, ...]:
         """The first coordinates behind the bounding box in im2col mode."""
-        sizes = zip(self.extents[1:-1], self.upper, strict=True)
+        sizes = zip(self.extents[1:-1], self.upper, strict=False)
         return tuple(size + corner for size, corner in sizes)
 
     def pack(self) -> bytes:
@@ -108,8 +113,8 @@ class TensorMap(NamedTuple):
             return (*values, *(0,) * (count - len(values)))
 
         return _FORMAT.pack(
-            MAGIC, self.kind, rank, self.interleave, self.swizzle, self.fill, self.is_im2col,
-            self.address,
+            MAGIC, self.kind, rank, self.interleave, self.swizzle, self.fill,
+            MODES.index(self.mode), self.address,
             # An extent of 2^32 is stored as one less.
             *padded(tuple(extent - 1 for extent in self.extents), 5),
             *padded(self.strides[1:], 4), *padded(self.box, 5), *padded(self.steps, 5),
@@ -119,17 +124,21 @@ class TensorMap(NamedTuple):
     @classmethod
     def unpack(cls, data: bytes) -> TensorMap | None:
         """Read a map; None if these bytes are not a map, or a kernel has left out a part."""
-        magic, kind, rank, interleave, swizzle, fill, is_im2col, address, *rest = (
-            _FORMAT.unpack_from(data)
+        magic, kind, rank, interleave, swizzle, fill, mode, address, *rest = _FORMAT.unpack_from(
+            data
         )
-        if magic != MAGIC or not 1 <= rank <= 5 or kind >= len(ITEM_SIZES) or swizzle > 3:
+        if magic != MAGIC or not 1 <= rank <= 5 or kind >= len(ITEM_SIZES) or swizzle > 6:
             return None
-        if interleave > 2 or ((is_im2col or interleave) and rank not in CORNER_BITS):
+        if interleave > 2 or ((mode or interleave) and rank not in CORNER_BITS):
             return None
         extents = tuple(extent + 1 for extent in rest[:rank])
         strides = (ITEM_SIZES[kind], *rest[5 : 5 + rank - 1])
-        box, steps = tuple(rest[9 : 9 + (2 if is_im2col else rank)]), tuple(rest[14 : 14 + rank])
+        box, steps = tuple(rest[9 : 9 + (2 if mode else rank)]), tuple(rest[14 : 14 + rank])
         if not all((*box, *steps)):
             return None
-        corners = (tuple(rest[i : i + rank - 2]) if is_im2col else () for i in (19, 22))
-        return cls(kind, interleave, swizzle, fill, address, extents, strides, box, steps, *corners)
+        given = (0, rank - 2, 1, 1)[mode]
+        lower, upper = (tuple(rest[i : i + given]) for i in (19, 22))
+        return cls(
+            kind, interleave, swizzle, fill, address, extents, strides, box, steps, lower, upper,
+            MODES[mode],
+        )  # fmt: skip
