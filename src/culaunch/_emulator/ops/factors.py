@@ -41,6 +41,13 @@ def read_factor(
     """
     if at.base.any():
         raise Fault(NOT_SUPPORTED, "a matrix descriptor with a base offset", lane=group.lane_at(0))
+    short = np.flatnonzero((at.row > 16) & (at.row < count * size))
+    if short.shape[0] and not transposed:
+        raise Fault(
+            NOT_SUPPORTED,
+            f"{reader}: {count * size} bytes along the depth, in rows of {at.row[short[0]]} bytes",
+            lane=group.lane_at(int(index[short[0]])),
+        )
     place = offsets(at, rows, np.arange(count), size, transposed=transposed)
     shared = group.chunk.shared
     if int(place.max()) + size > shared.size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,12 @@ from culaunch._emulator.decode.undefined_bits import MOVES, Flow
 from culaunch._emulator.fault import MISALIGNED_ADDRESS, Fault
 from culaunch._emulator.machine.rows import from_rows, to_rows
 from culaunch._emulator.machine.spaces import LOCATORS
+from culaunch._emulator.matrix.fragments import extents
+from culaunch._emulator.matrix.sparse import chunk_size
 from culaunch._emulator.memory.bytes import load, store
 from culaunch._emulator.numerics.rounding import ROUNDINGS
 from culaunch._emulator.ops.memory import space_of
+from culaunch._emulator.ops.sparse import sparsity
 from culaunch._emulator.types import unsigned
 
 if TYPE_CHECKING:
@@ -131,7 +135,7 @@ def _movmatrix(decoder: Decoder, instruction: Instruction) -> Op:
 )
 def _mma(decoder: Decoder, instruction: Instruction) -> Op:
     mods = instruction.mods
-    if "sp" in mods or any(word.startswith(("sp::", "kind::", "block_scale")) for word in mods):
+    if any(word.startswith(("kind::", "block_scale")) for word in mods):
         raise Unsupported
     shape = shape_of(mods)
     # All four types are named, in this order (PTX ISA, "mma").
@@ -139,8 +143,12 @@ def _mma(decoder: Decoder, instruction: Instruction) -> Op:
     first, second = [word for word in mods if word in ("row", "col")]
     satfinite, operation, rounding = product_options(instruction)
     types = (d, a, b, c)
+    is_sparse = any(word.partition("::")[0] == "sp" for word in mods)
+    read_codes = sparsity(decoder, instruction, 4, a, extents(shape)[2]) if is_sparse else None
 
-    def multiply(x: list[Lanes], y: list[Lanes], z: list[Lanes]) -> list[Lanes]:
+    def multiply(
+        x: list[Lanes], y: list[Lanes], z: list[Lanes], codes: Lanes | None = None
+    ) -> list[Lanes]:
         return matrix.mma(
             shape,
             types,
@@ -151,13 +159,19 @@ def _mma(decoder: Decoder, instruction: Instruction) -> Op:
             satfinite=satfinite,
             operation=operation,
             rounding=rounding,
+            codes=codes,
         )
 
     puts, readers = product_operands(decoder, instruction.operands, types)
-    try_product(multiply, types, puts, readers)
+    if read_codes is None:
+        try_product(multiply, types, puts, readers)
+        return lambda group: run_product(group, multiply, puts, readers)
+    chunks = extents(shape)[2] // chunk_size(a)
+    anything = functools.partial(multiply, codes=np.full((1, 16, chunks), 0b0100))
+    try_product(anything, types, puts, readers)
 
     def run(group: Group) -> None:
-        run_product(group, multiply, puts, readers)
+        run_product(group, functools.partial(multiply, codes=read_codes(group)), puts, readers)
 
     return run
 
