@@ -209,6 +209,39 @@ def test_signs_and_a_sum_that_is_left_out(signs: tuple[int, int], adds: bool) ->
     np.testing.assert_array_equal(got, expected)
 
 
+def with_a_base_offset(run: Any, swizzle: str) -> Any:
+    """Move both matrices, and the patterns of their swizzle, 384 bytes on."""
+    base = (384 >> 7) % {"32B": 2, "64B": 4, "128B": 8}[swizzle]
+
+    def moved(text: str, *arguments: Any) -> None:
+        text = text.replace("mov.u32 %here, box;", "mov.u32 %here, box; add.u32 %here, %here, 384;")
+        *rest, shared = arguments
+        for i in (2, 3):
+            rest[i] = rest[i] | np.uint64(base << 49)
+        run(text, *rest, shared + 384)
+
+    return moved
+
+
+@pytest.mark.parametrize("swizzle", ["32B", "64B", "128B"])
+def test_a_pattern_that_begins_within_1024_bytes(swizzle: str) -> None:
+    got, expected = multiply(
+        "f32", "f16", "f16", 64, with_a_base_offset(emulated, swizzle), swizzle=swizzle
+    )
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("swizzle", ["32B", "64B", "128B"])
+def test_hardware_has_the_same_base_offset(swizzle: str) -> None:
+    if not cl.driver.Device().arch.startswith("sm_90"):
+        pytest.skip("needs sm_90")
+    got, expected = multiply(
+        "f32", "f16", "f16", 64, with_a_base_offset(on_the_gpu, swizzle), swizzle=swizzle
+    )
+    np.testing.assert_array_equal(got, expected)
+
+
 # In rows of 32 bytes, B of a sparse product does not fit.
 SPARSE = [
     (d, a, b, n, selector)

@@ -1,8 +1,8 @@
 """Sparse matrices A: half of each row is stored, and metadata names the places of its elements.
 
-A row has chunks of four parts, two of which are stored. Four bits of metadata name these two, the
-lower ones first. A part is an element, a pair of elements of 4 bits, or half an element of tf32.
-The places of the metadata are those of PTX ISA, "Sparse matrix storage".
+A row has chunks of four parts, and two parts of each are stored. Four bits of metadata name these
+two, the lower ones first. A part is an element, a pair of elements of 4 bits, or half an element of
+tf32. The places of the metadata are those of PTX ISA, "Sparse matrix storage".
 """
 
 from __future__ import annotations
