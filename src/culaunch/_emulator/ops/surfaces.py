@@ -1,4 +1,4 @@
-"""Reads and writes of surfaces."""
+"""Reads, writes and reductions of surfaces."""
 
 from __future__ import annotations
 
@@ -29,14 +29,20 @@ if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
 
 _CLAMPS = ("trap", "clamp", "zero")
-_KNOWN = frozenset((*_CLAMPS, "b", "p", "v2", "v4", "ca", "cg", "cs", "cv", "wb", "wt"))
+_REDUCTIONS: dict[str, np.ufunc] = {
+    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
+    "or": np.bitwise_or,
+}  # fmt: skip
+_KNOWN = frozenset(
+    (*_CLAMPS, *_REDUCTIONS, "b", "p", "v2", "v4", "ca", "cg", "cs", "cv", "wb", "wt")
+)
 
 
 @decodes("suld", results=1, effects=True, waits=False, undefined=Flow.COMPUTES)
 def _suld(decoder: Decoder, instruction: Instruction) -> Op:
     geometry, clamp, kind = _form(instruction)
     if "p" in instruction.mods:
-        raise Unsupported("formatted reads")
+        raise Unsupported  # PTX has no formatted read
     place = Place(decoder, instruction.operands[1], geometry, "s32")
     put = [decoder.write(one, kind) for one in decoder.vector(instruction.operands[0])]
     size = size_of(kind)
@@ -75,6 +81,35 @@ def _sust(decoder: Decoder, instruction: Instruction) -> Op:
             # Only .zero drops a write outside; .clamp writes to the nearest place.
             kept = ~places.outside | (clamp != "zero")
             unit.store(places.first[kept], octets[kept])
+
+    return run
+
+
+@decodes("sured", results=0, effects=True, waits=False, undefined=Flow.MUST_BE_DEFINED)
+def _sured(decoder: Decoder, instruction: Instruction) -> Op:
+    mods = instruction.mods
+    geometry, clamp, kind = _form(instruction)
+    place = Place(decoder, instruction.operands[0], geometry, "s32")
+    read, size = decoder.read(instruction.operands[1], kind), size_of(kind)
+    combine = next(_REDUCTIONS[word] for word in mods if word in _REDUCTIONS)
+    # The first coordinate of .p counts elements of the type.
+    step, by_format = (size, True) if "p" in mods else (1, False)
+
+    def run(group: Group) -> None:
+        named = place.read(group)
+        given = spread(group, read(group))
+        for unit, part, lanes in each_unit(group, named.handles, Surface):
+            sign = unit.image.shape.item.dtype.kind if by_format else kind[0].replace("b", "u")
+            if sign == "f":
+                reason = "sured.p on a surface of floats: its format must be of integers"
+                raise Fault(LAUNCH_FAILED, reason, lane=part.lane_at(0))
+            dtype = np.dtype(f"{sign.replace('s', 'i')}{size}")
+            places = _places(named, part, lanes, unit, size, clamp, step)
+            kept = ~places.outside | (clamp != "zero")
+            first, which = np.unique(places.first[kept], return_inverse=True)
+            values = np.ascontiguousarray(unit.load(first, size)).view(dtype)[:, 0]
+            combine.at(values, which, given[lanes][kept].view(dtype))
+            unit.store(first, values.view(np.uint8).reshape(-1, size))
 
     return run
 
