@@ -154,7 +154,7 @@ def test_shifted_rows_come_from_the_row_before() -> None:
 
 @pytest.mark.needs("ml_dtypes")
 def test_a_pattern_that_begins_within_1024_bytes() -> None:
-    # Both matrices are 384 bytes behind a multiple of 1024, and so are their patterns.
+    # Both matrices and their patterns are 384 bytes behind a multiple of 1024.
     def edit(text: str) -> str:
         text = text.replace("mov.u32 %here, box;", "mov.u32 %here, box; add.u32 %here, %here, 384;")
         base = " ".join(f"or.b64 %{side}, %{side}, {3 << 49};" for side in ("left", "right"))
