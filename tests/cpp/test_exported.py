@@ -186,7 +186,9 @@ int main() {
   };
   DLTensor from = tensor(x, 2, shape), scale = tensor(weight, 1, row), to = tensor(y, 2, shape);
   norms::layer_norm_into(&to, &from, &scale, &scale);
-  const auto [dx, dw, db] = norms::layer_norm_backward(&to, &from, &scale, &scale, 1e-5);
+  const auto [again, mean, over_std] = norms::layer_norm_forward(&from, &scale, &scale, 1e-5);
+  const auto [dx, dw, db] =
+      norms::layer_norm_backward(&to, mean, over_std, &from, &scale, &scale, 1e-5);
   std::printf("%d %d %d\\n", static_cast<int>(dx.size(1)), static_cast<int>(dw.ndim()),
               static_cast<int>(db.size(0)));
   DLTensor shorter = tensor(x, 2, wrong), inside = tensor(x + 3, 1, rest);
@@ -221,13 +223,14 @@ def test_functions_that_reduce(fake_driver, gxx, tmp_path):
             sums(x, out=out)
 
         host = layer_norm.as_function(backward="auto")
-        backward = host._gradient.function
+        forward, backward = host._gradient.forward, host._gradient.function
         x, weight = np.ones((6, 40), np.float32), np.ones(40, np.float32)
         host(x, weight, weight)
-        backward(x, x, weight, weight, 1e-5)
+        saved = forward(x, weight, weight, 1e-5)[1:]
+        backward(x, *saved, x, weight, weight, 1e-5)
         total(x, np.empty(6, np.float32))
         cl.ship.export(
-            [host, backward, total], tmp_path / "libnorms.so", header=tmp_path / "norms.h",
+            [host, forward, backward, total], tmp_path / "libnorms.so", header=tmp_path / "norms.h",
             flags=["-O0"],
         )  # fmt: skip
     (tmp_path / "main.cpp").write_text(NORMS)
@@ -238,7 +241,7 @@ def test_functions_that_reduce(fake_driver, gxx, tmp_path):
     assert out[1].startswith("NotImplementedError: layer_norm was exported without the path that")
     assert out[2].startswith("ValueError: <lambda>: out overlaps argument x, which the kernels")
     launches = [line for line in log.read_text().splitlines() if line.startswith("launch")]
-    assert len(launches) == 4
+    assert len(launches) == 5
 
 
 RUST = """

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from culaunch import elementwise as ew
-from culaunch._elementwise.gradients.function import GradientFunction
+from culaunch._elementwise.gradients.function import GradientFunction, Needs
 from culaunch._elementwise.reductions.described import texts_of
 
 
-def gradient_of(function: Any, inputs: int, **options: Any) -> GradientFunction:
-    """Return what computes the gradients of a function of arrays."""
-    return GradientFunction(ew.fuse(function), inputs, **options)
+def gradient_of(function: Any, *, results: int = 0, saved: int = 0) -> GradientFunction:
+    """Return what computes the gradients of a function with one result, from what it takes."""
+    return GradientFunction(ew.fuse(function), Needs(1, results, saved))
 
 
 def kernels(function: Any, *arguments: Any) -> Any:

@@ -17,7 +17,7 @@ struct alignas(64) Map { u64 words[16]; };
 __device__ unsigned at(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 extern "C" __global__ void column(const __grid_constant__ Map in, const __grid_constant__ Map out,
                                   unsigned char* raw, int bytes, int c, int w, int h, int d, int n,
-                                  short ow, short oh, short od, int add) {
+                                  short ow, short oh, short od, int store) {
   extern __shared__ __align__(1024) unsigned char part[];
   __shared__ u64 bar;
   if (threadIdx.x == 0) {
@@ -35,8 +35,8 @@ extern "C" __global__ void column(const __grid_constant__ Map in, const __grid_c
                "@!p bra AGAIN; }" ::"r"(at(&bar)) : "memory");
   for (int i = threadIdx.x; i < bytes; i += 32) raw[i] = part[i];
   __syncwarp();
-  if (threadIdx.x == 0) {
-    if (add)
+  if (store && threadIdx.x == 0) {
+    if (store == ADD)
       asm volatile(
           "cp.reduce.async.bulk.tensor." DIM ".global.shared::cta.add.im2col_no_offs.bulk_group"
           " [%1, " FROM "], [%0];" ::"r"(at(part)), "l"(&out), "r"(c), "r"(w), "r"(h), "r"(d),
@@ -52,6 +52,7 @@ extern "C" __global__ void column(const __grid_constant__ Map in, const __grid_c
 """
 AXES = {3: ("{%2, %3, %6}", "{%7}"), 4: ("{%2, %3, %4, %6}", "{%7, %8}"),
         5: ("{%2, %3, %4, %5, %6}", "{%7, %8, %9}")}  # fmt: skip
+LOAD, STORE, ADD = range(3)  # what the kernel does after the load
 KINDS = {"u1": 0, "u2": 1, "i4": 3, "f2": 6, "f4": 7}  # CUtensorMapDataType
 
 
@@ -72,6 +73,15 @@ class Column(NamedTuple):
     @property
     def rank(self) -> int:
         return len(self.extents)
+
+    @property
+    def stored(self) -> Column:
+        """Return it with a bounding box inside the tensor, as stores need it."""
+        lower = tuple(max(corner, 0) for corner in self.lower)
+        upper = tuple(min(corner, 0) for corner in self.upper)
+        sizes = map(int.__add__, self.extents[1:-1], upper)
+        at = (min(max(c, a), b - 1) for c, a, b in zip(self.start[1:-1], lower, sizes, strict=True))
+        return self._replace(lower=lower, upper=upper, start=(self.start[0], *at, self.start[-1]))
 
     @property
     def size(self) -> int:
@@ -109,7 +119,7 @@ class Column(NamedTuple):
         inside = all(0 <= a < size for a, size in zip(place, self.extents, strict=True))
         return place[::-1] if inside else None
 
-    def expected(self, x: np.ndarray, y: np.ndarray, add: bool) -> tuple[np.ndarray, np.ndarray]:
+    def expected(self, x: np.ndarray, y: np.ndarray, store: int) -> tuple[np.ndarray, np.ndarray]:
         """Return shared memory after the load, and the other tensor after the store."""
         part, after = np.zeros(self.box[::-1], x.dtype), y.copy()
         if self.fill:
@@ -121,8 +131,8 @@ class Column(NamedTuple):
                 )
                 if source is not None:
                     part[i, j] = x[source]
-                if target is not None:
-                    after[target] = part[i, j] + (after[target] if add else 0)
+                if store and target is not None:
+                    after[target] = part[i, j] + (after[target] if store == ADD else 0)
         chunks = part.reshape(-1).view("u1").reshape(-1, 16)
         row = np.arange(len(chunks))
         # In row r of 128 bytes, the chunk c of a span of n chunks is at c ^ (r % n).
@@ -153,7 +163,7 @@ COLUMNS = {
 @functools.cache
 def ptx(rank: int) -> str:
     words = ("DIM", f"{rank}d"), ("FROM", AXES[rank][0]), ("OFFSETS", AXES[rank][1])
-    text = "".join(f'#define {name} "{value}"\n' for name, value in words)
+    text = f"#define ADD {ADD}\n" + "".join(f'#define {name} "{value}"\n' for name, value in words)
     return cl.compile(text + SOURCE, arch="compute_90").data.decode()
 
 
@@ -184,11 +194,11 @@ def encode(function: Any, column: Column, address: int, **changed: Any) -> tuple
     return code, out
 
 
-def arguments(column: Column, add: int) -> list[Any]:
+def arguments(column: Column, store: int) -> list[Any]:
     """Return the scalars of the kernel: an axis that the tensor lacks is zero."""
     c, *at, n = column.start
     at, offsets = [*at, 0, 0][:3], [*column.offsets, 0, 0][:3]
     return [
         *(np.int32(value) for value in (column.size, c, *at, n)),
-        *(np.int16(value) for value in offsets), np.int32(add),
+        *(np.int16(value) for value in offsets), np.int32(store),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from emulate import launch
 from emulator_internals import Device, Fault, Options
-from im2col_columns import COLUMNS, Column, arguments, encode, ptx
+from im2col_columns import ADD, COLUMNS, LOAD, STORE, Column, arguments, encode, ptx
 
 import culaunch as cl
 from culaunch import testing
@@ -18,7 +18,14 @@ from culaunch._emulator.driver.c_types import prototype
 from culaunch._emulator.libcuda.c_function import words_of
 from culaunch._emulator.libcuda.connect import ProgramDriver
 
-CASES = [*((name, 0) for name in COLUMNS), ("3d", 1), ("strides", 1), ("swizzle", 1)]
+CASES = [
+    *((name, store) for name in COLUMNS for store in (LOAD, STORE)),
+    ("3d", ADD), ("strides", ADD), ("swizzle", ADD),
+]  # fmt: skip
+
+
+def made(name: str, store: int) -> Column:
+    return COLUMNS[name].stored if store else COLUMNS[name]
 
 
 def real_function() -> Any:
@@ -37,38 +44,39 @@ def exported(arch: str = "sm_90") -> Any:
     return prototype(words)(driver.find(b"cuTensorMapEncodeIm2col"))
 
 
-def emulated(column: Column, x: np.ndarray, y: np.ndarray, add: int, text: str = "") -> np.ndarray:
+def emulated(
+    column: Column, x: np.ndarray, y: np.ndarray, store: int, text: str = ""
+) -> np.ndarray:
     raw = np.zeros(column.size, "u1")
     function = exported()
     maps = [encode(function, column, one.ctypes.data) for one in (x, y)]
     assert [code for code, _ in maps] == [0, 0]
     launch(
         text or ptx(column.rank), "column", *(bytes(one) for _, one in maps), raw,
-        *arguments(column, add), shared=column.size, memory=(x, y),
+        *arguments(column, store), shared=column.size, memory=(x, y),
         device=Device("sm_90", Options(check_races=True, time_limit=20)),
     )  # fmt: skip
     return raw
 
 
-@pytest.mark.parametrize(("name", "add"), CASES)
-def test_a_column_in_and_out(name: str, add: int) -> None:
-    column = COLUMNS[name]
+@pytest.mark.parametrize(("name", "store"), CASES)
+def test_a_column_in_and_out(name: str, store: int) -> None:
+    column = made(name, store)
     x, y = column.tensor(), column.tensor()
     y[...] = 3
-    raw, after = column.expected(x, y, bool(add))
-    np.testing.assert_array_equal(emulated(column, x, y, add), raw)
+    raw, after = column.expected(x, y, store)
+    np.testing.assert_array_equal(emulated(column, x, y, store), raw)
     np.testing.assert_array_equal(y.view(f"u{y.itemsize}"), after.view(f"u{y.itemsize}"))
 
 
-# An H200 ends this kernel with an illegal instruction if a corner is not 0. The cause is not known.
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", [name for name, one in COLUMNS.items() if not any(one.lower)])
-def test_a_column_is_the_gpus(name: str) -> None:
-    column, add = COLUMNS[name], 0
+@pytest.mark.parametrize(("name", "store"), CASES)
+def test_a_column_is_the_gpus(name: str, store: int) -> None:
+    column = made(name, store)
     x, y = column.tensor(), column.tensor()
     y[...] = 3
     given = y.copy()
-    expected = emulated(column, x, y, add)
+    expected = emulated(column, x, y, store)
     text, function = ptx(column.rank), real_function()
     with testing.use_driver("cuda"), cl.load(cl.Image(text.encode())) as module:
         arrays = [cl.to_device(one.reshape(-1)) for one in (x, given)]
@@ -76,7 +84,7 @@ def test_a_column_is_the_gpus(name: str) -> None:
         maps = [encode(function, column, one.address) for one in arrays]
         assert [code for code, _ in maps] == [0, 0]
         module["column"].launch(
-            *(one for _, one in maps), raw.address, *arguments(column, add), grid=1, block=32,
+            *(one for _, one in maps), raw.address, *arguments(column, store), grid=1, block=32,
             shared_memory=column.size,
         )  # fmt: skip
         np.testing.assert_array_equal(raw.numpy(), expected)
@@ -139,8 +147,10 @@ def test_what_is_not_supported(changed: dict[str, Any], arch: str) -> None:
         ({"offsets": (0, 256)}, "", "", "offset is 256, but the largest for 4 axes is 255"),
         ({}, "im2col.mbarrier", "tile.mbarrier", "the copy is tile, but .* tensor map is im2col"),
         ({}, "global.im2col.m", "global.im2col::w.m", "is im2col::w, but .* tensor map is im2col"),
+        ({}, "", "", r"from \(-1, -2\) to \(4, 6\) of .* im2col_no_offs is not inside .*\(7, 6\)"),
+        ({"lower": (0, 0), "upper": (0, 1), "start": (16, 3, 2, 0)}, "", "", "not inside"),
     ],
-    ids=["after", "before", "offset", "tile", "wide"],
+    ids=["after", "before", "offset", "tile", "wide", "stored", "behind"],
 )
 def test_what_is_wrong_with_a_column_is_said(
     changed: dict[str, Any], old: str, new: str, words: str
@@ -148,4 +158,4 @@ def test_what_is_wrong_with_a_column_is_said(
     column = COLUMNS["4d"]._replace(**changed)
     x, y = column.tensor(), column.tensor()
     with pytest.raises(Fault, match=words):
-        emulated(column, x, y, 0, ptx(4).replace(old, new, 1))
+        emulated(column, x, y, STORE, ptx(4).replace(old, new, 1))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from emulate import launch
 from emulator_internals import Device, Options
-from im2col_columns import KINDS, Map
+from im2col_columns import KINDS, STORE, Map
 
 import culaunch as cl
 from culaunch import testing
@@ -152,7 +152,7 @@ def arguments(case: Slices) -> list[Any]:
     c, *at, n = case.start
     at, offsets = [*at, 0, 0][:3], [*case.offsets, 0, 0, 0][:3]
     numbers = (np.int32(value) for value in (case.size, c, *at, n))
-    return [*numbers, *(np.int16(value) for value in offsets), np.int32(0)]
+    return [*numbers, *(np.int16(value) for value in offsets), np.int32(STORE)]
 
 
 def emulated(case: Slices, x: np.ndarray, y: np.ndarray) -> np.ndarray:

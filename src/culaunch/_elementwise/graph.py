@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Container, Hashable
 
     from culaunch._elementwise import dtypes as dt
 
-__all__ = ["Node", "Number", "ReducesError", "Trace"]
+__all__ = ["Node", "Number", "ReducesError", "Trace", "ordered"]
 
 Number: TypeAlias = "bool | int | float | complex"
 
@@ -95,3 +95,25 @@ class Trace:
 
     def _once(self, key: tuple[object, ...], node: Node) -> Node:
         return self._nodes.setdefault(key, node)
+
+
+def ordered(nodes: tuple[Node, ...], known: Container[Node] = ()) -> list[Node]:
+    """Return all nodes that some depend on, each after its operands.
+
+    Parameters
+    ----------
+    nodes : tuple of Node
+    known : container of Node, optional
+        Nodes whose operands do not matter.
+    """
+    done: dict[Node, None] = {}
+    pending = [(node, False) for node in nodes]
+    while pending:
+        node, is_ready = pending.pop()
+        if is_ready:
+            done[node] = None
+        elif node not in done:
+            pending.append((node, True))
+            if node not in known:
+                pending += [(arg, False) for arg in node.args if arg not in done]
+    return list(done)

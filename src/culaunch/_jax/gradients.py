@@ -30,17 +30,18 @@ def differentiable(
                 f"{plan.name} has no gradient, because it writes or returns an argument: return "
                 "new arrays"
             )
-        outputs = made(*arrays)  # not `call`: gradients of gradients go through here
-        return outputs, (arrays, outputs)
+        if gradient.forward is None:
+            outputs = made(*arrays)  # not `call`: gradients of gradients go through here
+            return outputs, (arrays, outputs, ())
+        results = gradient.forward.jax(*filled(values, kinds, list(arrays)))
+        leaves = tuple(jax.tree_util.tree_leaves(results))
+        count = len(plan.outputs)
+        return leaves[:count], (arrays, leaves[:count], leaves[count:])
 
     def backward(kept: Any, grads: Any) -> Any:
-        arrays, outputs = kept
+        arrays, outputs, saved = kept
         arguments = dict(zip(plan.names, filled(values, kinds, list(arrays)), strict=True))
-        given = {"grad": grads, "out": outputs}
-        wanted = [
-            arguments[which] if what == "argument" else given[what][which]
-            for what, which in gradient.needs
-        ]
+        wanted = gradient.inputs(grads, outputs, saved, arguments)
         compute = gradient.function
         if isinstance(compute, CoreFunction):
             compute = compute.jax  # type: ignore[attr-defined]

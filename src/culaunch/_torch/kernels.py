@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._core import TorchOperator as CoreTorchOperator
 from culaunch._launch.torch.tensor import has_tangent
 from culaunch._torch.package import torch_package
-from culaunch._torch.tracked import no_gradient, no_tangent, tensors_of
+from culaunch._torch.tracked import call_tracked, no_gradient, no_tangent, tensors_of
 from culaunch._torch.transforms import transformed
 from culaunch._torch.written_tensors import written_tensors
 
@@ -69,6 +69,8 @@ class Autograd:
         if self.recorded is None or self.gradients is not operator.gradients:
             self.gradients = operator.gradients
             self.recorded = self._record()
+        if is_recorded and self.gradients is not None and self.gradients.forward is not None:
+            return call_tracked(operator, operator.function._bind(args, keywords))
         return self.recorded(keyset, *args, **keywords)
 
     def _record(self) -> Callable[..., Any]:

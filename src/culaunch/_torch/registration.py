@@ -14,7 +14,7 @@ from culaunch._core import TritonDispatcher
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
 from culaunch._function import Function
 from culaunch._function.declarations.annotations import Array
-from culaunch._torch import dispatch, fake, gradients, kernels, tracked
+from culaunch._torch import dispatch, fake, gradients, kernels
 from culaunch._torch.findings import Findings, find
 from culaunch._torch.operator import TorchOperator, mutates_of
 from culaunch._torch.package import torch_package
@@ -118,10 +118,10 @@ def torch_op(
     return _registered(name, function.as_function(backward=backward), schema, None)
 
 
-def _register_gradient(
-    operator: TorchOperator, function: Function[..., Any]
-) -> _WithNone | TorchOperator:
-    """Register an operator's backward function as an operator, too."""
+def _register_beside(
+    operator: TorchOperator, suffix: str, function: Function[..., Any]
+) -> TorchOperator:
+    """Register a function that computes gradients, or saves values for them, as an operator, too."""
     # The parameters of an unregistered function's operator come from a call, without annotations.
     known = {
         one.name: one._replace(array=Array())
@@ -129,7 +129,7 @@ def _register_gradient(
         else one
         for one in operator.parameters
     }
-    return _WithNone(_registered(f"{operator.name}_backward", function, None, known))
+    return _registered(f"{operator.name}_{suffix}", function, None, known)
 
 
 def as_function(function: Any) -> Function[..., Any]:
@@ -169,7 +169,7 @@ def register(operator: TorchOperator) -> None:
     torch.library.register_fake(operator.name, fake.fake_of(operator), lib=library)
     kernels.register(operator, library)
     # The backward function may come much later, or never. It is registered when it comes.
-    operator._register_gradients = lambda: gradients.make(operator, _register_gradient)
+    operator._register_gradients = lambda: gradients.make(operator, _register_beside)
     if operator.function._gradient is not None:
         operator.differentiate()
     operator.set_way()
@@ -183,21 +183,6 @@ def _replace(operator: TorchOperator, function: Function[..., Any]) -> None:
     if function._gradient is not None:
         operator.differentiate()
     operator.set_way()
-
-
-class _WithNone:
-    """A call of an operator that restores None in its function's result."""
-
-    def __init__(self, operator: TorchOperator) -> None:
-        self.operator = operator
-
-    def __call__(self, *args: Any) -> Any:
-        result = tracked.call_once(self.operator, *args)
-        outputs = self.operator.outputs
-        if None not in outputs:
-            return result
-        values = iter(result if isinstance(result, (tuple, list)) else (result,))
-        return tuple(None if one is None else next(values) for one in outputs)
 
 
 @untraced

@@ -31,10 +31,14 @@ def call_tracked(operator: TorchOperator, values: tuple[Any, ...]) -> Any:
         # This class exists only because its backward raises.
         made = differentiable(operator, _keep_nothing, _refusal(operator), sizes)
     elif any(one is not None for one in sizes):
-        made = differentiable(operator, gradients.setup, gradients.backward, sizes)
+        made = differentiable(
+            operator, gradients.setup, gradients.backward, sizes, run=gradients.forward
+        )
     else:
         made = gradients.differentiable
-    return made.apply(*_flat(values, sizes))
+    result = made.apply(*_flat(values, sizes))
+    saves = gradients is not None and gradients.forward is not None
+    return gradients.results(result) if saves else result
 
 
 def differentiable(
@@ -42,11 +46,15 @@ def differentiable(
     setup: Callable[..., None],
     backward: Callable[..., Any],
     sizes: Sequence[int | None] = (),
+    *,
+    run: TorchOperator | None = None,
 ) -> Any:
     """Return a function of autograd that the transformations can also take apart.
 
     `sizes` has the number of tensors in each list argument: functions of autograd take no lists.
+    `run` is an operator to call instead, if it returns more that `setup` saves.
     """
+    called = run or operator
     # A function of autograd takes arguments only by position.
     count = sum(not one.is_keyword_only for one in operator.parameters)
     names = [one.name for one in operator.parameters[count:]]
@@ -54,7 +62,7 @@ def differentiable(
 
     def forward(*flat: Any) -> Any:
         values = _nested(flat, sizes)
-        return operator(*values[:count], **dict(zip(names, values[count:], strict=True)))
+        return called(*values[:count], **dict(zip(names, values[count:], strict=True)))
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         setup(ctx, _nested(inputs, sizes), output)

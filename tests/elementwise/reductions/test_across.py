@@ -56,7 +56,7 @@ SHAPES = [
 def test_the_values(shape, one_multiprocessor):
     x, grad = values(0, *shape) + 2, values(1, *shape)
     weight, bias = values(2, shape[-1]), values(3, shape[-1])
-    gradient = gradient_of(layer_norm, 1)
+    gradient = gradient_of(layer_norm)
     got = gradient(grad, x, weight, bias)
     assert [choice is not None for choice in one_multiprocessor] == [True]
     for one, right in zip(got, expected(x, weight, grad), strict=True):
@@ -90,7 +90,7 @@ def test_blocks_go_from_row_to_row(phases, one_multiprocessor):
 def test_other_types(dtype, one_multiprocessor):
     x, grad = values(0, 300, 72).astype(dtype), values(1, 300, 72).astype(dtype)
     weight, bias = values(2, 72).astype(dtype), values(3, 72).astype(dtype)
-    got = gradient_of(layer_norm, 1)(grad, x, weight, bias)
+    got = gradient_of(layer_norm)(grad, x, weight, bias)
     assert one_multiprocessor[0] is not None
     tolerance = 1e-2 if dtype == "float16" else 1e-9
     for one, right in zip(got, expected(x, weight, grad), strict=True):
@@ -100,7 +100,7 @@ def test_other_types(dtype, one_multiprocessor):
 
 def test_two_kernels_read_the_arrays_once(one_multiprocessor):
     x, weight = values(0, 700, 128), values(2, 128)
-    gradient = gradient_of(layer_norm, 1)
+    gradient = gradient_of(layer_norm)
     rows, columns = kernels(gradient, x, x, weight, weight)
     assert rows.regime.blocks
     assert [one.name for one in rows.parameters if hasattr(one, "name")] == ["y0", "x0", "x1", "x2"]
@@ -111,14 +111,14 @@ def test_two_kernels_read_the_arrays_once(one_multiprocessor):
 
 def test_arrays_common_to_all_rows_are_loaded_once(one_multiprocessor):
     x, weight = values(0, 700, 128), values(2, 128)
-    text = kernels(gradient_of(layer_norm, 1), x, x, weight, weight)[0]
+    text = kernels(gradient_of(layer_norm), x, x, weight, weight)[0]
     before, _, rows = text.source.partition("for (long long first = ")
     assert before.count("x2_pack[j] = *reinterpret_cast") == 1
     assert "x2_pack[j] = *" not in rows
 
 
 def test_the_next_row_is_on_its_way_while_a_row_is_reduced(one_multiprocessor):
-    gradient = gradient_of(layer_norm, 1)
+    gradient = gradient_of(layer_norm)
     # Bytes of shared memory for arrays that fit in 32 KiB; none without 16-byte loads.
     cases = ((128, 32768, 2), (1100, 16384, 2), (8192, 32768, 1), (129, 0, 0))
     for columns, shared, arrays in cases:
@@ -132,7 +132,7 @@ def test_the_next_row_is_on_its_way_while_a_row_is_reduced(one_multiprocessor):
 
 def test_few_rows_keep_kernels_of_their_own():
     x, weight = values(0, 64, 128), values(2, 128)
-    texts = kernels(gradient_of(layer_norm, 1), x, x, weight, weight)
+    texts = kernels(gradient_of(layer_norm), x, x, weight, weight)
     assert not any(text.regime.blocks for text in texts)
     # The sums of both weights are one pass, although one of them could start earlier.
     assert len([text for text in texts if text.regime.kind == "column"]) in (1, 2)

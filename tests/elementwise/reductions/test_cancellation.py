@@ -77,14 +77,9 @@ def test_what_does_not_cancel(name):
     assert not shifted(MOVES[name])
 
 
-def gradient_kernels(function, count, *arguments, takes_results=False):
-    gradient = gradient_of(function, count, takes_results=takes_results)
-    return kernels(gradient, *arguments)
-
-
 def test_the_gradient_of_a_softmax_has_no_share_of_its_maximum():
     x = np.zeros((6, 40), np.float32)
-    (text,) = gradient_kernels(softmax, 1, x, x)
+    (text,) = kernels(gradient_of(softmax), x, x)
     # No element is compared with the maximum.
     assert " == " not in text.source.split("float v0")[1]
     assert text.source.count("struct Partial") == 3
@@ -92,7 +87,7 @@ def test_the_gradient_of_a_softmax_has_no_share_of_its_maximum():
 
 def test_saved_results_leave_one_reduction():
     x = np.zeros((6, 40), np.float32)
-    (text,) = gradient_kernels(softmax, 1, x, x, x, takes_results=True)
+    (text,) = kernels(gradient_of(softmax, results=1), x, x, x)
     assert text.source.count("struct Partial") == 1
     assert "expf" not in text.source
     assert [one.name for one in text.parameters if hasattr(one, "name")] == ["y0", "x0", "x1"]
@@ -107,8 +102,10 @@ def test_results_are_saved_only_if_they_save_a_pass():
     assert needs(lambda x: ew.norm(x, axis=-1)) == ["grad", "out", "argument"]
     # Without reductions: the argument is as good.
     assert needs(lambda x: ew.exp(x)) == ["grad", "argument"]
-    # The variance is computed again, whether the result is there or not.
-    assert needs(lambda x: x / (1 + total(x * x))) == ["grad", "argument"]
+    # The result alone does not tell the variance, which is saved.
+    assert needs(lambda x: x / (1 + total(x * x))) == ["grad", "saved", "argument"]
+    # A linear function needs none of them.
+    assert needs(lambda x: x - total(x)) == ["grad", "argument"]
 
 
 def test_a_parameter_with_the_name_of_a_result_is_refused():
@@ -131,7 +128,7 @@ def test_division_by_a_value_of_the_row():
     def f(x, divisor):
         return x / total(divisor)
 
-    gradient = gradient_of(f, 1)
+    gradient = gradient_of(f)
     got = gradient(grad, np.ones_like(grad), divisor)[0]
     with np.errstate(all="ignore"):
         right = (grad.astype(np.float64) / divisor.astype(np.float64)).astype(np.float32)

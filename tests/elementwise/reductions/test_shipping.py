@@ -57,16 +57,18 @@ def called():
 
 def called_functions():
     host = layer_norm.as_function(backward="auto")
-    backward = host._gradient.function
-    functions = [host, backward, moments.as_function(), product]
+    gradient = host._gradient
+    functions = [host, gradient.forward, gradient.function, moments.as_function(), product]
     return functions, {shape: results(functions, shape) for shape in SHAPES}
 
 
 def results(functions, shape):
-    host, backward, of_columns, rows = functions
+    host, forward, backward, of_columns, rows = functions
     x, weight, bias = arguments(shape)
-    gradients = backward(x, x, weight, bias, 1e-5)
-    return host(x, weight, bias), *gradients, *of_columns(x), rows(x)
+    y, *saved = forward(x, weight, bias, 1e-5)
+    np.testing.assert_array_equal(y, host(x, weight, bias))
+    gradients = backward(x, *saved, x, weight, bias, 1e-5)
+    return y, *saved, *gradients, *of_columns(x), rows(x)
 
 
 def compare(found, wanted):
@@ -83,10 +85,11 @@ def library(called, tmp_path_factory):
 
 
 def test_the_results_are_right(called):
-    for shape, (y, dx, *_, total, where, rows) in called[1].items():
+    for shape, (y, mean, _, dx, *_, total, where, rows) in called[1].items():
         x, weight, bias = (one.astype(np.float64) for one in arguments(shape))
         normal = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
         np.testing.assert_allclose(y, normal * weight + bias, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(mean, x.mean(-1), rtol=1e-4)
         assert dx.shape == shape
         np.testing.assert_allclose(total, x.sum(), rtol=1e-5)
         np.testing.assert_array_equal(where, x.argmax(0))
@@ -95,7 +98,7 @@ def test_the_results_are_right(called):
 
 def test_a_library(called, library):
     loaded = cl.ship.load_library(library)
-    names = ("layer_norm", "layer_norm_backward", "moments", "product")
+    names = ("layer_norm", "layer_norm_forward", "layer_norm_backward", "moments", "product")
     functions = [loaded[name] for name in names]
     for shape, wanted in called[1].items():
         compare(results(functions, shape), wanted)
@@ -155,10 +158,10 @@ def test_a_shared_library(called, tmp_path):
     cl.ship.export(called[0], tmp_path / "libnorms.so", flags=["-O0"])
     module = tvm_ffi.load_module(str(tmp_path / "libnorms.so"))
     for shape, wanted in called[1].items():
-        y, dx, dw, db, total, where, rows = found = [np.empty_like(one) for one in wanted]
+        y, *saved, dx, dw, db, total, where, rows = found = [np.empty_like(one) for one in wanted]
         x, weight, bias = arguments(shape)
-        module.layer_norm_into(y, x, weight, bias, 1e-5)
-        module.layer_norm_backward_into(dx, dw, db, x, x, weight, bias, 1e-5)
+        module.layer_norm_forward_into(y, *saved, x, weight, bias, 1e-5)
+        module.layer_norm_backward_into(dx, dw, db, x, *saved, x, weight, bias, 1e-5)
         module.moments_into(total, where, x)
         module.product_into(rows, x)
         compare(found, wanted)

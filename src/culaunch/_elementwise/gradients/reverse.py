@@ -8,6 +8,7 @@ from culaunch._elementwise import math_functions as mf
 from culaunch._elementwise.apply import convert
 from culaunch._elementwise.gradients.invariance import moves_nothing
 from culaunch._elementwise.gradients.rules import FLAT, RULES, Quotient
+from culaunch._elementwise.graph import ordered
 from culaunch._elementwise.reductions import verbs
 from culaunch._elementwise.reductions.labels import Reduction
 from culaunch._elementwise.trace import Value, node_of, where
@@ -41,15 +42,15 @@ class Reverse:
         for result, gradient in zip(results, gradients, strict=True):
             # Their dimensions are equal, because a gradient has the shape of its result.
             trace.together("backward", (result, gradient))
-            self._add(result, Value(self._view(gradient, trace.of(result))))
+            self._add(result, Value(view(self.trace, gradient, trace.of(result))))
         self._saved: dict[Node, Node] = {}
         self._sums: set[Node] = set()  # of gradients
         for result, one in zip(results, saved, strict=False):
             if result.op not in ("input", "constant") and result.dtype is one.dtype:
                 trace.together("backward", (result, one))
-                self._saved[result] = self._view(one, trace.of(result))
+                self._saved[result] = view(self.trace, one, trace.of(result))
                 trace.replace(result, self._saved[result])
-        for node in self._order(results):
+        for node in reversed(ordered(results)):
             if node in self._gradients:
                 self._pass_on(node, self._gradients[node])
 
@@ -63,19 +64,6 @@ class Reverse:
         return self._shaped(
             convert(node_of(self._value(found)), node.dtype, "backward"), self.trace.of(node)
         )
-
-    def _order(self, results: tuple[Node, ...]) -> list[Node]:
-        """Return the nodes, each before its operands."""
-        done: dict[Node, None] = {}
-        pending = [(node, False) for node in results]
-        while pending:
-            node, is_ready = pending.pop()
-            if is_ready:
-                done[node] = None
-            elif node not in done:
-                pending.append((node, True))
-                pending += [(arg, False) for arg in node.args if arg not in done]
-        return list(reversed(done))
 
     def _add(self, node: Node, gradient: Any) -> None:
         if gradient is None or node.dtype.kind != "f" or node.op == "constant":
@@ -113,7 +101,7 @@ class Reverse:
             gradient = total
         if extra > 0:
             node = node_of(gradient)
-            return Value(self._view(node, self.trace.of(node)[extra:]))
+            return Value(view(self.trace, node, self.trace.of(node)[extra:]))
         return gradient
 
     def _total(self, gradient: Value, axes: tuple[int, ...]) -> Value | None:
@@ -182,7 +170,7 @@ class Reverse:
         inner = self._once(dividend)
         if inner is dividend:
             return Value(node_of(gradient.value))
-        return Value(self._view(node_of(Value(inner) / gradient.divisor), self.trace.of(dividend)))
+        return Value(view(self.trace, node_of(Value(inner) / gradient.divisor), self.trace.of(dividend)))
 
     def _sum(self, a: Value | Quotient, b: Value | Quotient) -> Value | Quotient:
         if not isinstance(a, Quotient) or not isinstance(b, Quotient):
@@ -196,12 +184,7 @@ class Reverse:
         own = self.trace.of(node)
         if [x and x.root() for x in own] == [x and x.root() for x in dims]:
             return node
-        return self._view(node, dims)
-
-    def _view(self, node: Node, dims: Dims) -> Node:
-        made = self.trace.operation("squeeze", node.dtype, (node,), detail=("view", dims))
-        self.trace.dims[made] = dims
-        return made
+        return view(self.trace, node, dims)
 
     def _pass_on(self, node: Node, waiting: Value | Quotient) -> None:
         op, args = node.op, node.args
@@ -297,3 +280,10 @@ class Reverse:
             f"{self.trace.name}: backward='auto' does not know the gradient of {what}: give a "
             "backward function instead, with function.backward"
         )
+
+
+def view(trace: ShapedTrace, node: Node, dims: Dims) -> Node:
+    """Return a node with other dimensions of the same elements, or repeated along some."""
+    made = trace.operation("squeeze", node.dtype, (node,), detail=("view", dims))
+    trace.dims[made] = dims
+    return made

@@ -291,6 +291,7 @@ class KernelText:
         places = self._places
         if self._across_rows is not None:
             places.ahead = self._ahead()
+            places.rows_ahead = list(names.row_loads) if places.ahead else []
         self.shared = len(places.ahead) * regime.row_bytes
         head = places.head()
         phases = list(self._phases)
@@ -310,6 +311,7 @@ class KernelText:
             launch += f", {regime.blocks}"
         if regime.cluster > 1:
             head.append("cluster_arrive();")
+        head += names.load_rows(places.rows_ahead)
         if regime.is_cached:
             head += [f"constexpr {regime.index} base = 0;", *places.load(list(self._cached))]
         arrays = [

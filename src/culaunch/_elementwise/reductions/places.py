@@ -25,6 +25,8 @@ class Places:
         Arrays common to all rows, which a thread loads before its rows.
     ahead : list of Source
         Arrays that a thread copies to shared memory one row ahead.
+    rows_ahead : list of Source
+        Arrays with one element for each row, which a thread reads one row ahead.
     """
 
     def __init__(self, regime: Regime, names: Names) -> None:
@@ -32,6 +34,7 @@ class Places:
         self.parameters: list[tuple[str, Any]] = []
         self.once: dict[Source, None] = {}
         self.ahead: list[Source] = []
+        self.rows_ahead: list[Source] = []
         self._strides: dict[str, None] = {}
 
     def head(self) -> list[str]:
@@ -57,7 +60,8 @@ class Places:
                 f"constexpr {regime.index} begin = 0;",
                 f"const {regime.index} end = is_row ? size : 0;",
             ]
-        used = [one for one in self._names.used if one not in self.once and one not in self.ahead]
+        done = {*self.once, *self.ahead, *self.rows_ahead}
+        used = [one for one in self._names.used if one not in done]
         used.sort(key=lambda one: (not one.is_output, one.name))
         return [*lines, *map(self.begin, used)]
 

@@ -31,7 +31,7 @@ def load_once(places: Places) -> list[str]:
 def fetch(places: Places) -> list[str]:
     """Write the copies of a row to shared memory, and make those of the first row.
 
-    A thread copies only what it reads itself, so no barrier is needed.
+    The values of a row go to registers. A thread copies only what it reads itself, so no barrier is needed.
     """
     if not places.ahead:
         return []
@@ -49,11 +49,13 @@ def fetch(places: Places) -> list[str]:
     return [
         "extern __shared__ __align__(16) unsigned char next_rows[];",
         *pieces,
+        *(f"{dt.storage(one.dtype)} {one.name}_ahead;" for one in places.rows_ahead),
         f"const unsigned own = threadIdx.y * {regime.team} + lane;",
         "const auto fetch = [&](long long first) {",
         "  if (first >= rows) return;",
         *(f"  {line}" for line in [*places.own_row("first"), *places.indices()]),
-        *(f"  {places.begin(one)}" for one in places.ahead),
+        *(f"  {places.begin(one)}" for one in (*places.ahead, *places.rows_ahead)),
+        *(f"  {one.name}_ahead = {one.name}_row[0];" for one in places.rows_ahead),
         "#pragma unroll",
         f"  for (int j = 0; j < {regime.packs}; ++j) {{",
         f"    const {regime.index} at = lane + j * {regime.team};",

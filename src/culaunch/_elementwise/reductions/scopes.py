@@ -28,6 +28,9 @@ class Names:
     ----------
     row : list of str
         Statements, taken by the kernel where they must stand.
+    row_loads : dict of Source to str
+        The names of values that a row reads from arrays. A kernel reads them first, because a
+        reduction waits for all reads before it.
     used : dict of Source
         In the order of their first use.
     parameters : list of (str, object)
@@ -39,6 +42,7 @@ class Names:
     ) -> None:
         self.trace, self.group, self.regime, self.sources = trace, group, regime, sources
         self.row: list[str] = []
+        self.row_loads: dict[Source, str] = {}
         self.used: dict[Source, None] = {}
         self.parameters: list[tuple[str, Any]] = []
         self.definitions: dict[str, None] = {}
@@ -127,12 +131,16 @@ class Names:
 
     def _row_value(self, dtype: dt.DType, code: str) -> str:
         name = self.fresh()
-        self.row += [
+        self.row += self._for_rows(dtype, name, code.replace(_W, "w"))
+        return f"{name}[{_W}]"
+
+    def _for_rows(self, dtype: dt.DType, name: str, code: str) -> list[str]:
+        """Write a value of each row that a thread works on."""
+        return [
             f"{dt.compute(dtype)} {name}[{self.regime.rows}];",
             "#pragma unroll",
-            f"for (int w = 0; w < {self.regime.rows}; ++w) {name}[w] = {code.replace(_W, 'w')};",
+            f"for (int w = 0; w < {self.regime.rows}; ++w) {name}[w] = {code};",
         ]
-        return f"{name}[{_W}]"
 
     def _expression(self, node: Node, scope: ElementScope | None) -> str:
         args = [self._own(arg, scope)[arg] for arg in node.args]
@@ -180,9 +188,18 @@ class Names:
             scope.sources[source] = None
             lane = "k" if source.inner == "u" and self.regime.vector > 1 else "0"
             return loaded(f"{source.name}_pack[j].at[{lane}]", source.dtype)
-        step = {"u": "w", "z": "0"}.get(source.inner, f"w * {source.name}_column")
-        at = step if self.regime.kind == "column" else "0"
-        return self._row_value(source.dtype, loaded(f"{source.name}_row[{at}]", source.dtype))
+        name = self.row_loads.setdefault(source, f"{source.name}_value")
+        return f"{name}[{_W}]"
+
+    def load_rows(self, ahead: list[Source]) -> list[str]:
+        """Write the reads of a row's values; some were read one row ahead."""
+        lines = []
+        for source, name in self.row_loads.items():
+            step = {"u": "w", "z": "0"}.get(source.inner, f"w * {source.name}_column")
+            at = step if self.regime.kind == "column" else "0"
+            place = f"{source.name}_ahead" if source in ahead else f"{source.name}_row[{at}]"
+            lines += self._for_rows(source.dtype, name, loaded(place, source.dtype))
+        return lines
 
     def _scalar(self, name: str, spelling: str, node: Node) -> str:
         self.parameters.append((f"{spelling} {name}", node))

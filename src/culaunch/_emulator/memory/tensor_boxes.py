@@ -59,12 +59,19 @@ def misuse(tensor: TensorMap, mode: str, start: list[int], offsets: list[int]) -
     for offset, most in zip(offsets, limits, strict=False):
         if offset > most:
             return f"an im2col offset is {offset}, but the largest for {rank} axes is {most}"
+    box = f"from {tensor.lower} to {tensor.ends}"
+    inside = map(int.__le__, tensor.ends, tensor.extents[1:-1])
+    if mode == "im2col_no_offs" and not (min(tensor.lower) >= 0 and all(inside)):
+        # Measured on an H200. No document says it.
+        return (
+            f"the bounding box {box} of a copy in the mode {mode} is not inside the tensor "
+            f"{tensor.extents[1:-1]}: a GPU ends it with an illegal instruction"
+        )
     # A wide copy may begin on the left side of the box.
     lower = tensor.lower if tensor.mode == "im2col" else start[1:2]
     walks = zip(lower, start[1:-1], tensor.ends, strict=False)
     if all(low <= at < end for low, at, end in walks):
         return None
-    box = f"from {tensor.lower} to {tensor.ends}"
     return f"the coordinates {tuple(start[1:-1])} are outside of the bounding box {box}"
 
 

@@ -251,17 +251,23 @@ class Function(CoreFunction, Generic[P, R]):
         """
         return run_abstract(self.declaration, self._bind(args, keywords))
 
-    def backward(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def backward(
+        self, function: Callable[..., Any], *, forward: Function[..., Any] | None = None
+    ) -> Callable[..., Any]:
         """Set the function that computes the gradients.
 
         Its parameter names select what it receives: ``grad`` (or ``grad_0``, ... for several
-        outputs), ``out`` (``out_0``, ...), and the names of this function's parameters. It returns
-        the gradients of the array parameters, in order, with None for a parameter without a
-        gradient.
+        outputs), ``out`` (``out_0``, ...), ``saved`` (``saved_0``, ...), and the names of this
+        function's parameters. It returns the gradients of the array parameters, in order, with None
+        for a parameter without a gradient.
 
         Parameters
         ----------
         function : Function or callable
+        forward : Function, optional
+            Called instead of this function when a gradient will be asked for. It takes the same
+            arguments. It returns the same results, and then the values that ``function`` takes as
+            ``saved``, ``saved_0``, ....
 
         Returns
         -------
@@ -271,9 +277,10 @@ class Function(CoreFunction, Generic[P, R]):
         Raises
         ------
         TypeError, ValueError
-            If it is not a function, or has a parameter with another name.
+            If it is not a function, or has a parameter with another name. If ``forward`` is not a
+            function with the same parameters, or is missing although ``function`` takes ``saved``.
         """
-        self._gradient = Backward(self.declaration, function)
+        self._gradient = Backward(self.declaration, function, forward)
         for door in self._doors:
             door.differentiate()
         return function

@@ -185,8 +185,11 @@ class LoadedFunction(Function[..., Any]):
 
     @functools.cached_property
     def _gradient(self) -> Backward | None:  # type: ignore[override]
-        name = self._entry.backward
-        return None if name is None else Backward(self.declaration, self._library[name])
+        entry = self._entry
+        if entry.backward is None:
+            return None
+        forward = None if entry.forward is None else self._library[entry.forward]
+        return Backward(self.declaration, self._library[entry.backward], forward)
 
     def _paths(self) -> Iterator[tuple[dict[int, set[str]], tuple[Any, ...], int]]:
         """List the saved paths.

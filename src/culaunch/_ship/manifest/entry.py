@@ -81,6 +81,7 @@ class SavedEntry(NamedTuple):
     mutates: tuple[str, ...]
     may_mutate: tuple[str, ...]
     backward: str | None
+    forward: str | None
     kinds: tuple[SavedKind, ...]
 
 
@@ -115,19 +116,25 @@ def _read(data: Mapping[str, Any], members: Mapping[str, Any]) -> SavedEntry:
         )
     parameters, defaults, wanted = _read_parameters(list_of(data, "parameters", MOST_PARAMETERS))
     names = [one for one, _ in parameters]
-    doc, backward = data.get("doc"), data.get("backward")
+    doc = data.get("doc")
     if doc is not None and not (isinstance(doc, str) and len(doc) <= MOST_TEXT):
         raise ValueError("doc must be a text")
-    if backward is not None and not is_function_name(backward):
-        raise ValueError("backward must be the name of a function")
+    backward, forward = (_other_function(data, key) for key in ("backward", "forward"))
     kinds = tuple(
         _read_kind(one, len(parameters), members) for one in list_of(data, "kinds", MOST_KINDS)
     )
     _require_archs(kinds)
     return SavedEntry(
         name, doc, parameters, defaults, wanted, _names(data, "mutates", names),
-        _names(data, "may_mutate", names), backward, kinds,
+        _names(data, "may_mutate", names), backward, forward, kinds,
     )  # fmt: skip
+
+
+def _other_function(data: Mapping[str, Any], key: str) -> str | None:
+    name: str | None = data.get(key)
+    if name is not None and not is_function_name(name):
+        raise ValueError(f"{key} must be the name of a function")
+    return name
 
 
 def _read_parameters(

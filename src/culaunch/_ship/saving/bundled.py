@@ -66,9 +66,9 @@ def _has_kinds(function: Function[Any, Any]) -> bool:
 
 
 def _with_gradient(function: Function[Any, Any]) -> list[Any]:
-    gradient: Any = function._gradient  # noqa: SLF001 - users see backward() alone
-    used: Callable[..., Any] | None = getattr(gradient, "function", None)
-    return [function, used] if isinstance(used, Function) else [function]
+    gradient = function._gradient  # noqa: SLF001 - users see backward() alone
+    used = () if gradient is None else (gradient.function, gradient.forward)
+    return [function, *(one for one in used if isinstance(one, Function))]
 
 
 def _fused_alone(made: tuple[object, ...]) -> list[str]:

@@ -31,8 +31,8 @@ def merged(
     """
     first = entries[0]
     for other in entries[1:]:
-        for key in ("parameters", "backward"):
-            if other[key] != first[key]:
+        for key in ("parameters", "backward", "forward"):
+            if other.get(key) != first.get(key):
                 raise ValueError(
                     f"two functions have the name {name} and different {key}: rename one"
                 )

@@ -127,18 +127,21 @@ def _entry(function: Function[..., Any], given: _Given, members: Members) -> dic
     else:
         said = _Traced(function, members).entry()
     name = function.__name__
-    return {"name": name, "kind": rules.KIND, **said, "backward": _backward(function, given)}
-
-
-def _backward(function: Function[..., Any], given: _Given) -> str | None:
     gradient = function._gradient  # noqa: SLF001 - users see backward() alone
-    if gradient is None:
-        return None
-    name = getattr(gradient.function, "__name__", "")
-    if not any(one is gradient.function for one in given.get(name, ())):
+    others = {"backward": None, "forward": None}
+    if gradient is not None:
+        others["backward"] = _other_function(function, gradient.function, given)
+        if gradient.forward is not None:
+            others["forward"] = _other_function(function, gradient.forward, given)
+    return {"name": name, "kind": rules.KIND, **said, **others}
+
+
+def _other_function(function: Function[..., Any], other: Any, given: _Given) -> str:
+    name = getattr(other, "__name__", "")
+    if not any(one is other for one in given.get(name, ())):
         raise ValueError(
-            f"{function.__name__} gets its gradients from {spell(gradient.function)}, which must "
-            "be saved with it: make it a cl.function, and add it to functions"
+            f"{function.__name__} gets its gradients from {spell(other)}, which must be saved with "
+            "it: make it a cl.function, and add it to functions"
         )
     return str(name)
 
