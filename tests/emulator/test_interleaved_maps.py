@@ -232,3 +232,11 @@ def test_the_gpus_driver_refuses_it_too(name: str) -> None:
         x = cl.zeros(64, "uint8")  # makes a context
         function = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
         assert encode(function, CASES[case], x.address + address % 32, **changed)[0] == 1
+
+
+def test_the_error_of_a_map_ends_with_the_reason() -> None:
+    with testing.use_driver("emulator"):
+        x = cl.zeros((4, 8, 8), "float16")
+        # The emulator's device has no tensor maps by default.
+        with pytest.raises(cl.DriverError, match="but the device is sm_80$"):
+            cl.arguments.TensorMap.tiled(x, (1, 8, 8), interleave="32B")
