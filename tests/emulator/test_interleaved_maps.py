@@ -238,5 +238,5 @@ def test_the_error_of_a_map_ends_with_the_reason() -> None:
     with testing.use_driver("emulator"):
         x = cl.zeros((4, 8, 8), "float16")
         # The emulator's device has no tensor maps by default.
-        with pytest.raises(cl.DriverError, match="but the device is sm_80$"):
+        with pytest.raises(cl.DriverError, match=r"but the device is sm_80$"):
             cl.arguments.TensorMap.tiled(x, (1, 8, 8), interleave="32B")

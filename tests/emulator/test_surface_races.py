@@ -52,7 +52,7 @@ def launch(body: str, threads: int = 128) -> np.ndarray:
         (write(AT_0, "7"), 128),  # the same value
         ("sured.b.add.2d.u32.trap [%unit, {0, 0}], 1;", 128),
         (CHANGE + write(OWN, "%o0") + "bar.sync 0;" + NEXT + read("{%n, %m}"), 64),
-        # What is outside is not accessed.
+        # Nothing outside is accessed.
         ("mov.b32 %o0, %i;" + write("{-4, 0}", "%o0", "zero"), 128),
     ],
     ids=["own", "reads", "same", "reductions", "barrier", "outside"],

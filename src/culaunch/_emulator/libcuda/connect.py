@@ -17,6 +17,7 @@ from culaunch._emulator.libcuda.captures import CaptureFunctions
 from culaunch._emulator.libcuda.names import NO_EFFECT, NameFunctions, method_name
 from culaunch._emulator.libcuda.runtime_arrays import RuntimeArrayFunctions
 from culaunch._emulator.libcuda.tensor_maps import ProgramTensorMapFunctions
+from culaunch._emulator.libcuda.texture_references import TextureReferenceFunctions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ class ProgramDriver(
     NameFunctions,
     BinaryFunctions,
     RuntimeArrayFunctions,
+    TextureReferenceFunctions,
     ProgramTensorMapFunctions,
 ):
     """The driver of a program that knows nothing of culaunch.
