@@ -1,7 +1,6 @@
 #include "arguments/convert.h"
 
 #include <cmath>
-#include <limits>
 
 #include "arguments/torch/tensor.h"
 #include "arguments/types/rules.h"

@@ -4,7 +4,6 @@
 #include <culaunch/kernel.h>
 
 #include <atomic>
-#include <cstring>
 #include <memory>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "arguments/operands.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "arguments/protocols/cupy.h"
 #include "arguments/torch/tensor.h"

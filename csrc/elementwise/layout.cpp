@@ -1,7 +1,6 @@
 #include "elementwise/layout.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 #include <utility>
 

@@ -3,8 +3,6 @@
 
 #include <culaunch/graph.h>
 
-#include <memory>
-
 #include "python/python.h"
 
 namespace graph {

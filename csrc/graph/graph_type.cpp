@@ -1,8 +1,6 @@
 // _core.Graph: a culaunch::Graph, its nodes by call, and its launches.
 #include <culaunch/guard.h>
 
-#include <string>
-
 #include "arguments/convert.h"
 #include "driver/driver_object.h"
 #include "driver/errors.h"

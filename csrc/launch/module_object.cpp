@@ -1,8 +1,6 @@
 #include "launch/module_object.h"
 
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "driver/driver_object.h"
 #include "driver/errors.h"

@@ -4,8 +4,6 @@
 
 #include <culaunch/module.h>
 
-#include <memory>
-
 #include "python/python.h"
 
 struct ModuleObject {

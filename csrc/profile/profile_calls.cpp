@@ -1,6 +1,5 @@
 #include "profile/profile_calls.h"
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 

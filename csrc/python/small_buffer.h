@@ -1,9 +1,7 @@
 // A buffer whose size is known only at run time. Usual sizes are on the stack.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <new>
 

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <cstring>
 #include <string>
 
 #include "arguments/torch/tensor.h"

@@ -1,7 +1,6 @@
 #include "xla/array.h"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 
 #include "python/type_builder.h"

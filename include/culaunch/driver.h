@@ -4,10 +4,8 @@
 #include <cuda.h>
 
 #include <atomic>
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "driver_table.h"

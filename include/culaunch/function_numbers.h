@@ -1,7 +1,6 @@
 // Arithmetic of an exported function: Python's results, and Python's errors with the place.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <string>
 

@@ -3,9 +3,7 @@
 
 #include <cuda.h>
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 

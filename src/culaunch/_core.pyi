@@ -400,8 +400,6 @@ class TritonDispatcher:
     @property
     def _key_count(self) -> int: ...
     @property
-    def _last_config(self) -> Any: ...
-    @property
     def _misses(self) -> int: ...  # calls that the quick path did not serve
     @property
     def _is_watched(self) -> bool: ...  # changes of what a call depends on are noticed

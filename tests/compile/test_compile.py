@@ -186,11 +186,12 @@ def test_an_empty_variable_for_the_emulated_architecture_is_none(monkeypatch, va
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
     monkeypatch.setenv("CULAUNCH_EMULATOR_ARCH", value)
     assert cl.compile(PLAIN, cache=False).arch == (arch,)
-    monkeypatch.setenv("CULAUNCH_EMULATOR_ARCH", "hello")
-    with pytest.raises(
-        ValueError, match="CULAUNCH_EMULATOR_ARCH must be an architecture such as 'sm_80'"
-    ):
-        cl.compile(PLAIN, cache=False)
+    for wrong in ("hello", "sm_90a", "compute_90", "sm_9"):
+        monkeypatch.setenv("CULAUNCH_EMULATOR_ARCH", wrong)
+        with pytest.raises(
+            ValueError, match="CULAUNCH_EMULATOR_ARCH must be an architecture such as 'sm_80'"
+        ):
+            cl.compile(PLAIN, cache=False)
 
 
 def test_failures_are_not_kept(compiled, cache):

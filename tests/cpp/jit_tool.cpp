@@ -1,7 +1,8 @@
 // Does what a test asks of culaunch::Jit, line by line: a field and its value in hexadecimal
-// digits, then "key" or "compile", "link_key" or "link". It stands beside Python's
+// digits, then "archs", "key" or "compile", "link_key" or "link". It stands beside Python's
 // culaunch.compile, which is asked the same.
 #include <culaunch/jit.h>
+#include <culaunch/jit/toolkit/architectures.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -84,6 +85,13 @@ struct Request {
   }
 
   void Answer(const std::string& command) {
+    if (command == "archs") {
+      for (const std::string& arch : culaunch::jit::ResolveArchs(options.arch, false)) {
+        std::cout << arch << " ";
+      }
+      std::cout << std::endl;
+      return;
+    }
     culaunch::Jit compiler(jit);
     if (command == "link_key") {
       std::cout << compiler.LinkKey(inputs, ToLink()) << std::endl;

@@ -21,7 +21,8 @@ PAGES = [path for path in sorted(DOCS.rglob("*.md")) if path.parent.name not in 
 # are written with.
 INNER = {
     "argument.h", "argument_check.h", "demangle.h", "driver_table.h", "emulator.h", "explain.h",
-    "graph_conditional.h", "graph_node.h", "graph_node_calls.h", "graph_slots.h", "graphs.h",
+    "graph_building.h", "graph_conditional.h", "graph_executable.h", "graph_node.h",
+    "graph_node_calls.h", "graph_slots.h", "graphs.h",
     "launch_graph.h",
     "launch_observer.h", "launch_recorder.h",
     "half.h", "image_check.h", "image_metadata.h", "implementation.h", "kernel_graphs.h",

@@ -52,7 +52,7 @@ extern "C" __global__ void column(const __grid_constant__ Map in, const __grid_c
 """
 AXES = {3: ("{%2, %3, %6}", "{%7}"), 4: ("{%2, %3, %4, %6}", "{%7, %8}"),
         5: ("{%2, %3, %4, %5, %6}", "{%7, %8, %9}")}  # fmt: skip
-LOAD, STORE, ADD = range(3)  # the steps of the kernel after the load
+LOAD, STORE, ADD = range(3)  # the work after the load
 KINDS = {"u1": 0, "u2": 1, "i4": 3, "f2": 6, "f4": 7}  # CUtensorMapDataType
 
 

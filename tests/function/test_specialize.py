@@ -156,6 +156,12 @@ def test_gradients_are_declared(scale):
         scale.backward(lambda gradient: None)
     with pytest.raises(TypeError, match="function must be callable"):
         scale.backward(3)
+    with pytest.raises(ValueError, match=r"forward must be given, because .* takes saved values"):
+        scale.backward(lambda saved_0: None)
+    with pytest.raises(TypeError, match=r"forward must be a Function .got 3"):
+        scale.backward(lambda saved_0: None, forward=3)
+    with pytest.raises(ValueError, match=r"parameters of scale: x, factor.* .got grad, factor"):
+        scale.backward(lambda saved_0: None, forward=cl.function(lambda grad, factor: grad))
 
 
 def test_what_may_be_written_where_no_signature_tells(kernels):

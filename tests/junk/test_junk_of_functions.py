@@ -74,7 +74,7 @@ METHODS = {
     ),
     "Function.abstract": (lambda one, **k: one.abstract(**k), {"x": ARRAY, "factor": 2.0}),
     "Function.source": (lambda one, **k: one.source(**k), {"language": "c++"}),
-    "Function.backward": (lambda one, **k: one.backward(**k), {"function": None}),
+    "Function.backward": (lambda one, **k: one.backward(**k), {"function": print, "forward": None}),
 }
 
 

@@ -69,7 +69,10 @@ WRONG = {
     "twice": (lambda m: m["functions"].append(m["functions"][0]), "scale must not appear twice"),
     "doc": (entry(lambda f: f.update(doc=3)), "doc must be a text"),
     "backward": (entry(lambda f: f.update(backward="a.b")), "backward must be the name"),
+    "forward": (entry(lambda f: f.update(forward=[])), "forward must be the name"),
     "absent": (entry(lambda f: f.update(backward="other")), "gradients are invalid"),
+    "no forward": (
+        entry(lambda f: f.update(backward="scale", forward="other")), "gradients are invalid"),
     "parameters": (entry(lambda f: f.pop("parameters")), "parameters must be a list"),
     "many": (entry(lambda f: f.update(parameters=[{}] * 256)), "at most 255 entries"),
     "parameter": (entry(lambda f: f["parameters"].append(1)), "parameter 3 must be an object"),

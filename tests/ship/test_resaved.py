@@ -11,8 +11,8 @@ import pytest
 from library_parts import packed, parts_of, saved_bytes
 
 import culaunch as cl
+from culaunch._base.architectures import arch_fit
 from culaunch._function.programs.encode import encode
-from culaunch._image.architectures import arch_fit
 from culaunch._ship.functions.by_device import nearness
 from culaunch._ship.functions.rewritten import program_of, with_capability
 

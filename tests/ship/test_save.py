@@ -248,6 +248,29 @@ def test_gradients(scale, kernels, path):
     assert lib.scale_backward._gradient is None
 
 
+def test_gradients_with_saved_values(scale, kernels, path):
+    @cl.function
+    def forward(x: cl.Array("float32 | float64", "n"), factor: float, twice: bool = False):
+        return scale(x, factor, twice), scale(x, 10.0)
+
+    @cl.function
+    def backward(grad: cl.Array("float32", "n"), saved: cl.Array("float32", "n")):
+        return scale(saved, 2.0)
+
+    scale.backward(backward, forward=forward)
+    for one in (scale, backward):
+        one.specialize()
+    forward.specialize(x=cl.Array("float32", "n"))
+    with pytest.raises(ValueError, match=r"scale gets its gradients from .* must be saved with it"):
+        cl.ship.save([scale, backward], path)
+    lib = reloaded(path, scale, backward, forward)
+    gradient = lib.scale._gradient
+    assert gradient.forward is lib.forward
+    _, saved = gradient.forward(x5, 2.0)
+    found = gradient.function(*gradient.inputs((x5,), (), (saved,), {}))
+    assert found.tolist() == (20 * x5).tolist()
+
+
 def test_inspect_lists_the_functions(scale, path):
     scale.specialize()
     cl.ship.save([scale], path)

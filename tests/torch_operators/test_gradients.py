@@ -57,6 +57,55 @@ def test_a_backward_function_of_torch(scale, name, torch):
     assert torch.autograd.gradcheck(lambda x: op(x, 2.0), (x,))
 
 
+@pytest.fixture
+def halved(kernels):
+    """A function whose backward function takes what another forward function saved."""
+
+    def scaled(x, factor):
+        y = cl.empty_like(x)
+        kernels[f"scale<{x.dtype}>"][cl.ceildiv(x.size, 64), 64](y, x, factor, x.size)
+        return y
+
+    @cl.function
+    def halved(x: cl.Array("float32 | float64", "n"), *, by: float = 0.5):
+        return scaled(x, by), scaled(x, 2 * by)
+
+    @cl.function
+    def forward(x: cl.Array("float32 | float64", "n"), *, by: float = 0.5):
+        return scaled(x, by), scaled(x, 2 * by), scaled(x, 10.0)
+
+    @cl.function
+    def backward(grad_1, saved, x):
+        y = cl.empty_like(x)
+        kernels[f"multiply<{x.dtype}>"][cl.ceildiv(x.size, 64), 64](y, grad_1, saved, x.size)
+        return y
+
+    halved.backward(backward, forward=forward)
+    return halved
+
+
+def test_saved_values_of_another_forward_function(halved, name, torch):
+    op = cl.frameworks.torch_op(name, halved)
+    x = torch.arange(1.0, 6.0, requires_grad=True)
+    for results in (op(x, by=2.0), op(x)):
+        # The gradient has what `forward` saved. It is not a result, and has no gradient.
+        assert isinstance(results, tuple)
+        assert len(results) == 2
+        (found,) = torch.autograd.grad(results[1], x, torch.full((5,), 3.0), retain_graph=True)
+        assert torch.equal(found, 30 * x)
+        (found,) = torch.autograd.grad(results[0].sum(), x)  # without a gradient of the other
+        assert torch.equal(found, torch.zeros(5))
+    plain = op(x.detach(), by=2.0)
+    assert [one.tolist() for one in plain] == [(2 * x).tolist(), (4 * x).tolist()]
+
+
+def test_saved_values_in_torch_func(halved, name, torch):
+    op = cl.frameworks.torch_op(name, halved)
+    x = torch.arange(6.0).reshape(2, 3)
+    found = torch.vmap(torch.func.grad(lambda x: op(x)[1].sum()))(x)
+    assert torch.equal(found, 10 * x)
+
+
 @pytest.fixture(params=["first", "second", "neither"])
 def half_differentiable(request, kernels):
     """A product whose backward function has a gradient for one of its arguments, or for none."""

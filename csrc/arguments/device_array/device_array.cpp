@@ -3,8 +3,6 @@
 #include <culaunch/guard.h>
 
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "arguments/device_array/object.h"
 #include "driver/context_handles.h"

@@ -2,8 +2,6 @@
 
 #include <culaunch/guard.h>
 
-#include <cstdlib>
-
 #include "driver/errors.h"
 
 namespace {

@@ -1,5 +1,4 @@
 // The arrays that a program makes, and those that it closes over.
-#include <cstring>
 
 #include "arguments/allocate.h"
 #include "arguments/device_array/device_array.h"

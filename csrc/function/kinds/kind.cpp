@@ -1,6 +1,5 @@
 #include "function/kinds/kind.h"
 
-#include <cstring>
 #include <string>
 
 #include "arguments/operands.h"

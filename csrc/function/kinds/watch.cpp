@@ -1,7 +1,6 @@
 #include "function/kinds/watch.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace function {
 

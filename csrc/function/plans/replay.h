@@ -6,7 +6,6 @@
 
 #include <cstring>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "function/plans/number_slice.h"

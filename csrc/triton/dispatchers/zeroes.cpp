@@ -1,7 +1,6 @@
 #include "triton/dispatchers/zeroes.h"
 
 #include <array>
-#include <string>
 
 #include "arguments/torch/tensor.h"
 #include "arguments/torch/tensor_versions.h"

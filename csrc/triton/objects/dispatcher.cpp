@@ -1,7 +1,6 @@
 #include "triton/objects/dispatcher.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "launch/configuration.h"
 #include "python/free_threaded_lock.h"

@@ -167,10 +167,6 @@ PyObject* GetMisses(PyObject* self, void*) { return PyLong_FromUnsignedLong(Stat
 PyObject* GetWatched(PyObject* self, void*) {
   return PyBool_FromLong(StateOf(self).guards.is_watched() ? 1 : 0);
 }
-PyObject* GetLastConfig(PyObject* self, void*) {
-  const TunedChoice* choice = StateOf(self).last_choice.get();
-  return Ref::Borrow(choice != nullptr ? choice->config.get() : Py_None).release();
-}
 PyObject* GetParameterNames(PyObject* self, void*) {
   State& state = StateOf(self);
   PyObject* names = PyTuple_New(static_cast<Py_ssize_t>(state.count));
@@ -210,7 +206,6 @@ void AddDispatcherMethods(TypeBuilder* builder) {
       .Method("_clear", ForgetAll, METH_NOARGS)
       .Property("_driver", GetDriver)
       .Property("_key_count", GetVariantCount)
-      .Property("_last_config", GetLastConfig)
       .Property("_misses", GetMisses)
       .Property("_is_watched", GetWatched)
       .Property("_parameter_names", GetParameterNames);

@@ -1,7 +1,6 @@
 // Hints for a header that a compiler does not find.
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <string>
 #include <string_view>

@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -191,21 +191,20 @@ class Request {
 
   static std::shared_ptr<const Session::Known> ReadNote(const std::string& metadata) {
     std::shared_ptr<Session::Known> known(new Session::Known);
-    try {
-      detail::JsonReader json(metadata);
-      json.Object([&](const std::string& member) {
-        if (member == "result") {
-          known->digest = json.String();
-        } else if (member == "reads") {
-          known->footprint = Footprint::Read(&json);
-        } else {
-          json.Skip();
-        }
-      });
-      json.End();
-    } catch (const Error&) {
-      return nullptr;
-    }
+    bool has_reads = false;
+    detail::JsonReader json(metadata);
+    json.Object([&](const std::string& member) {
+      if (member == "result") {
+        known->digest = json.String();
+      } else if (member == "reads") {
+        known->footprint = Footprint::Read(&json);
+        has_reads = true;
+      } else {
+        json.Skip();
+      }
+    });
+    json.End();
+    if (!json.ok() || known->digest.empty() || !has_reads) return nullptr;
     return known;
   }
 

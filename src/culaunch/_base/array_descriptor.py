@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 
-__all__ = ["ArrayDescriptor"]
-
 
 class ArrayDescriptor(ctypes.Structure):
     """``CUDA_ARRAY3D_DESCRIPTOR``."""

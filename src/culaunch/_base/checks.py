@@ -18,10 +18,7 @@ Choice = TypeVar("Choice")
 def checked_list(argument: str, value: object, holds: str) -> Sequence[Any]:
     """Return an argument that takes several values as a tuple.
 
-    Raises
-    ------
-    TypeError
-        If it is not an iterable, or is a single str.
+    Raise TypeError if it is not an iterable, or is a single str.
     """
     if isinstance(value, (str, bytes, os.PathLike)) or not isinstance(value, Iterable):
         raise TypeError(f"{argument} must be a list of {holds} (got {spell(value)})")

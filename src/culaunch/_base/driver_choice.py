@@ -15,10 +15,7 @@ _OTHER_WORDS = {"cpu": "emulator", "emu": "emulator", "gpu": "cuda", "nvidia": "
 def driver_choice() -> str:
     """Return ``"cuda"``, ``"emulator"`` or the path of a library.
 
-    Raises
-    ------
-    ValueError
-        If the variable has anything else.
+    Raise ValueError if the variable has anything else.
     """
     choice = os.environ.get(VARIABLE) or "cuda"
     check_choice(choice, VARIABLE)
@@ -28,10 +25,7 @@ def driver_choice() -> str:
 def strict_choice() -> bool:
     """Return whether the emulator refuses arrays of the host, as a GPU does.
 
-    Raises
-    ------
-    ValueError
-        If the variable is neither 0 nor 1.
+    Raise ValueError if the variable is neither 0 nor 1.
     """
     choice = os.environ.get(STRICT) or "0"
     if choice not in ("0", "1"):

@@ -113,10 +113,8 @@ class TrustedDirectory:
     def publish(self, name: str, data: bytes) -> None:
         """Put a private file in place, whole or not at all.
 
-        Raises
-        ------
-        OSError
-            If it could not be written. The error names the file, and nothing is left behind.
+        Raise OSError if it could not be written. The error names the file, and nothing is left
+        behind.
         """
         try:
             self._publish(name, data)

@@ -56,10 +56,7 @@ def pack_entry(key: str, metadata: Any, data: bytes = b"") -> bytes:
 def unpack_entry(key: str, entry: bytes) -> tuple[Any, bytes]:
     """Return the metadata and the data of an entry, after checking all of it.
 
-    Raises
-    ------
-    BadEntryError
-        If it is not as written for this key.
+    Raise BadEntryError if it is not as written for this key.
     """
     # Check the lengths before the digest: a short file has no digest. Check the digest before the
     # metadata: no parser gets bytes from a broken disk or an attacker.
@@ -69,7 +66,8 @@ def unpack_entry(key: str, entry: bytes) -> tuple[Any, bytes]:
     if magic != _MAGIC or version != FORMAT_VERSION:
         raise BadEntryError("is not a cache entry of this version")
     if len(entry) != _BODY + metadata_size + data_size:
-        raise BadEntryError(f"has {len(entry)} bytes, not {_BODY + metadata_size + data_size}")
+        wanted = _BODY + metadata_size + data_size
+        raise BadEntryError(f"has a wrong length ({len(entry)} bytes, not {wanted})")
     view = memoryview(entry)
     if _digest(key, view[: _HEAD.size], view[_BODY:]) != view[_HEAD.size : _BODY]:
         raise BadEntryError("does not match its SHA-256")

@@ -56,10 +56,7 @@ class LibraryKind:
     def publish(self, folder: TrustedDirectory, stem: str, library: bytes, note: Note) -> int:
         """Put a library and its note in place; return their bytes.
 
-        Raises
-        ------
-        OSError
-            If one could not be written. Then both are missing.
+        Raise OSError if one could not be written. Then both are missing.
         """
         packed = NOTES.pack(note_key(folder, stem), note)
         # The note comes last: a library without a note is ignored, so nobody loads an incomplete

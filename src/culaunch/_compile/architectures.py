@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 
+from culaunch._base.architectures import Architecture, architecture, emulated_arch
 from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.driver_choice import driver_choice
 from culaunch._base.values import spell
 from culaunch._errors import CompileError
 
-_ARCH = re.compile(r"(sm|compute)_([1-9][0-9]{1,2})([af]?)")
 _LOOSELY = re.compile(r"(?:sm|compute|cc|arch)?[ _-]?([1-9][0-9]?)\.?([0-9])([af]?)", re.IGNORECASE)
 _EXAMPLES = "such as 'sm_90', 'sm_90a' or 'compute_80'"
 # Without a device to compile for, compile PTX: the emulator executes it, and drivers compile it for
@@ -42,7 +41,7 @@ def resolve_arch(arch: str | Iterable[str] | None) -> tuple[str, ...]:
             )
         if name == "native":
             continue
-        if _ARCH.fullmatch(name) is None:
+        if architecture(name) is None:
             raise ValueError(
                 f"arch {name!r} is not an architecture; name one {_EXAMPLES}{_meant(name)}"
             )
@@ -71,8 +70,8 @@ def check_supported(archs: Iterable[str], supported: Iterable[int], compiler: st
     """Raise unless a compiler supports all architectures. The message lists the supported ones."""
     known = tuple(supported)
     for arch in archs:
-        match = _ARCH.fullmatch(arch)
-        if match is not None and int(match[2]) not in known:
+        found = architecture(arch)
+        if found is not None and found.number not in known:
             listed = ", ".join(f"sm_{number}" for number in known)
             raise ValueError(f"arch {arch!r} is unknown to {compiler}, which supports {listed}")
 
@@ -85,11 +84,10 @@ def _meant(arch: object) -> str:
     return f": did you mean 'sm_{match[1]}{match[2]}{match[3].lower()}'?" if match else ""
 
 
-def _order(arch: str) -> tuple[bool, int, str]:
-    match = _ARCH.fullmatch(arch)
-    assert match is not None
-    # Cubins first, then PTX, both from old to new: the order of a fatbin, and of the cache key.
-    return match[1] == "compute", int(match[2]), match[3]
+def _order(arch: str) -> Architecture:
+    found = architecture(arch)
+    assert found is not None
+    return found
 
 
 def _native() -> tuple[str, ...]:
@@ -108,12 +106,7 @@ def _current_device_arch() -> tuple[str, ...]:
     driver = driver_choice()
     if driver == "emulator":
         # The emulated driver executes PTX, so the image needs PTX.
-        emulated = os.environ.get("CULAUNCH_EMULATOR_ARCH") or "sm_80"
-        if _ARCH.fullmatch(emulated) is None:
-            raise ValueError(
-                f"CULAUNCH_EMULATOR_ARCH must be an architecture such as 'sm_80' (got {emulated!r})"
-            )
-        return (f"compute_{arch_number(emulated)}",)
+        return (f"compute_{arch_number(emulated_arch())}",)
     return _ask_driver("libcuda.so.1" if driver == "cuda" else driver)
 
 

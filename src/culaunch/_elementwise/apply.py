@@ -11,8 +11,6 @@ from culaunch._elementwise.operations import OPERATIONS
 if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node, Number
 
-__all__ = ["apply", "choose", "convert"]
-
 
 def apply(name: str, operands: tuple[Node, ...]) -> Node:
     """Return the node of an operation of the table; its operands are brought to one type."""

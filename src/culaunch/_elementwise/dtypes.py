@@ -49,10 +49,7 @@ _KIND_NAMES = {"b": "bool", "i": "integer", "u": "integer", "f": "real", "c": "c
 def as_dtype(what: object) -> DType:
     """Return the element type of a name, a framework's type, or one of ours.
 
-    Raises
-    ------
-    TypeError
-        If there is none that kernels compute with.
+    Raise TypeError if there is none that kernels compute with.
     """
     found = bool_ if what is bool else all_types.find_dtype(what)
     if found is None or found not in DTYPES:
@@ -73,10 +70,7 @@ def compute(dtype: DType) -> str:
 def promote(first: DType, second: DType, what: str) -> DType:
     """Return the common type of two operands of ``what``.
 
-    Raises
-    ------
-    TypeError
-        If the array API standard defines none; the message says which cast to write.
+    Raise TypeError if the array API standard defines none; the message says which cast to write.
     """
     if first == second:
         return first

@@ -41,29 +41,19 @@ class Scalar:
 
 @dataclass(frozen=True)
 class ElementCode:
-    """The computation of one element.
-
-    Attributes
-    ----------
-    title : str
-        A name for the computation, as a C identifier.
-    outputs, inputs : tuple[Array, ...]
-    scalars : tuple[Scalar, ...]
-    body : tuple[str, ...]
-        Statements that give every output's variable its value.
-    preamble : str
-        C++ at namespace level that the body needs.
-    uses_index : bool
-        Whether the body uses ``i``, the index of the element in C order.
-    """
+    """The computation of one element."""
 
     title: str
+    """A name for the computation, as a C identifier."""
     outputs: tuple[Array, ...]
     inputs: tuple[Array, ...]
     scalars: tuple[Scalar, ...]
     body: tuple[str, ...]
+    """Statements that give every output's variable its value."""
     preamble: str = ""
+    """C++ at namespace level that the body needs."""
     uses_index: bool = False
+    """Whether the body uses ``i``, the index of the element in C order."""
 
 
 def make_element_code(results: tuple[Node, ...]) -> ElementCode:

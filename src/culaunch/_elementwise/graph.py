@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from culaunch._elementwise import dtypes as dt
 
-__all__ = ["Node", "Number", "ReducesError", "Trace", "ordered"]
-
 Number: TypeAlias = "bool | int | float | complex"
 
 
@@ -21,35 +19,24 @@ class ReducesError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """An operation on other nodes.
-
-    Attributes
-    ----------
-    trace : Trace
-        The graph that it is in.
-    op : str
-        A name of `OPERATIONS`, or ``input``, ``constant``, ``cast``, ``round_to``, ``where``.
-        Functions that reduce add ``reduce``, ``part``, ``count``, ``position``, ``squeeze`` and
-        ``call``.
-    dtype : DType
-        The element type of the result; a Python number's is weak.
-    args : tuple of Node
-    index : int
-        Of an input: the argument; ``-1 - argument`` for one that is a scalar with a type. A
-        part has the number of its component.
-    number : bool, int, float or complex, optional
-        Of a constant.
-    detail : object, optional
-        Of a reduction: how it combines, and along which dimensions.
-    """
+    """An operation on other nodes."""
 
     trace: Trace
+    """The graph that it is in."""
     op: str
+    """A name of `OPERATIONS`, or ``input``, ``constant``, ``cast``, ``round_to``, ``where``.
+    Functions that reduce add ``reduce``, ``part``, ``count``, ``position``, ``squeeze`` and
+    ``call``."""
     dtype: dt.DType
+    """The element type of the result; a Python number's is weak."""
     args: tuple[Node, ...] = ()
     index: int = 0
+    """The argument of an input; ``-1 - argument`` for one that is a scalar with a type. A part has
+    the number of its component."""
     number: Number | None = None
+    """The value of a constant."""
     detail: object = None
+    """How a reduction combines, and along which dimensions."""
 
 
 class Trace:

@@ -18,32 +18,22 @@ TILE = NUMBERS["elementwise"]["TILE"]  # and a block 64 x 64: 16 x 16 threads
 
 @dataclass(frozen=True)
 class Layout:
-    """The memory layout of a call's arrays, as far as the kernel depends on it.
-
-    Attributes
-    ----------
-    kind : str
-        ``"contiguous"``, ``"strided"``, or ``"tiled"`` if some array is contiguous along another
-        dimension than the output.
-    vector : int
-        Elements of an array that are loaded or stored together.
-    rank : int
-        Number of dimensions, after merging those that can be merged.
-    wide : bool
-        Whether indices need 64 bits.
-    classes : str
-        For each output and input: ``u`` if contiguous along the innermost dimension, ``z`` for one
-        element there, ``b`` if contiguous along the second one, ``s`` for anything else.
-    small : bool
-        Whether a thread processes one pack, to spread few elements over the device.
-    """
+    """The memory layout of a call's arrays, as far as the kernel depends on it."""
 
     kind: str
+    """``"contiguous"``, ``"strided"``, or ``"tiled"`` if some array is contiguous along another
+    dimension than the output."""
     vector: int
+    """Elements of an array that are loaded or stored together."""
     rank: int
+    """Number of dimensions, after merging those that can be merged."""
     wide: bool
+    """Whether indices need 64 bits."""
     classes: str
+    """For each output and input: ``u`` if contiguous along the innermost dimension, ``z`` for one
+    element there, ``b`` if contiguous along the second one, ``s`` for anything else."""
     small: bool = False
+    """Whether a thread processes one pack, to spread few elements over the device."""
 
     @property
     def suffix(self) -> str:

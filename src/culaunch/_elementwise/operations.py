@@ -16,22 +16,14 @@ REAL = "iuf"
 
 @dataclass(frozen=True)
 class Operation:
-    """An elementwise operation.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the array API standard.
-    code : dict[str, str]
-        The C++ template of each kind that it takes.
-    result : str
-        ``"same"`` as the operands' common type, ``"bool"``, or ``"real"`` (of a complex type).
-    arity : int
-    """
+    """An elementwise operation."""
 
     name: str
+    """Its name in the array API standard."""
     code: dict[str, str] = field(hash=False)
+    """The C++ template of each kind that it takes."""
     result: str = "same"
+    """``"same"`` as the operands' common type, ``"bool"``, or ``"real"`` (of a complex type)."""
     arity: int = 1
 
     @property

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 from pathlib import Path
 
-__all__ = ["allocation_site"]
-
 _PACKAGE = str(Path(__file__).parents[1])
 
 

@@ -6,9 +6,9 @@ import contextlib
 import ctypes
 import dataclasses
 import os
-import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from culaunch._base.architectures import emulated_arch
 from culaunch._base.cuda import Result
 from culaunch._core import NUMBERS, Driver
 from culaunch._emulator.counting import Collector, InstructionCount
@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from culaunch._emulator.report import Report
-
-__all__ = [
-    "count_instructions",
-    "count_lines",
-    "emulate",
-    "make_driver",
-    "newest_device",
-    "reset",
-    "with_options",
-]
 
 _Kind = TypeVar("_Kind", bound=EmulatedDriver)
 
@@ -49,10 +39,7 @@ def make_driver() -> Driver:
 
     ``CULAUNCH_EMULATOR_ARCH`` sets its architecture, and ``CULAUNCH_EMULATOR_OPTIONS`` its checks.
 
-    Raises
-    ------
-    ValueError
-        If one of them is not an architecture, such as ``"sm_80"``, or not options.
+    Raise ValueError if one of them is not an architecture, such as ``"sm_80"``, or not options.
     """
     # The program of this process may use libcuda.so.1 as well: both have the same memory.
     shared = next((driver.device for driver in _drivers if driver.is_shared), None)
@@ -82,13 +69,8 @@ def newest_device() -> Device | None:
 
 
 def _make_device() -> Device:
-    arch = os.environ.get("CULAUNCH_EMULATOR_ARCH") or "sm_80"
-    if not re.fullmatch(r"sm_\d{2,3}", arch):
-        raise ValueError(
-            f"CULAUNCH_EMULATOR_ARCH must be an architecture such as 'sm_80' (got {arch!r})"
-        )
     options = options_from_text(os.environ.get("CULAUNCH_EMULATOR_OPTIONS", ""))
-    device = Device(arch, options)
+    device = Device(emulated_arch(), options)
     # The first launch of a process may come in a block that changes options.
     for changes in _changes:
         _own_options.setdefault(device, options)
@@ -104,10 +86,8 @@ def _report_in(message: str) -> Report | None:
 def reset() -> None:
     """Make faulted devices good again; memory, modules and kernels stay as they are.
 
-    Raises
-    ------
-    DriverError
-        If the option ``check_leaks`` is on and blocks of malloc in kernels are not freed.
+    Raise DriverError if the option ``check_leaks`` is on and blocks of malloc in kernels are not
+    freed.
     """
     for driver in _drivers:
         driver.reset()

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx_image import PtxImage
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Device"]
-
 # KiB that a block can opt in to, by compute capability (CUDA C++ Programming Guide, "Technical
 # Specifications per Compute Capability"). A device that is not listed gets the smallest size.
 _MAX_SHARED = {80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99}

@@ -12,25 +12,6 @@ from culaunch._emulator.report import Report
 if TYPE_CHECKING:
     from culaunch._emulator.report import Position, Related
 
-__all__ = [
-    "ASSERT",
-    "COOPERATIVE_LAUNCH_TOO_LARGE",
-    "HARDWARE_STACK_ERROR",
-    "ILLEGAL_ADDRESS",
-    "ILLEGAL_INSTRUCTION",
-    "INVALID_CLUSTER_SIZE",
-    "INVALID_PTX",
-    "INVALID_VALUE",
-    "LAUNCH_FAILED",
-    "LAUNCH_OUT_OF_RESOURCES",
-    "LAUNCH_TIMEOUT",
-    "MISALIGNED_ADDRESS",
-    "NOT_FOUND",
-    "NOT_SUPPORTED",
-    "Explanation",
-    "Fault",
-]
-
 # The errors that an emulated kernel can end with.
 INVALID_VALUE = Result.INVALID_VALUE
 INVALID_PTX = Result.INVALID_PTX

@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx_image import PtxImage
     from culaunch._emulator.undefined.plan import Plan
 
-__all__ = ["Addresses", "KernelCode"]
-
-
 _ACCESSES = frozenset(("ld", "ldu", "st", "atom", "red", "wmma"))
 _NOT_GLOBAL = frozenset(("shared", "shared::cta", "shared::cluster", "local", "param", "const"))
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.ptx.syntax import Module
 
-__all__ = ["KernelVariables"]
-
 _MOST_GAP = 4096
 
 

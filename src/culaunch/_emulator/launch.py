@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.report import Related
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Launch"]
-
 # A cooperative grid runs as one chunk. A larger one would not fit in memory.
 _MAX_COOPERATIVE_LANES = 1 << 20
 _WORKSPACE_BYTES = 16

@@ -16,8 +16,6 @@ from culaunch._errors import ImageError
 if TYPE_CHECKING:
     from culaunch._emulator.ptx_image import PtxImage
 
-__all__ = ["LoadedModule"]
-
 # A gap between variables, to detect an access past the end of one.
 _GAP = 64
 # The distance between the addresses of functions, which are not memory. A computed or misread

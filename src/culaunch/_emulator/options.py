@@ -11,15 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "OPTION_TYPES",
-    "CodeChecks",
-    "Observer",
-    "Options",
-    "chosen_engine",
-    "options_from_text",
-]
-
 _ENGINES = ("numpy", "compiled", "auto")
 
 # The options that a user can change by name.
@@ -70,17 +61,11 @@ class Observer(Protocol):
 
 
 class CodeChecks(NamedTuple):
-    """The checks for which a kernel is decoded again; without them its code is as if none existed.
-
-    Attributes
-    ----------
-    variables : bool
-        Keep bytes free between shared variables.
-    division, overflow : bool
-        Report divisions by zero, and signed results that do not fit.
-    """
+    """The checks that change decoded code; without them it is as if they did not exist."""
 
     variables: bool = False
+    """Keep bytes free between shared variables."""
+    # Report divisions by zero, and signed results that do not fit.
     division: bool = False
     overflow: bool = False
 
@@ -160,10 +145,7 @@ class Options:
 def options_from_text(text: str) -> Options:
     """Read options in the form of ``CULAUNCH_EMULATOR_OPTIONS``: ``"check_races,time_limit=10"``.
 
-    Raises
-    ------
-    ValueError
-        If an option is unknown, or its value is invalid.
+    Raise ValueError if an option is unknown, or its value is invalid.
     """
     # Nothing is ignored: a misspelt check that stays off would be believed to have passed.
     found: dict[str, Any] = {}
@@ -188,10 +170,7 @@ def options_from_text(text: str) -> Options:
 def chosen_engine() -> str:
     """Return the engine that ``CULAUNCH_EMULATOR_ENGINE`` names.
 
-    Raises
-    ------
-    ValueError
-        If there is no such engine.
+    Raise ValueError if there is no such engine.
     """
     name = os.environ.get("CULAUNCH_EMULATOR_ENGINE") or "auto"
     if name not in _ENGINES:

@@ -6,8 +6,6 @@ import os
 
 import numpy as np
 
-__all__ = ["comes_from_outside"]
-
 # Where the code of the emulator is, and of all that it calls.
 _PACKAGES = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__))
 _STANDARD_LIBRARY = os.path.dirname(os.__file__)

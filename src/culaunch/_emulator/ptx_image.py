@@ -16,8 +16,6 @@ from culaunch._errors import ImageError
 if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Function, Variable
 
-__all__ = ["Parameter", "PtxImage", "PtxKernel"]
-
 # ptxas's limit (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
 _MAX_STATIC_SHARED = 48 * 1024
 _MOST_THREADS = 1024  # the largest block, on every device
@@ -121,23 +119,16 @@ class Parameter:
 
 @dataclass(frozen=True)
 class PtxKernel:
-    """A kernel as its declaration describes it.
-
-    Attributes
-    ----------
-    max_threads : int
-        The maximum number of threads in a block.
-    required_threads : tuple of int, optional
-        The block that the kernel was compiled for, if it says so.
-    static_shared : int
-        Bytes of shared memory that every block has.
-    """
+    """A kernel as its declaration describes it."""
 
     name: str
     params: tuple[Parameter, ...]
     max_threads: int
+    """The maximum number of threads in a block."""
     required_threads: tuple[int, int, int] | None
+    """The block that the kernel was compiled for, if it says so."""
     static_shared: int
+    """Bytes of shared memory that every block has."""
     local_bytes: int
     cluster: tuple[int, int, int] | None
 

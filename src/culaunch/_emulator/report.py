@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["KINDS", "Inlined", "Position", "Related", "Report"]
-
 _MOST_SOURCE, _MOST_TEXT = 16 << 20, 200
 
 # The kinds of reports, and what a program with one of them does.
@@ -42,30 +40,20 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Position:
-    """A place in PTX, and in the source it was compiled from if line information says.
-
-    Attributes
-    ----------
-    line : int
-        The line of PTX, counted from 1.
-    text : str
-        The text of that line.
-    file : str or None
-        The source file, as the compiler was told its name.
-    file_line : int or None
-        The line of the source file, counted from 1.
-    file_text : str
-        The text of that line, if the source was compiled from text in this process.
-    inlined : tuple of Inlined
-        The functions that are inlined there, the innermost first.
-    """
+    """A place in PTX, and in the source it was compiled from if line information says."""
 
     line: int
+    """The line of PTX, counted from 1."""
     text: str = ""
+    """The text of that line."""
     file: str | None = None
+    """The source file, as the compiler was told its name."""
     file_line: int | None = None
+    """The line of the source file, counted from 1."""
     file_text: str = ""
+    """The text of that line, if the source was compiled from text in this process."""
     inlined: tuple[Inlined, ...] = ()
+    """The functions that are inlined there, the innermost first."""
 
     @property
     def source(self) -> str | None:
@@ -89,39 +77,25 @@ class Position:
 
 
 class Inlined(NamedTuple):
-    """A function that is inlined at a place, and the line of the call.
-
-    Attributes
-    ----------
-    name : str
-        The function.
-    file : str
-        The file of the call.
-    file_line : int
-        The line of the call.
-    file_text : str
-        The text of that line, if the source was compiled from text in this process.
-    """
+    """A function that is inlined at a place, and the line of the call."""
 
     name: str
+    """The function."""
     file: str
+    """The file of the call."""
     file_line: int
+    """The line of the call."""
     file_text: str = ""
+    """The text of that line, if the source was compiled from text in this process."""
 
 
 class Related(NamedTuple):
-    """Another place that matters to a report: the other thread, the earlier access.
-
-    Attributes
-    ----------
-    message : str
-        The place in words.
-    position : Position or None
-        The place in the code, None at the end of a function.
-    """
+    """Another place that matters to a report: the other thread, the earlier access."""
 
     message: str
+    """The place in words."""
     position: Position | None = None
+    """The place in the code, None at the end of a function."""
 
 
 @dataclass(frozen=True)

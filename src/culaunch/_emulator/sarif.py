@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.report import Report
 
-__all__ = ["sarif_log", "sarif_result"]
-
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _KINDS = list(KINDS)
 # A kernel that the emulator cannot run may be right.

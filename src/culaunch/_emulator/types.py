@@ -6,18 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "BITS",
-    "Lanes",
-    "is_float",
-    "is_integer",
-    "is_signed",
-    "is_type",
-    "lane_dtype",
-    "size_of",
-    "unsigned",
-]
-
 # A register: one element for each lane of a group, or a single one for all of them.
 Lanes = np.ndarray[Any, np.dtype[Any]]
 

@@ -36,10 +36,7 @@ def name_of(what: str, value: Any) -> tuple[str, str]:
 def find(module: str, name: str) -> Any:
     """Return the object with a name in a module.
 
-    Raises
-    ------
-    ValueError
-        If this process cannot import the module, or the module does not have the name.
+    Raise ValueError if this process cannot import the module, or the module does not have the name.
     """
     try:
         return functools.reduce(getattr, name.split("."), importlib.import_module(module))

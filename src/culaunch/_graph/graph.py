@@ -215,9 +215,7 @@ class Graph(CoreGraph):
             The array.
         value : number
             The new value of every element.
-        after : GraphNode or iterable of these, optional
-            The same as for :meth:`call`.
-        name : str, optional
+        after, name
             The same as for :meth:`call`.
 
         Returns
@@ -242,9 +240,7 @@ class Graph(CoreGraph):
         ----------
         function : callable
             The callable.
-        after : GraphNode or iterable of these, optional
-            The same as for :meth:`call`.
-        name : str, optional
+        after, name
             The same as for :meth:`call`.
 
         Returns
@@ -274,9 +270,7 @@ class Graph(CoreGraph):
         ----------
         child : Graph
             The other graph.
-        after : GraphNode or iterable of these, optional
-            The same as for :meth:`call`.
-        name : str, optional
+        after, name
             The same as for :meth:`call`.
 
         Returns
@@ -299,9 +293,7 @@ class Graph(CoreGraph):
         ----------
         event : Event
             The event.
-        after : GraphNode or iterable of these, optional
-            The same as for :meth:`call`.
-        name : str, optional
+        after, name
             The same as for :meth:`call`.
 
         Returns
@@ -324,9 +316,7 @@ class Graph(CoreGraph):
         ----------
         event : Event
             The event.
-        after : GraphNode or iterable of these, optional
-            The same as for :meth:`call`.
-        name : str, optional
+        after, name
             The same as for :meth:`call`.
 
         Returns
@@ -343,9 +333,7 @@ class Graph(CoreGraph):
 
         Parameters
         ----------
-        after : GraphNode or iterable of these, optional
-            The same as for :meth:`call`.
-        name : str, optional
+        after, name
             The same as for :meth:`call`.
 
         Returns
@@ -397,9 +385,7 @@ class Graph(CoreGraph):
         ----------
         condition : GraphCondition
             A condition of this graph that controls no other node.
-        after : GraphNode or iterable of these, optional
-            The same as for :meth:`call`.
-        name : str, optional
+        after, name
             The same as for :meth:`call`.
 
         Returns
@@ -432,9 +418,7 @@ class Graph(CoreGraph):
         ----------
         condition : GraphCondition
             A condition of this graph that controls no other node.
-        after : GraphNode or iterable of these, optional
-            The same as for :meth:`call`.
-        name : str, optional
+        after, name
             The same as for :meth:`call`.
 
         Returns
@@ -469,9 +453,7 @@ class Graph(CoreGraph):
         ----------
         condition : GraphCondition
             A condition of this graph that controls no other node.
-        after : GraphNode or iterable of these, optional
-            The same as for :meth:`call`.
-        name : str, optional
+        after, name
             The same as for :meth:`call`.
 
         Returns
@@ -509,9 +491,7 @@ class Graph(CoreGraph):
             A condition of this graph that controls no other node.
         count : int
             The number of bodies.
-        after : GraphNode or iterable of these, optional
-            The same as for :meth:`call`.
-        name : str, optional
+        after, name
             The same as for :meth:`call`.
 
         Returns

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
 
 from culaunch._base.checks import checked_text
 from culaunch._base.values import as_html
@@ -16,8 +16,26 @@ from culaunch._image.report import (
 )
 
 
+class _Record:
+    """A record that is written as JSON, in the layout that users parse."""
+
+    __slots__ = ()
+    _left_out: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dictionaries and lists, as ``culaunch inspect --json`` prints them.
+
+        Returns
+        -------
+        dict
+            The fields by their names; records in them are dictionaries, too.
+        """
+        names = (field.name for field in fields(self))  # type: ignore[arg-type]
+        return {name: _plain(getattr(self, name)) for name in names if name not in self._left_out}
+
+
 @dataclass(frozen=True, slots=True)
-class Inspection:
+class Inspection(_Record):
     """The contents of one file or one image.
 
     Attributes
@@ -39,20 +57,6 @@ class Inspection:
     path: str | None
     format: str
     images: tuple[ImageInfo, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain dictionaries and lists: what ``culaunch inspect --json`` prints.
-
-        Returns
-        -------
-        dict
-            The path, the format, and a list of the images.
-        """
-        return {
-            "path": self.path,
-            "format": self.format,
-            "images": [image.to_dict() for image in self.images],
-        }
 
     def filter(self, pattern: str) -> Inspection:
         """Return the images that have a kernel or variable with this name, and keep only these.
@@ -116,7 +120,7 @@ class Inspection:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageInfo:
+class ImageInfo(_Record):
     """One image: a cubin, PTX or LTO-IR, on its own or as an entry of a fatbin.
 
     Attributes
@@ -155,22 +159,7 @@ class ImageInfo:
     kernels: tuple[KernelInfo, ...]
     variables: tuple[VariableInfo, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain dictionaries and lists.
-
-        Returns
-        -------
-        dict
-            The fields of the image, with its kernels and variables.
-        """
-        return {
-            "format": self.format,
-            "arch": self.arch,
-            "size": self.size,
-            "compressed": self.compressed,
-            "kernels": [kernel.to_dict() for kernel in self.kernels],
-            "variables": [variable.to_dict() for variable in self.variables],
-        }
+    _left_out = ("relocatable", "toolkit")
 
     def __str__(self) -> str:
         """Return the tables that ``culaunch inspect`` prints of it."""
@@ -181,7 +170,7 @@ class ImageInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelInfo:
+class KernelInfo(_Record):
     """One kernel; a field is None if the image does not have it.
 
     Attributes
@@ -225,27 +214,7 @@ class KernelInfo:
     max_cluster_rank: int | None = None
     toolkit: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain dictionaries and lists.
-
-        Returns
-        -------
-        dict
-            The fields of the kernel, with its parameters.
-        """
-        return {
-            "name": self.name,
-            "demangled": self.demangled,
-            "parameters": [param.to_dict() for param in self.parameters],
-            "registers": self.registers,
-            "static_shared": self.static_shared,
-            "stack": self.stack,
-            "barriers": self.barriers,
-            "max_threads": _plain(self.max_threads),
-            "required_threads": _plain(self.required_threads),
-            "cluster": _plain(self.cluster),
-            "toolkit": self.toolkit,
-        }
+    _left_out = ("max_cluster_rank",)
 
     def __str__(self) -> str:
         """Return the row that ``culaunch inspect`` prints of it, with its titles."""
@@ -256,7 +225,7 @@ class KernelInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class VariableInfo:
+class VariableInfo(_Record):
     """A ``__device__`` or ``__constant__`` variable.
 
     Attributes
@@ -283,24 +252,9 @@ class VariableInfo:
     size: int | None
     constant: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dictionary.
-
-        Returns
-        -------
-        dict
-            The fields of the variable.
-        """
-        return {
-            "name": self.name,
-            "demangled": self.demangled,
-            "size": self.size,
-            "constant": self.constant,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class ParameterInfo:
+class ParameterInfo(_Record):
     """One parameter of a kernel.
 
     Attributes
@@ -321,19 +275,11 @@ class ParameterInfo:
     size: int
     type: str | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a plain dictionary.
 
-        Returns
-        -------
-        dict
-            The fields of the parameter.
-        """
-        return {"offset": self.offset, "size": self.size, "type": self.type}
-
-
-def _plain(dims: tuple[int, int, int] | None) -> list[int] | None:
-    return None if dims is None else list(dims)
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value.to_dict() if isinstance(value, _Record) else value
 
 
 def _matches(one: KernelInfo | VariableInfo, pattern: str) -> bool:

@@ -26,10 +26,7 @@ _is_registered = False
 def jax_package() -> Any:
     """Return the module ``jax``, whose XLA knows how functions are called.
 
-    Raises
-    ------
-    MissingDependencyError
-        If it is not installed, or too old.
+    Raise MissingDependencyError if it is not installed, or too old.
     """
     global _is_registered  # noqa: PLW0603
     jax = optional("jax", "a function in a JAX program", "jax")

@@ -87,10 +87,7 @@ class LibraryFile:
     def read(self, name: str) -> bytes:
         """Return a member, checked against the manifest.
 
-        Raises
-        ------
-        ImageError
-            If there is no such member, or its bytes are not what the manifest says.
+        Raise ImageError if there is no such member, or its bytes are not what the manifest says.
         """
         return self.members(name)
 

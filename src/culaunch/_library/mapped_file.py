@@ -40,10 +40,7 @@ class MappedFile:
     def view(self, offset: int, size: int) -> memoryview:
         """Return some of its bytes where they are: nothing is copied.
 
-        Raises
-        ------
-        OSError
-            If the file has fewer bytes, or has become shorter.
+        Raise OSError if the file has fewer bytes, or has become shorter.
         """
         if self._descriptor < 0:
             raise OSError("the file is closed")

@@ -71,10 +71,7 @@ class Members:
     def view(self, name: str) -> memoryview:
         """Return the bytes of a member where they are in the file, checked.
 
-        Raises
-        ------
-        ImageError
-            If there is no such member, or its bytes are not what the manifest says.
+        Raise ImageError if there is no such member, or its bytes are not what the manifest says.
         """
         member = self._table.get(name)
         if member is None:

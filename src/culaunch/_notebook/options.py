@@ -20,10 +20,7 @@ class CompileOptions:
 def compile_options(line: str) -> CompileOptions:
     """Read the line of ``%%cu``.
 
-    Raises
-    ------
-    ValueError
-        If a word is not an option, or lacks its value.
+    Raise ValueError if a word is not an option, or lacks its value.
     """
     found = CompileOptions()
     words = iter(_split(line))
@@ -52,10 +49,7 @@ def compile_options(line: str) -> CompileOptions:
 def profile_name(line: str) -> str | None:
     """Read the line of ``%%culaunch_profile``: a variable, or nothing.
 
-    Raises
-    ------
-    ValueError
-        If it is something else.
+    Raise ValueError if it is something else.
     """
     words = _split(line)
     if len(words) > 1:
@@ -64,13 +58,7 @@ def profile_name(line: str) -> str | None:
 
 
 def variable(what: str, name: str) -> str:
-    """Return a name that a variable may have.
-
-    Raises
-    ------
-    ValueError
-        If no variable can have it.
-    """
+    """Return a name that a variable may have; raise ValueError if no variable can have it."""
     if not name.isidentifier() or iskeyword(name):
         raise ValueError(f"{what} must be a name of a Python variable (got {name!r})")
     return name

@@ -41,15 +41,10 @@ class DeviceKernel(NamedTuple):
 
 @dataclass
 class Recording:
-    """A recording by CUPTI.
-
-    Attributes
-    ----------
-    began : int
-        Its beginning in nanoseconds of the monotonic clock.
-    """
+    """A recording by CUPTI."""
 
     began: int
+    """Its beginning in nanoseconds of the monotonic clock."""
     _mark: tuple[int, int, int]
     kernels: Sequence[DeviceKernel] = ()
     dropped: int = 0

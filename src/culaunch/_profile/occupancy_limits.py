@@ -38,25 +38,18 @@ class BlockNeeds:
 
 @dataclass(frozen=True)
 class OccupancyLimits:
-    """How many blocks each resource allows, and which change would allow one more.
-
-    Attributes
-    ----------
-    blocks : int
-        Blocks of a multiprocessor, by the scarcest resource.
-    fraction : float
-        Their warps, as a fraction of those that a multiprocessor can run.
-    by : tuple of str
-        The resources that allow no more: ``"threads"``, ``"blocks"``, ``"registers"``,
-        ``"shared memory"``.
-    hint : str
-        The resource that a block must use less of for one more to fit; empty if nothing would help.
-    """
+    """How many blocks each resource allows, and which change would allow one more."""
 
     blocks: int
+    """Blocks of a multiprocessor, by the scarcest resource."""
     fraction: float
+    """Their warps, as a fraction of those that a multiprocessor can run."""
     by: tuple[str, ...]
+    """The resources that allow no more: ``"threads"``, ``"blocks"``, ``"registers"``, ``"shared
+    memory"``."""
     hint: str
+    """The resource that a block must use less of for one more to fit; empty if nothing would
+    help."""
 
 
 def limits_of(needs: BlockNeeds, has: Multiprocessor) -> OccupancyLimits:

@@ -12,8 +12,6 @@ from culaunch._base.optional import optional
 from culaunch._base.values import spell
 from culaunch._launch import DeviceArray, driver_name, to_device
 
-__all__ = ["assert_allclose", "from_driver", "to_driver"]
-
 # Relative and absolute, by the name of the computed type: the values of torch.testing.
 _TOLERANCES = {
     "float16": (1e-3, 1e-5),

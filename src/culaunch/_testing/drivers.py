@@ -15,8 +15,6 @@ from culaunch._testing.emulator import reset_emulator
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["c_driver", "has_gpu", "use_driver"]
-
 _CHOICE = (VARIABLE, STRICT, "CULAUNCH_DRIVER_TABLE")
 
 

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
     from culaunch._emulator import InstructionCount, SourceProfile
 
-__all__ = [
-    "count_instructions",
-    "emulator_options",
-    "for_each_seed",
-    "profile",
-    "reset_emulator",
-]
-
 
 def reset_emulator() -> None:
     """Clear the fault of the emulated device, so you can launch on it again.

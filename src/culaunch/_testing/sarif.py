@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
-__all__ = ["write_sarif"]
-
 
 def write_sarif(path: str | os.PathLike[str], errors: Iterable[DriverError]) -> None:
     """Write the emulator's reports as SARIF 2.1.0, which CI services show beside the source.

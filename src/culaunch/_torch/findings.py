@@ -200,14 +200,25 @@ def _as_called(function: Function[..., Any], kind: Kind) -> list[Run]:
 def _kinds(parameters: tuple[Parameter, ...], absent: tuple[int, ...]) -> Iterator[Any]:
     # If annotations leave this open, try the most common ranks and element types. The first kind
     # that the body accepts is enough.
-    for rank, dtype in itertools.islice(itertools.product(_RANKS, _DTYPES), 24):
+    for rank, dtypes in _layouts(parameters):
         for flag in (False, True):
             yield tuple(
                 None if i in absent else _entry(one, parameters, rank, dtype, flag)
-                for i, one in enumerate(parameters)
+                for i, (one, dtype) in enumerate(zip(parameters, dtypes, strict=True))
             )
             if not any(one.type == "bool" for one in parameters):
                 break
+
+
+def _layouts(parameters: tuple[Parameter, ...]) -> Iterator[tuple[int, list[str]]]:
+    """List ranks and element types: the same for all arrays, then one mask or array of indices."""
+    count = len(parameters)
+    for rank, dtype in itertools.islice(itertools.product(_RANKS, _DTYPES), 24):
+        yield rank, [dtype] * count
+    arrays = [i for i, one in enumerate(parameters) if one.type.startswith("Tensor")]
+    for rank, other in itertools.product(_RANKS[:2], ("bool", "int64")):
+        for i in arrays if len(arrays) > 1 else ():
+            yield rank, [other if i == j else _DTYPES[0] for j in range(count)]
 
 
 def _entry(

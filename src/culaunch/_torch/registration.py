@@ -121,7 +121,7 @@ def torch_op(
 def _register_beside(
     operator: TorchOperator, suffix: str, function: Function[..., Any]
 ) -> TorchOperator:
-    """Register a function that computes gradients, or saves values for them, as an operator, too."""
+    """Register a function that computes gradients, or saves values for them, as an operator."""
     # The parameters of an unregistered function's operator come from a call, without annotations.
     known = {
         one.name: one._replace(array=Array())

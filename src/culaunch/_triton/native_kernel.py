@@ -255,10 +255,7 @@ class NativeKernel(WatchingDispatcher):
 def made_native(kernel: Any) -> Any:
     """Return the native form of a Triton kernel, with or without its decorators.
 
-    Raises
-    ------
-    Unknown
-        If a JIT function cannot be made native.
+    Raise Unknown if a JIT function cannot be made native.
     """
     try:
         return NativeKernel(kernel)

@@ -17,21 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Caller:
-    """A target and its way of being called.
-
-    Attributes
-    ----------
-    name : str
-        The name of the kernel or the function.
-    bind : callable
-        Returns the callable for a configuration.
-    parameters : tuple of str or None
-        The names that a key consists of; None if it consists of values.
-    """
+    """A target and its way of being called."""
 
     name: str
+    """The name of the kernel or the function."""
     bind: Callable[[Config], Callable[..., object]]
+    """Returns the callable for a configuration."""
     parameters: tuple[str, ...] | None = None
+    """The names that a key consists of; None if it consists of values."""
 
     def key_values(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the values that the choice depends on."""
@@ -50,10 +43,7 @@ class Caller:
 def caller_of(target: Any, grid: Any) -> Caller:
     """Say how a target is called.
 
-    Raises
-    ------
-    TypeError
-        If it is nothing to call, or a grid is given that it does not take, or misses.
+    Raise TypeError if it is nothing to call, or a grid is given that it does not take, or misses.
     """
     name = str(getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__))
     if isinstance(target, Launcher):

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from culaunch._tune.configs import Config
 
-__all__ = ["config_text", "has_numbers", "plot_keys"]
-
 
 def config_text(config: Config) -> str:
     """Return a configuration in words."""

@@ -9,6 +9,7 @@ from jit_requests import HEADERS, compile_here, key_here, link_here, saved
 
 import culaunch as cl
 from culaunch._cache.entry import pack_entry, unpack_entry
+from culaunch._compile.recall import remembered
 
 pytestmark = pytest.mark.needs("nvrtc")
 
@@ -83,6 +84,31 @@ def test_a_note_that_one_wrote_serves_the_other(ask, cache):
     assert [one.stat().st_ino for one in Path(cache.path).glob("*.note")] == [written]
     assert ask("key", request) == [key]
     assert note.stat().st_ino == written
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda note: {"result": "0" * 64},
+        lambda note: {"reads": note["reads"]},
+        lambda note: {"result": 1, "reads": note["reads"]},
+        lambda note: {"result": "0" * 64, "reads": []},
+        lambda note: {"result": "0" * 64, "reads": note["reads"][:2]},
+        lambda note: {"result": "0" * 64, "reads": [note["reads"][0], [], [1]]},
+        lambda note: {"result": "0" * 64, "reads": {}},
+    ],
+)
+def test_a_note_of_another_form_is_believed_by_neither(ask, cache, change):
+    request = {"source": "#include <cuda_fp16.h>\n__global__ void k() {}", "arch": ["sm_80"]}
+    (key,) = ask("key", request)
+    (note,) = Path(cache.path).glob("*.note")
+    good = note.read_bytes()
+    wrong = pack_entry(note.stem, change(unpack_entry(note.stem, good)[0]))
+    for compute in (lambda: ask("key", request), lambda: [key_here(request, cache.path)]):
+        note.write_bytes(wrong)
+        remembered.clear()
+        assert compute() == [key]
+        assert note.read_bytes() == good
 
 
 def test_what_one_language_linked_serves_the_other(ask, parts, tmp_path):

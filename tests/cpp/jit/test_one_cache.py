@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,8 @@ import pytest
 from jit_requests import SOURCES, compile_here, fields_of, hexed
 
 import culaunch as cl
+from culaunch._cache.entry import BadEntryError, pack_entry
+from culaunch._cache.image import unpack_image
 
 CPP = Path(__file__).parents[1]
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
@@ -60,21 +64,78 @@ def test_a_cache_that_is_too_full_is_emptied_by_both(ask, tmp_path):
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("damage", ["flip", "cut", "empty"])
+METADATA = {"names": {}, "signatures": {"k": ["int*"]}, "log": ""}
+
+
+def signed(key, entry):
+    """Give an entry of a key the digest of its contents, whatever they are."""
+    digest = hashlib.sha256(entry[:24] + key.encode() + entry[56:]).digest()
+    return entry[:24] + digest + entry[56:]
+
+
+def flipped(key, entry):
+    middle = len(entry) // 2
+    return entry[:middle] + bytes([entry[middle] ^ 4]) + entry[middle + 1 :]
+
+
+# Damaged contents of an entry, and the reason that both languages give.
+DAMAGES = {
+    "flip": (flipped, "does not match its SHA-256"),
+    "cut": (lambda key, entry: entry[:-1], "has a wrong length"),
+    "longer": (lambda key, entry: entry + b"x", "has a wrong length"),
+    "too long for 64 bits": (
+        lambda key, entry: signed(
+            key, entry[:12] + struct.pack("<IQ", len(entry) - 55, 2**64 - 1) + entry[24:]
+        ),
+        "has a wrong length",
+    ),
+    "head": (lambda key, entry: entry[:55], "is truncated to 55 bytes"),
+    "empty": (lambda key, entry: b"", "is truncated to 0 bytes"),
+    "magic": (lambda key, entry: signed(key, b"C" + entry[1:]), "is not a cache entry of this"),
+    "version": (
+        lambda key, entry: signed(key, entry[:8] + b"\2" + entry[9:]),
+        "is not a cache entry of this version",
+    ),
+    "other key": (lambda key, entry: signed(key[::-1], entry), "does not match its SHA-256"),
+    "no JSON": (
+        lambda key, entry: signed(key, entry.replace(b'{"names"', b'{ names"')),
+        "has invalid metadata",
+    ),
+    **{
+        f"metadata {index}": (
+            lambda key, entry, wrong=wrong: pack_entry(key, wrong, b"data"),
+            "has invalid metadata",
+        )
+        for index, wrong in enumerate(
+            (
+                [],
+                {name: METADATA[name] for name in ("names", "signatures")},
+                {**METADATA, "names": []},
+                {**METADATA, "names": {"k": 1}},
+                {**METADATA, "signatures": {"k": "int*"}},
+                {**METADATA, "signatures": {"k": [0]}},
+                {**METADATA, "log": None},
+            )
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_bad_entry_is_dropped_by_both(ask, jit_tool, cache, nvrtc, damage):
     request = {"source": "__global__ void k(int* x) { *x = 1; }", "arch": ["sm_80"]}
     (good,) = ask("compile", request)
     (entry,) = Path(cache.path).glob("*.entry")
-    data = bytearray(entry.read_bytes())
-    if damage == "flip":
-        data[len(data) // 2] ^= 4
-    damaged = bytes(data) if damage == "flip" else bytes(data[: len(data) // 2]) * (damage == "cut")
-    entry.write_bytes(damaged)
+    make, why = DAMAGES[damage]
+    entry.write_bytes(make(entry.stem, entry.read_bytes()))
+    with pytest.raises(BadEntryError, match=why):
+        unpack_image(entry.stem, entry.read_bytes())
     lines = [f"{field} {hexed(one)}" for field, one in fields_of({**request, "cache": cache.path})]
     lines += [f"nvrtc {hexed(nvrtc)}", "compile"]
     done = subprocess.run(
         [jit_tool], input="\n".join(lines), capture_output=True, text=True, check=True, timeout=60
     )
+    assert f"/{entry.name} {why}" in done.stderr
     assert "compiling again" in done.stderr
     assert done.stdout.split()[0] == good
     assert cache.verify() == []

@@ -65,6 +65,16 @@ int main(void) {
   for (int i = 0; i < 64; ++i) host[i] = y[i] = i;
   RUN(cudaMemcpy(x, host, sizeof host, cudaMemcpyHostToDevice));
   EXPECT(cudaMemcpy(host, host, 4, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
+  unsigned char *rows, square[3][4];
+  size_t pitch;
+  RUN(cudaMallocPitch((void**)&rows, &pitch, 5, 3));
+  RUN(cudaMemset2D(rows, pitch, 0x101, 5, 3));
+  RUN(cudaMemset2DAsync(rows + pitch + 1, pitch, 2, 2, 2, NULL));
+  RUN(cudaMemcpy2D(square, 4, rows, pitch, 4, 3, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 12; ++i) {
+    EXPECT(square[i / 4][i % 4] == (i > 4 && (i % 4 == 1 || i % 4 == 2) ? 2 : 1));
+  }
+  RUN(cudaFree(rows));
   const int seven = 7;
   RUN(cudaMemcpyToSymbol(&offset, &seven, 4, 0, cudaMemcpyHostToDevice));
   EXPECT(cudaMemcpyToSymbol(&size, &seven, 4, 0, cudaMemcpyDefault) == cudaErrorInvalidSymbol);

@@ -8,7 +8,7 @@ import pytest
 from declarations import Declarations, agree
 
 from culaunch._emulator.libcuda import c_function, names
-from culaunch._emulator.libcuda.runtime import PASSED_ON
+from culaunch._emulator.libcuda.passed_on import PASSED_ON
 
 
 @pytest.fixture(scope="module")

@@ -44,6 +44,21 @@ def test_the_gradient_is_a_function(kernels, scale, x):
     assert jax.grad(lambda x: scale.jax(x, 3.0).sum())(x).tolist() == [3] * 5
 
 
+def test_saved_values_of_another_forward_function(kernels, scale, x):
+    @cl.function
+    def forward(x: cl.Array("float32", "n"), factor: float):
+        y, saved = cl.empty_like(x), cl.empty_like(x)
+        kernels["scale<float>"][1, 64](y, x, factor, x.size)
+        kernels["scale<float>"][1, 64](saved, x, 10.0, x.size)
+        return y, saved
+
+    scale.backward(lambda grad, saved: grad * saved, forward=forward)
+    gradient_of = jax.grad(lambda x: scale.jax(x, 3.0).sum())
+    assert gradient_of(x).tolist() == (10 * x).tolist()
+    assert jax.jit(gradient_of)(x).tolist() == (10 * x).tolist()
+    assert scale.jax(x, 3.0).tolist() == (3 * x).tolist()
+
+
 def test_gradients_that_there_are_not(kernels, scale, x):
     @cl.function
     def bump(cache):

@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -80,7 +79,7 @@ struct Footprint {
     return true;
   }
 
-  // What Write() wrote; Error if it is something else.
+  // What Write() wrote; the reader is not ok() after anything else.
   static Footprint Read(culaunch::detail::JsonReader* json) {
     Footprint read;
     const auto identity = [&]() -> std::optional<FileIdentity> {

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "../../version.h"
 #include "files.h"

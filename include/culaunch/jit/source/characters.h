@@ -2,9 +2,7 @@
 // counts as a letter.
 #pragma once
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "../../version.h"
 

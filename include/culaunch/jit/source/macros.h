@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <initializer_list>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <string>

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "../../error.h"
 #include "../../json.h"
 #include "../../text.h"
 #include "../../version.h"
@@ -64,7 +62,7 @@ inline std::pair<std::string, std::string> UnpackEntry(std::string_view key,
   }
   const uint64_t metadata = number(12, 4);
   const uint64_t data = number(16, 8);
-  if (metadata > entry.size() || entry.size() - kEntryBody - metadata != data) {
+  if (metadata > entry.size() - kEntryBody || entry.size() - kEntryBody - metadata != data) {
     throw BadEntry{"has a wrong length"};
   }
   const std::string_view body = entry.substr(kEntryBody);
@@ -103,31 +101,31 @@ inline Image UnpackImage(std::string_view key, std::string_view entry) {
   auto [metadata, data] = UnpackEntry(key, entry);
   Image image;
   image.data = std::move(data);
-  try {
-    detail::JsonReader json(metadata);
-    json.Object([&](const std::string& member) {
-      if (member == "names") {
-        json.Object([&](const std::string& name) {
-          std::string lowered = json.String();
-          image.names.emplace_back(name, std::move(lowered));
-        });
-      } else if (member == "signatures") {
-        json.Object([&](const std::string& kernel) {
-          Image::Signature types;
-          json.Array([&] { types.push_back(json.IsNull() ? std::string() : json.String()); });
-          image.signatures.emplace_back(kernel, std::move(types));
-        });
-      } else if (member == "log") {
-        image.log = json.String();
-      } else {
-        json.Skip();
-      }
-    });
-    json.End();
-  } catch (const Error&) {
-    // The digest is right: the writer used another definition of an entry.
-    throw BadEntry{"has invalid metadata"};
-  }
+  unsigned found = 0;
+  detail::JsonReader json(metadata);
+  json.Object([&](const std::string& member) {
+    if (member == "names") {
+      json.Object([&](const std::string& name) {
+        std::string lowered = json.String();
+        image.names.emplace_back(name, std::move(lowered));
+      });
+    } else if (member == "signatures") {
+      json.Object([&](const std::string& kernel) {
+        Image::Signature types;
+        json.Array([&] { types.push_back(json.IsNull() ? std::string() : json.String()); });
+        image.signatures.emplace_back(kernel, std::move(types));
+      });
+    } else if (member == "log") {
+      image.log = json.String();
+    } else {
+      json.Skip();
+      return;
+    }
+    ++found;
+  });
+  json.End();
+  // The digest is right: the writer used another definition of an entry.
+  if (!json.ok() || found != 3) throw BadEntry{"has invalid metadata"};
   return image;
 }
 

@@ -1,7 +1,6 @@
 // NVRTC's functions, found when they are first used. Its header is not needed.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>

@@ -52,10 +52,7 @@ class SharedLibrary:
     def unpack(cls, digits: str, entry: bytes) -> SharedLibrary | None:
         """Return the library of a file; None if it is for another platform.
 
-        Raises
-        ------
-        BadEntryError
-            If it is not as written under this name.
+        Raise BadEntryError if it is not as written under this name.
         """
         metadata, content = unpack_entry(_key(digits), entry)
         try:

@@ -16,10 +16,7 @@ def with_time_limit(seconds: float, operation: Callable[[], Any]) -> Any:
     An operation that takes too long continues, and nobody waits for it. The end of the process does
     not wait either, because the thread is a daemon.
 
-    Raises
-    ------
-    TimeoutError
-        If it takes longer.
+    Raise TimeoutError if it takes longer.
     """
     answer: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
 

@@ -170,7 +170,9 @@ class Reverse:
         inner = self._once(dividend)
         if inner is dividend:
             return Value(node_of(gradient.value))
-        return Value(view(self.trace, node_of(Value(inner) / gradient.divisor), self.trace.of(dividend)))
+        return Value(
+            view(self.trace, node_of(Value(inner) / gradient.divisor), self.trace.of(dividend))
+        )
 
     def _sum(self, a: Value | Quotient, b: Value | Quotient) -> Value | Quotient:
         if not isinstance(a, Quotient) or not isinstance(b, Quotient):

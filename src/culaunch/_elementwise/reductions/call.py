@@ -29,27 +29,19 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class _Work:
-    """The arrays of a group's kernel, and how they lie.
+    """The arrays of a group's kernel, and how they lie."""
 
-    Attributes
-    ----------
-    results, published : list of Source
-        What it writes: for the caller, and for later groups.
-    sources : dict of Node to Source
-        What it reads.
-    registers : int
-        Of 4 bytes, for one pack of each array that is read.
-    has_common : bool
-        Whether it reads an array that has the same elements for all rows.
-    """
-
+    # What it writes: for the caller, and for later groups.
     results: list[Source]
     published: list[Source]
     sources: dict[Node, Source]
+    """What it reads."""
     layout: Layout
     sizes: Sizes
     registers: int
+    """Of 4 bytes, for one pack of each array that is read."""
     has_common: bool
+    """Whether it reads an array that has the same elements for all rows."""
 
     @property
     def written(self) -> list[Source]:
@@ -160,8 +152,9 @@ class ReductionCall(BodyCall):
         # Threads without a reduction do not wait for each other, so they need no cluster.
         clusters = self.body.device.attribute("cluster_launch") if group.phases else 0
         choice = choose(
-            work.layout, work.sizes, work.registers, count, clusters, has_common=work.has_common
-        )
+            work.layout, work.sizes, work.registers, count, clusters,
+            has_common=work.has_common, phases=len(group.phases),
+        )  # fmt: skip
         self._allocate(work.published)
         self._launch_all(group, work, choice)
         self._keep(work.published)

@@ -17,6 +17,7 @@ _FEW = ((1024, 1), (1024, 2), (1024, 4), (1024, 8))
 _FULL = ((512, 2), (512, 4), (512, 8))
 _FULL_ALONE = (*_FULL, (1024, 4), (1024, 8))  # without clusters
 _HALF = ((256, 4), (512, 4), (1024, 4))
+_HALF_ONCE = ((512, 2), (512, 4), (1024, 4))  # if all reductions of a row happen together
 # Elements of several arrays in half precision become floats, which need many registers.
 _HALF_SEVERAL = ((1024, 1),)
 _ROOM = {256: 64, 512: 48, 1024: 32}  # registers of 4 bytes for the row, by the threads of a block
@@ -30,9 +31,12 @@ _WIDE_TEAM = 1024
 _LONG = 16384  # registers of a row
 _STACK = 8  # threads of a column
 # The same for rows that are reduced along the other dimensions, too: of the row and of the results.
-_ROOM_ACROSS = 64
-_TEAMS_ACROSS = (64, 128, 256, 512)
-_MANY = 16  # registers of a pack; above this, every thread has two packs
+_ROOM_ACROSS = {512: 96, 1024: 48}
+_ACROSS = ((512, 1), (512, 2), (1024, 2), (1024, 4))
+_ACROSS_HALF = ((512, 1), (512, 2), (512, 4))
+_ACROSS_MANY = ((512, 2), (512, 4), (512, 1))
+_MANY = 16  # registers of a pack
+_ACROSS_WARP = 64  # registers of the packs of a thread, if teams of at most a warp share rows
 _THREADS_ACROSS = 512  # of a multiprocessor, if a row needs many registers
 _REGISTERS = 65536  # of a multiprocessor
 _OTHER = 40  # registers of a thread for everything else
@@ -41,34 +45,22 @@ _LEAST = 4  # rows of a team; fewer rows would give too many partial results
 
 @dataclass(frozen=True)
 class Sizes:
-    """The numbers of a group's call.
-
-    Attributes
-    ----------
-    rows : int
-        Of all dimensions that are kept.
-    size : int
-        Packs of a row, or its elements where rows are columns.
-    columns : int
-        How many of the rows lie beside each other.
-    """
+    """The numbers of a group's call."""
 
     rows: Any
+    """The product of the sizes that are kept."""
     size: Any
+    """Packs of a row, or its elements where rows are columns."""
     columns: Any = 1
+    """How many of the rows lie beside each other."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A regime, and how a row is split among blocks.
-
-    Attributes
-    ----------
-    splits, chunk : int
-        Blocks of a row, and the packs of each; None: one block has it all.
-    """
+    """A regime, and how a row is split among blocks."""
 
     regime: Regime
+    # Blocks of a row, and the packs of each; None: one block has it all.
     splits: Any = None
     chunk: Any = None
 
@@ -81,6 +73,7 @@ def choose(
     has_clusters: Any,
     *,
     has_common: bool,
+    phases: int,
 ) -> Choice:
     """Choose for the sizes of a call: each comparison is a guard.
 
@@ -95,6 +88,8 @@ def choose(
         Whether the device can launch clusters.
     has_common : bool
         Whether an array has the same elements for all rows.
+    phases : int
+        How often a row waits for a reduction.
     """
     is_wide = bool(sizes.size * layout.vector >= 1 << 31)
     if layout.kind == "column":
@@ -102,7 +97,10 @@ def choose(
     # Several arrays of a row and common ones need more registers than 1024 threads have.
     is_long = sizes.size * registers > _LONG and not (has_common and registers > 4)
     team = _WIDE_TEAM if is_long else _TEAM
-    return _rows(layout, sizes, registers, multiprocessors, has_clusters, team, is_wide=is_wide)
+    half = _HALF_SEVERAL if registers > 4 else _HALF_ONCE if phases == 1 else _HALF
+    return _rows(
+        layout, sizes, registers, multiprocessors, has_clusters, team, half, is_wide=is_wide
+    )
 
 
 def _rows(
@@ -112,6 +110,7 @@ def _rows(
     count: Any,
     has_clusters: Any,
     team_of_loop: int,
+    half: tuple[tuple[int, int], ...],
     *,
     is_wide: bool,
 ) -> Choice:
@@ -130,7 +129,7 @@ def _rows(
     can_cluster = bool(not is_few and not is_half and has_clusters)
     shapes: tuple[tuple[int, int], ...] = _FEW
     if not is_few and is_half:
-        shapes = _HALF if registers <= 4 else _HALF_SEVERAL
+        shapes = half
     elif not is_few:
         shapes = _FULL if can_cluster else _FULL_ALONE
     fitting = [(n, packs) for n, packs in shapes if packs * registers <= _ROOM[n]]
@@ -169,18 +168,21 @@ def choose_across(
     size = sizes.size
     if size * layout.vector >= 1 << 31:
         return None
-    packs_of = (1, 2, 4) if registers <= _MANY else (2,)
-    fitting = [n for n in packs_of if n * registers <= _ROOM_ACROSS] or [1]
-    packs = fitting[-1]
+    shapes: tuple[tuple[int, int], ...] = _ACROSS_MANY
+    if registers <= _MANY:
+        shapes = _ACROSS_HALF if layout.vector == 8 else _ACROSS
+    of_warp = [n for n in (1, 2, 4) if n * registers <= _ACROSS_WARP] or [1]
+    packs = min(of_warp[-1], 2) if registers > _MANY else of_warp[-1]
     team = _at_least(size, tuple(packs * n for n in (1, 2, 4, 8, 16, 32)))
     if team is not None:
         team, teams = team // packs, 256 * packs // team
     else:
-        # Many threads with few packs hide latency, but 1024 would wait at barriers together.
-        for packs in fitting:
-            most = _at_least(size, tuple(threads * packs for threads in _TEAMS_ACROSS))
-            if most is not None:
-                team, teams = most // packs, 1
+        for threads, packs in shapes:
+            held = _at_least(
+                size, tuple(packs * n for n in (64, 128, 256, 512, 1024) if n <= threads)
+            )
+            if held is not None and packs * registers <= _ROOM_ACROSS[threads]:
+                team, teams = held // packs, 1
                 break
         else:
             return None

@@ -19,28 +19,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Combiner:
-    """An associative and commutative operation on one value or several.
-
-    Attributes
-    ----------
-    name : str
-        In the names of kernels.
-    dtypes : tuple of DType
-        Of the components.
-    identity : tuple of str
-        In C++.
-    body : tuple of str
-        Statements that make ``y0``, ... of ``x0``, ...: the components of one partial result, and
-        then those of the other.
-    definitions : tuple of str
-        C++ at namespace level that the body needs.
-    """
+    """An associative and commutative operation on one value or several."""
 
     name: str
+    """In the names of kernels."""
     dtypes: tuple[dt.DType, ...]
+    """Of the components."""
     identity: tuple[str, ...]
+    """In C++."""
     body: tuple[str, ...]
+    """Statements that make ``y0``, ... of ``x0``, ...: the components of one partial result, and
+    then those of the other."""
     definitions: tuple[str, ...] = ()
+    """C++ at namespace level that the body needs."""
 
 
 def make_combiner(

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from culaunch._elementwise import dtypes as dt
     from culaunch._elementwise.reductions.combiner import Combiner
 
-__all__ = ["Dims", "Label", "Reduction", "ShapedTrace"]
-
 
 class Label:
     """A dimension that arrays have in common.
@@ -56,19 +54,11 @@ Dims = tuple["Label | None", ...]
 
 @dataclass(frozen=True)
 class Reduction:
-    """How a node reduces.
-
-    Attributes
-    ----------
-    combiner : Combiner
-    labels : tuple of Label
-        The dimensions that it reduces, as they were when it was traced.
-    axes : tuple of int
-    keepdims : bool
-    """
+    """How a node reduces."""
 
     combiner: Combiner
     labels: tuple[Label, ...]
+    """The dimensions that it reduces, as they were when it was traced."""
     axes: tuple[int, ...]
     keepdims: bool
 

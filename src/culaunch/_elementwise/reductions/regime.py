@@ -21,47 +21,33 @@ class Regime:
 
     A row is what is reduced to one element. Rows are contiguous (``"row"``), or
     lie beside each other, as the columns of a matrix do (``"column"``).
-
-    Attributes
-    ----------
-    kind : str
-        ``"row"`` or ``"column"``.
-    vector : int
-        Elements that are loaded together: of one row, or of as many rows beside each other.
-    team : int
-        Threads that share a row, a power of 2.
-    teams : int
-        Rows, or packs of them, that a block has.
-    packs : int
-        Packs that a thread has in registers at once.
-    is_cached : bool
-        Whether these are the whole row, which is then read once.
-    is_wide : bool
-        Whether the index in a row needs 64 bits.
-    kept, reduced : int
-        Dimensions, after those that can be one were made one. Of columns ``kept`` leaves out the
-        dimension along which they lie.
-    step : int
-        Of a row that several blocks share: how many phases earlier kernels have computed; -1: one
-        kernel computes all.
-    blocks : int
-        Blocks per multiprocessor that go from row to row; 0: each block has its own rows.
-    cluster : int
-        Neighboring blocks that share a row, as one cluster.
     """
 
     kind: str
+    """``"row"`` or ``"column"``."""
     vector: int
+    """Elements that are loaded together: of one row, or of as many rows beside each other."""
     team: int
+    """Threads that share a row, a power of 2."""
     teams: int
+    """Rows, or packs of them, that a block has."""
     packs: int
+    """Packs that a thread has in registers at once."""
     is_cached: bool
+    """Whether these are the whole row, which is then read once."""
     is_wide: bool
+    """Whether the index in a row needs 64 bits."""
+    # Dimensions, after those that can be one were made one. Of columns ``kept`` leaves out the
+    # dimension along which they lie.
     kept: int
     reduced: int
     step: int = -1
+    """How many phases earlier kernels have computed, if several blocks share a row; -1: one kernel
+    computes all."""
     blocks: int = 0
+    """Blocks per multiprocessor that go from row to row; 0: each block has its own rows."""
     cluster: int = 1
+    """Neighboring blocks that share a row, as one cluster."""
 
     @property
     def rows(self) -> int:
@@ -97,34 +83,22 @@ class Regime:
 
 @dataclass(eq=False)
 class Source:
-    """An array that a kernel reads or writes.
-
-    Attributes
-    ----------
-    name : str
-        In C++.
-    dtype : DType
-    node : Node
-        What it holds.
-    labels : tuple of (Label or None)
-        Its dimensions.
-    array : object
-        The body's array.
-    is_output : bool
-    is_own : bool
-        Whether the function allocates it, in C order.
-    inner : str
-        Along the dimension of packs: ``u`` contiguous, ``z`` one element, ``s`` any stride.
-    """
+    """An array that a kernel reads or writes."""
 
     name: str
+    """In C++."""
     dtype: dt.DType
     node: Node
+    """What it holds."""
     labels: tuple[Label | None, ...]
+    """Its dimensions."""
     array: object
+    """The body's array."""
     is_output: bool = False
     is_own: bool = False
+    """Whether the function allocates it, in C order."""
     inner: str = "s"
+    """Along the dimension of packs: ``u`` contiguous, ``z`` one element, ``s`` any stride."""
 
 
 def memory_dtype(dtype: dt.DType) -> dt.DType:

@@ -31,7 +31,8 @@ def load_once(places: Places) -> list[str]:
 def fetch(places: Places) -> list[str]:
     """Write the copies of a row to shared memory, and make those of the first row.
 
-    The values of a row go to registers. A thread copies only what it reads itself, so no barrier is needed.
+    The values of a row go to registers. A thread copies only what it reads itself, so no barrier is
+    needed.
     """
     if not places.ahead:
         return []

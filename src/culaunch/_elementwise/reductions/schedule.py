@@ -15,39 +15,27 @@ from culaunch._elementwise.reductions.labels import Label, Reduction, ShapedTrac
 if TYPE_CHECKING:
     from culaunch._elementwise.graph import Node
 
-__all__ = ["Group", "Schedule"]
-
 _Key = tuple[int, frozenset[Label], frozenset[Label]]
 
 
 @dataclass(eq=False)
 class Group:
-    """The computation of one kernel.
+    """The computation of one kernel."""
 
-    Attributes
-    ----------
-    kept, reduced : tuple of Label
-        The dimensions, outermost first. Without reductions, ``reduced``
-        is the innermost dimension of the outputs.
-    phases : list of list of Node
-        Reductions: each depends only on earlier phases.
-    outputs : list of (int, Node)
-        Results, with their place among the results.
-    published : list of Node
-        Reductions that later groups read.
-    is_ordered : bool
-        Whether something depends on the position along the reduced dimensions.
-    across : Group, optional
-        Reductions along the kept dimensions, which can be computed in the same pass.
-    """
-
+    # The dimensions, outermost first. Without reductions, ``reduced`` is the innermost dimension of
+    # the outputs.
     kept: tuple[Label, ...]
     reduced: tuple[Label, ...]
     phases: list[list[Node]] = field(default_factory=list)
+    """Reductions: each depends only on earlier phases."""
     outputs: list[tuple[int, Node]] = field(default_factory=list)
+    """Results, with their place among the results."""
     published: list[Node] = field(default_factory=list)
+    """Reductions that later groups read."""
     is_ordered: bool = False
+    """Whether something depends on the position along the reduced dimensions."""
     across: Group | None = None
+    """Reductions along the kept dimensions, which can be computed in the same pass."""
 
 
 class Schedule:

@@ -9,6 +9,7 @@ from culaunch._base.values import spell
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise import math_functions as mf
 from culaunch._elementwise.reductions.axes import axes_of, counted, shaped, squeezed
+from culaunch._elementwise.reductions.docstrings import reduction
 from culaunch._elementwise.reductions.reduce import as_value, reduced, single
 from culaunch._elementwise.trace import Value, nodes_of, where
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from culaunch._elementwise.reductions.axes import Axis
 
 
+@reduction("[[1, 2], [3, 4]]", "[3, 7]")
 def sum(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Value:  # noqa: A001
     """Add up elements.
 
@@ -24,25 +26,16 @@ def sum(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool 
     Parameters
     ----------
     x : Value
-    axis : int, tuple of int or None, optional
-        The dimensions to reduce; all by default.
+    axis
     dtype : DType, str or a framework's type, optional
         The type of the sum. By default int64 for bool and signed integers, uint64 for unsigned
         ones, and the type of x otherwise.
-    keepdims : bool, optional
-        Keep the reduced dimensions, with one element each.
+    keepdims
 
     Returns
     -------
     Value
         The sums.
-
-    Examples
-    --------
-    >>> from culaunch import elementwise as ew
-    >>> function = ew.fuse(lambda x: ew.sum(x, axis=1))
-    >>> function(cl.to_device(np.array([[1, 2], [3, 4]]))).numpy().tolist()
-    [3, 7]
     """
     x = _converted("sum", x, dtype)
     if x.dtype is dt.bool_:  # asked for, as in NumPy
@@ -50,30 +43,22 @@ def sum(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool 
     return single("sum", x, lambda a, b: a + b, 0, axis, keepdims)
 
 
+@reduction("[[1, 2], [3, 4]]", "[2, 12]")
 def prod(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Value:
     """Multiply elements, in the same types as :func:`culaunch.elementwise.sum`.
 
     Parameters
     ----------
     x : Value
-    axis : int, tuple of int or None, optional
-        The dimensions to reduce; all by default.
+    axis
     dtype : DType, str or a framework's type, optional
         The type of the product, as for the sum.
-    keepdims : bool, optional
-        Keep the reduced dimensions, with one element each.
+    keepdims
 
     Returns
     -------
     Value
         The products.
-
-    Examples
-    --------
-    >>> from culaunch import elementwise as ew
-    >>> function = ew.fuse(lambda x: ew.prod(x, axis=1))
-    >>> function(cl.to_device(np.array([[1, 2], [3, 4]]))).numpy().tolist()
-    [2, 12]
     """
     x = _converted("prod", x, dtype)
     if x.dtype is dt.bool_:
@@ -81,89 +66,66 @@ def prod(x: Value, /, *, axis: Axis = None, dtype: object = None, keepdims: bool
     return single("prod", x, lambda a, b: a * b, 1, axis, keepdims)
 
 
+@reduction("[[1, 2], [3, 4]]", "[2, 4]")
 def max(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
     """Return the greatest element, or NaN if there is a NaN; no elements are an error.
 
     Parameters
     ----------
     x : Value
-    axis : int, tuple of int or None, optional
-        The dimensions to reduce; all by default.
-    keepdims : bool, optional
-        Keep the reduced dimensions, with one element each.
+    axis
+    keepdims
 
     Returns
     -------
     Value
         The greatest elements, in the type of `x`.
-
-    Examples
-    --------
-    >>> from culaunch import elementwise as ew
-    >>> function = ew.fuse(lambda x: ew.max(x, axis=1))
-    >>> function(cl.to_device(np.array([[1, 2], [3, 4]]))).numpy().tolist()
-    [2, 4]
     """
     if as_value("max", x).dtype.kind == "b":
         return single("max", x, lambda a, b: a | b, False, axis, keepdims, "max")
     return single("max", x, mf.maximum, _least("max", x.dtype), axis, keepdims, "max")
 
 
+@reduction("[[1, 2], [3, 4]]", "[1, 3]")
 def min(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
     """Return the least element, or NaN if there is a NaN; no elements are an error.
 
     Parameters
     ----------
     x : Value
-    axis : int, tuple of int or None, optional
-        The dimensions to reduce; all by default.
-    keepdims : bool, optional
-        Keep the reduced dimensions, with one element each.
+    axis
+    keepdims
 
     Returns
     -------
     Value
         The least elements, in the type of `x`.
-
-    Examples
-    --------
-    >>> from culaunch import elementwise as ew
-    >>> function = ew.fuse(lambda x: ew.min(x, axis=1))
-    >>> function(cl.to_device(np.array([[1, 2], [3, 4]]))).numpy().tolist()
-    [1, 3]
     """
     if as_value("min", x).dtype.kind == "b":
         return single("min", x, lambda a, b: a & b, True, axis, keepdims, "min")
     return single("min", x, mf.minimum, _greatest("min", x.dtype), axis, keepdims, "min")
 
 
+@reduction("[[1, 2], [3, 4]]", "[1.5, 3.5]")
 def mean(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:
     """Compute the mean, in float64 for bool and integers.
 
     Parameters
     ----------
     x : Value
-    axis : int, tuple of int or None, optional
-        The dimensions to reduce; all by default.
-    keepdims : bool, optional
-        Keep the reduced dimensions, with one element each.
+    axis
+    keepdims
 
     Returns
     -------
     Value
         The means, in a floating-point type.
-
-    Examples
-    --------
-    >>> from culaunch import elementwise as ew
-    >>> function = ew.fuse(lambda x: ew.mean(x, axis=1))
-    >>> function(cl.to_device(np.array([[1, 2], [3, 4]]))).numpy().tolist()
-    [1.5, 3.5]
     """
     x = _floating("mean", x)
     return sum(x, axis=axis, keepdims=keepdims) / counted(x, axis)
 
 
+@reduction("[[1, 3], [2, 8]]", "[1.0, 9.0]")
 def var(
     x: Value, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Value:
@@ -172,24 +134,15 @@ def var(
     Parameters
     ----------
     x : Value
-    axis : int, tuple of int or None, optional
-        The dimensions to reduce; all by default.
+    axis
     correction : float, optional
         The divisor is the number of elements minus this number. Use 1 for the sample variance.
-    keepdims : bool, optional
-        Keep the reduced dimensions, with one element each.
+    keepdims
 
     Returns
     -------
     Value
         The variances, in a floating-point type.
-
-    Examples
-    --------
-    >>> from culaunch import elementwise as ew
-    >>> function = ew.fuse(lambda x: ew.var(x, axis=1))
-    >>> function(cl.to_device(np.array([[1, 3], [2, 8]]))).numpy().tolist()
-    [1.0, 9.0]
     """
     x = _floating("var", x)
     apart = x - mean(x, axis=axis, keepdims=True)
@@ -200,6 +153,7 @@ def var(
     return total / (mf.maximum(count - correction, 0.0) if correction else count)
 
 
+@reduction("[[1, 3], [2, 8]]", "[1.0, 3.0]")
 def std(
     x: Value, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Value:
@@ -208,82 +162,58 @@ def std(
     Parameters
     ----------
     x : Value
-    axis : int, tuple of int or None, optional
-        The dimensions to reduce; all by default.
+    axis
     correction : float, optional
         The divisor is the number of elements minus this number.
-    keepdims : bool, optional
-        Keep the reduced dimensions, with one element each.
+    keepdims
 
     Returns
     -------
     Value
         The standard deviations, in a floating-point type.
-
-    Examples
-    --------
-    >>> from culaunch import elementwise as ew
-    >>> function = ew.fuse(lambda x: ew.std(x, axis=1))
-    >>> function(cl.to_device(np.array([[1, 3], [2, 8]]))).numpy().tolist()
-    [1.0, 3.0]
     """
     return mf.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
+@reduction("[[0, 1], [0, 0]]", "[True, False]")
 def any(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
     """Test whether any element is not 0.
 
     Parameters
     ----------
     x : Value
-    axis : int, tuple of int or None, optional
-        The dimensions to reduce; all by default.
-    keepdims : bool, optional
-        Keep the reduced dimensions, with one element each.
+    axis
+    keepdims
 
     Returns
     -------
     Value
         The answers, as bool.
-
-    Examples
-    --------
-    >>> from culaunch import elementwise as ew
-    >>> function = ew.fuse(lambda x: ew.any(x, axis=1))
-    >>> function(cl.to_device(np.array([[0, 1], [0, 0]]))).numpy().tolist()
-    [True, False]
     """
     x = mf.astype(as_value("any", x), dt.bool_)
     return single("any", x, lambda a, b: a | b, False, axis, keepdims)
 
 
+@reduction("[[0, 1], [1, 1]]", "[False, True]")
 def all(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:  # noqa: A001
     """Test whether no element is 0.
 
     Parameters
     ----------
     x : Value
-    axis : int, tuple of int or None, optional
-        The dimensions to reduce; all by default.
-    keepdims : bool, optional
-        Keep the reduced dimensions, with one element each.
+    axis
+    keepdims
 
     Returns
     -------
     Value
         The answers, as bool.
-
-    Examples
-    --------
-    >>> from culaunch import elementwise as ew
-    >>> function = ew.fuse(lambda x: ew.all(x, axis=1))
-    >>> function(cl.to_device(np.array([[0, 1], [1, 1]]))).numpy().tolist()
-    [False, True]
     """
     x = mf.astype(as_value("all", x), dt.bool_)
     return single("all", x, lambda a, b: a & b, True, axis, keepdims)
 
 
+@reduction("[[1, 2], [4, 3]]", "[1, 0]")
 def argmax(x: Value, /, *, axis: int | None = None, keepdims: bool = False) -> Value:
     """Return the index of the greatest element, as int64.
 
@@ -301,17 +231,11 @@ def argmax(x: Value, /, *, axis: int | None = None, keepdims: bool = False) -> V
     -------
     Value
         The indices.
-
-    Examples
-    --------
-    >>> from culaunch import elementwise as ew
-    >>> function = ew.fuse(lambda x: ew.argmax(x, axis=1))
-    >>> function(cl.to_device(np.array([[1, 2], [4, 3]]))).numpy().tolist()
-    [1, 0]
     """
     return _arg("argmax", x, axis, keepdims)
 
 
+@reduction("[[1, 2], [4, 3]]", "[0, 1]")
 def argmin(x: Value, /, *, axis: int | None = None, keepdims: bool = False) -> Value:
     """Return the index of the least element, as int64.
 
@@ -329,17 +253,11 @@ def argmin(x: Value, /, *, axis: int | None = None, keepdims: bool = False) -> V
     -------
     Value
         The indices.
-
-    Examples
-    --------
-    >>> from culaunch import elementwise as ew
-    >>> function = ew.fuse(lambda x: ew.argmin(x, axis=1))
-    >>> function(cl.to_device(np.array([[1, 2], [4, 3]]))).numpy().tolist()
-    [0, 1]
     """
     return _arg("argmin", x, axis, keepdims)
 
 
+@reduction()
 def logsumexp(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Value:
     """Compute ``log(sum(exp(x)))`` without overflow.
 
@@ -347,10 +265,8 @@ def logsumexp(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Valu
     ----------
     x : Value
         Integers or real elements.
-    axis : int, tuple of int or None, optional
-        The dimensions to reduce; all by default.
-    keepdims : bool, optional
-        Keep the reduced dimensions, with one element each.
+    axis
+    keepdims
 
     Returns
     -------
@@ -379,18 +295,17 @@ def logsumexp(x: Value, /, *, axis: Axis = None, keepdims: bool = False) -> Valu
     return result if keepdims else squeezed(result, axis)
 
 
+@reduction("[[3.0, 4.0], [6.0, 8.0]]", "[5.0, 10.0]")
 def norm(x: Value, /, *, axis: Axis = None, ord: float = 2, keepdims: bool = False) -> Value:  # noqa: A002
     """Compute a vector norm of order 1, 2 or infinity.
 
     Parameters
     ----------
     x : Value
-    axis : int, tuple of int or None, optional
-        The dimensions to reduce; all by default.
+    axis
     ord : float, optional
         1, 2, ``inf`` or ``-inf``.
-    keepdims : bool, optional
-        Keep the reduced dimensions, with one element each.
+    keepdims
 
     Returns
     -------
@@ -401,13 +316,6 @@ def norm(x: Value, /, *, axis: Axis = None, ord: float = 2, keepdims: bool = Fal
     ------
     ValueError
         If `ord` is another number.
-
-    Examples
-    --------
-    >>> from culaunch import elementwise as ew
-    >>> function = ew.fuse(lambda x: ew.norm(x, axis=1))
-    >>> function(cl.to_device(np.array([[3.0, 4.0], [6.0, 8.0]]))).numpy().tolist()
-    [5.0, 10.0]
     """
     x = _floating("norm", x)
     if ord == 2:

@@ -15,8 +15,6 @@ from typing import Any
 
 from culaunch._cache.libraries import Libraries
 
-__all__ = ["build", "find_compiler"]
-
 # -ffp-contract: a * b + c rounds twice, as PTX says. No option here lets a compiler change values.
 _FLAGS = (
     "-ffp-contract=off",

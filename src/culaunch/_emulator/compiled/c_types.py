@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ABANDON", "bitcast", "c_type", "convert", "literal"]
-
 # The statement that leaves a launch to the other engine.
 ABANDON = "return ABANDONED;"
 

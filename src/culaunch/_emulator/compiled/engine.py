@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.kernel_code import KernelCode
     from culaunch._emulator.machine.chunk import LaunchView
 
-__all__ = ["CompiledKernel", "compiled_kernel"]
-
 _PAGE = 4096
 _ALONE = 1 << 20  # work, of about a nanosecond, that does not pay for another thread
 _kernels: weakref.WeakKeyDictionary[KernelCode, CompiledKernel] = weakref.WeakKeyDictionary()

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Block
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["GroupBlock"]
-
 # A round of a group's loop is a round of many threads.
 _POLL_MASK = POLL_MASK >> 4
 

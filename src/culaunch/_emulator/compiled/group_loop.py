@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.compiled.recorder import Recorder
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["GroupLoop", "is_vector"]
-
 # A compiler makes no vectors of a loop that contains one of these.
 _SCALAR = re.compile(
     r"if \(|return|numpy_loop|whole_|half_|_half|(fraction|exponent)_of|fma_f64|__builtin_[bcip]"

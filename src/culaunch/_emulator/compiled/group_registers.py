@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.compiled.recorder import Recorder
 
-__all__ = ["GroupRegisters", "is_barrier"]
-
 
 class GroupRegisters:
     """The registers of a group, by slot.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.compiled.recorder import Recorder
     from culaunch._emulator.compiled.thread_text import ThreadText
 
-__all__ = ["GroupText"]
-
 # The number of threads in a group is a multiple of the first, also in `form_groups` of runtime.c.
 _LEAST, _WARP = 16, 32
 # The registers of a group should stay in the processor's fastest memory.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.compiled.operands import LaneDecoder, LaneGroup
     from culaunch._emulator.ptx.syntax import Instruction, Operand
 
-__all__ = ["ACCESSES", "READS", "WRITES", "Sites", "word_at"]
-
 READS, WRITES, _UPDATES = 0, 1, 2
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Code
     from culaunch._emulator.ptx.syntax import Operand
 
-__all__ = ["LaneDecoder", "LaneGroup"]
-
 # Special registers, as expressions of the thread `t` and the launch `c`. Others depend on features
 # of the NumPy engine, such as clusters and clocks.
 _SPECIAL = {

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Name: TypeAlias = Callable[[int], str]
 
-__all__ = ["Recorder", "plain_name"]
-
 
 def plain_name(slot: int) -> str:
     """Return the variable of a register, where there is one for the thread."""

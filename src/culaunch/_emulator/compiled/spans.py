@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.compiled.strides import Strides
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["Span"]
-
 
 class Span:
     """A load or a store whose address has a stride."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Code
     from culaunch._emulator.ptx.syntax import Instruction, Operand
 
-__all__ = ["Strides", "widened"]
-
 _WORDS = frozenset(("u32", "s32", "b32", "u64", "s64", "b64"))
 _UNIFORM = tuple(f"{name}.{axis}" for name in ("ctaid", "nctaid", "ntid", "tid") for axis in "xyz")
 # Larger ones would overflow the checks of the C code.

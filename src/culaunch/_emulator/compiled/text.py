@@ -14,8 +14,6 @@ from culaunch._emulator.outside import comes_from_outside
 if TYPE_CHECKING:
     from culaunch._emulator.kernel_code import KernelCode
 
-__all__ = ["KernelText", "kernel_text"]
-
 # Every kernel has the text of these files, in this order.
 _FILES = ("types.c", "values.c", "memory.c", "warp.c", "runtime.c")
 

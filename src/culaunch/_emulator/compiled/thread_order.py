@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Code
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["communicating_access", "ordered_access"]
-
 # Of integers: these give the same word in any order.
 _COMMUTE = frozenset(("add", "min", "max", "and", "or", "xor"))
 _COMMUNICATE = frozenset(("atom", "red", "fence", "membar"))

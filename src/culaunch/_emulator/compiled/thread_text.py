@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Block
     from culaunch._emulator.ptx.syntax import Instruction, Operand
 
-__all__ = ["POLL_MASK", "ThreadText"]
-
 # A thread asks whether it should stop after this many rounds of its loops.
 POLL_MASK = 0xFFFFF
 # A loop in which a thread may wait for another one lets others run after this many rounds.

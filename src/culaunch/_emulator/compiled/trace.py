@@ -10,8 +10,6 @@ from culaunch._emulator.compiled.ufuncs import Untraceable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Trace", "statements"]
-
 # More ways through one instruction than this are not worth their code.
 _MOST_WAYS = 24
 

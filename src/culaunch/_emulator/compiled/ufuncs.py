@@ -11,8 +11,6 @@ from culaunch._emulator.compiled.c_types import c_type
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["LOOPS", "TEMPLATES", "Untraceable", "loop_types"]
-
 
 class Untraceable(Exception):  # noqa: N818
     """Something that the compiled engine cannot say in C."""

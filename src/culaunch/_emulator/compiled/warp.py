@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.compiled.operands import LaneDecoder, LaneGroup
     from culaunch._emulator.ptx.syntax import Instruction, Operand
 
-__all__ = ["Meeting", "barrier"]
-
 _VOTES = ("all", "any", "uni", "ballot")
 _REDUX = ("add", "min", "max", "and", "or", "xor")
 

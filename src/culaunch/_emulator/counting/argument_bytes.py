@@ -12,25 +12,16 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.types import Lanes
 
-__all__ = ["ArgumentBytes", "ArgumentCounts", "argument_counts"]
-
 
 @dataclass(frozen=True)
 class ArgumentCounts:
-    """The accesses to the arrays that were one argument of some launches.
-
-    Attributes
-    ----------
-    index : int
-        The number of the argument.
-    size : int
-        The bytes of the different arrays.
-    read_bytes, written_bytes : int
-        How many of these bytes were read, and written. An atomic operation does both.
-    """
+    """The accesses to the arrays that were one argument of some launches."""
 
     index: int
+    """The number of the argument."""
     size: int
+    """The bytes of the different arrays."""
+    # How many of these bytes were read, and written. An atomic operation does both.
     read_bytes: int
     written_bytes: int
 

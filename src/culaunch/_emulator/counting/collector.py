@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Collector", "KernelRecord"]
-
 # Past this many sectors of several accesses, the list of different ones is made smaller.
 _MANY = 1 << 22
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["FLOATS", "flops_of"]
-
 _ITEMS = {"f16": 1, "bf16": 1, "f32": 1, "f64": 1, "f16x2": 2, "bf16x2": 2, "f32x2": 2}
 FLOATS = frozenset((*_ITEMS, "tf32"))
 _ONE = {

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Block, Group, Op
 
-__all__ = ["InstructionCount"]
-
 
 class InstructionCount:
     """How many instructions threads executed: an instruction of a warp counts for every thread.

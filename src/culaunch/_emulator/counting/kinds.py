@@ -9,8 +9,6 @@ from culaunch._emulator.counting.flops import FLOATS
 if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["kind_of"]
-
 _NAMES = {
     "memory": (
         "applypriority cp discard ld ldmatrix ldu prefetch prefetchu st stmatrix suld sust tex tld4"

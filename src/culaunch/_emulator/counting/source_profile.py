@@ -19,59 +19,39 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.counting.collector import Collector, KernelRecord
 
-__all__ = ["KernelCounts", "LineCounts", "SourceProfile"]
-
 
 @dataclass
 class LineCounts(Counts):
-    """The numbers of one line, of PTX or of the source.
-
-    Attributes
-    ----------
-    file : str
-        The source file; empty for a line of PTX.
-    line : int
-        The number of the line.
-    text : str
-        The line; empty if the file cannot be read.
-    """
+    """The numbers of one line, of PTX or of the source."""
 
     file: str = ""
+    """The source file; empty for a line of PTX."""
     line: int = 0
+    """The number of the line."""
     text: str = ""
+    """The line; empty if the file cannot be read."""
 
 
 @dataclass(frozen=True)
 class KernelCounts:
-    """The numbers of one kernel.
-
-    Attributes
-    ----------
-    name : str
-        The name in the image.
-    launches : int
-        How many launches were counted.
-    total : Counts
-        The sum over all lines.
-    ptx : tuple of LineCounts
-        The executed lines of PTX, in order.
-    source : tuple of LineCounts
-        The executed lines of the source; empty without line information (``-lineinfo``).
-    read_bytes, written_bytes : int
-        The size of the different sectors of global memory that were read, and written. A cache of
-        any size moves at least these.
-    arguments : tuple of ArgumentCounts
-        How many bytes of each argument that is an array were read, and written.
-    """
+    """The numbers of one kernel."""
 
     name: str
+    """The name in the image."""
     launches: int
+    """How many launches were counted."""
     total: Counts
+    """The sum over all lines."""
     ptx: tuple[LineCounts, ...]
+    """The executed lines of PTX, in order."""
     source: tuple[LineCounts, ...]
+    """The executed lines of the source; empty without line information (``-lineinfo``)."""
+    # The size of the different sectors of global memory that were read, and written. A cache of any
+    # size moves at least these.
     read_bytes: int
     written_bytes: int
     arguments: tuple[ArgumentCounts, ...]
+    """How many bytes of each argument that is an array were read, and written."""
 
 
 class SourceProfile:

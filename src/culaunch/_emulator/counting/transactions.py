@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
 
-__all__ = ["atomic_passes", "requests", "sectors", "wavefronts"]
-
 SECTOR = 32
 _BANKS, _BANK = 32, 4
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["check_arithmetic"]
-
 # The results of instructions on Python's integers, which do not overflow.
 _EXACT: dict[str, Callable[..., Any]] = {
     "add": operator.add,

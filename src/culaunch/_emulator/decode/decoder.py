@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.options import CodeChecks
     from culaunch._emulator.ptx.syntax import Function, Instruction, Module
 
-__all__ = ["Decoder", "Reader", "Symbols", "Unsupported", "Writer"]
-
 Reader = Callable[[Group], Lanes]
 Writer = Callable[[Group, Lanes], None]
 

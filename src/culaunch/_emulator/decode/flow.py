@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Operand
     from culaunch._emulator.types import Lanes
 
-__all__ = ["build_code"]
-
 _ALL = 0xFFFFFFFF
 
 

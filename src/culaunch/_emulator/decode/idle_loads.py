@@ -10,8 +10,6 @@ from culaunch._emulator.decode.liveness import read_slots, reads_and_writes
 if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Function, Instruction
 
-__all__ = ["only_feeds_guarded_stores"]
-
 
 def only_feeds_guarded_stores(function: Function, load: Instruction) -> bool:
     """Tell whether a loaded value can only reach memory, by stores that have a guard.

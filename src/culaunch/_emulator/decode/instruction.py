@@ -20,70 +20,41 @@ if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.ptx.syntax import Label
 
-__all__ = [
-    "ALL_LANES",
-    "INSTRUCTIONS",
-    "Definition",
-    "Targets",
-    "computes",
-    "decodes",
-    "definition",
-    "ends_block",
-    "every_lane",
-]
-
 
 @dataclass(frozen=True)
 class Definition:
-    """An instruction of PTX in all its forms; most facts depend on the form.
-
-    Attributes
-    ----------
-    results : callable
-        Returns the number of leading operands that it writes; it reads the others.
-    effects : bool
-        Whether it accesses memory or other lanes. If so, a guarded form runs only for the lanes
-        whose guard is true. If not, it runs for all lanes, and the guard selects the result.
-    updates : callable
-        Tells whether a form reads its first operand as well as writing it.
-    undefined : callable
-        Returns how undefined bits of the operands propagate: a `Flow`, or `Moves`. An end of a
-        block has none: it depends on its `uses`.
-    waits : callable
-        Tells whether a thread may repeat a form until another thread has acted. A loop with this
-        kind of form lets other threads run in between.
-    decode : callable, optional
-        Makes an operation from it.
-    end : callable, optional
-        Makes the end of a block from it.
-    ends : callable
-        Tells whether a form ends a block.
-    alone : callable
-        Tells whether a form must be a block of its own. When a group splits to run it, the parts
-        keep the registers that are live at the start of the block, which must not be earlier.
-    changes : int, optional
-        The operand that it writes a part of, if the operand is a parameter of a function.
-    reads_carry : bool
-        Whether it reads the condition code.
-    returns : bool
-        Whether it reads the results of the function.
-    warp_mask : callable
-        Returns the operand with the lanes that wait for each other before it runs, or None.
-    """
+    """An instruction of PTX in all its forms; most facts depend on the form."""
 
     results: Callable[[Instruction], int]
+    """Returns the number of leading operands that it writes; it reads the others."""
     effects: bool
+    """Whether it accesses memory or other lanes. If so, a guarded form runs only for the lanes
+    whose guard is true. If not, it runs for all lanes, and the guard selects the result."""
     waits: Test
+    """Tells whether a thread may repeat a form until another thread has acted. A loop with this
+    kind of form lets other threads run in between."""
     undefined: Callable[[Instruction], BitFlow] | None
+    """Returns how undefined bits of the operands propagate: a `Flow`, or `Moves`. An end of a block
+    has none: it depends on its `uses`."""
     decode: DecodeFunction | None = None
+    """Makes an operation from it."""
     end: DecodeEnd | None = None
+    """Makes the end of a block from it."""
     ends: Test = lambda _: False
+    """Tells whether a form ends a block."""
     alone: Test = lambda _: False
+    """Tells whether a form must be a block of its own. When a group splits to run it, the parts
+    keep the registers that are live at the start of the block, which must not be earlier."""
     changes: int | None = None
+    """The operand that it writes a part of, if the operand is a parameter of a function."""
     updates: Test = lambda _: False
+    """Tells whether a form reads its first operand as well as writing it."""
     reads_carry: bool = False
+    """Whether it reads the condition code."""
     returns: bool = False
+    """Whether it reads the results of the function."""
     warp_mask: Mask = lambda _: None
+    """Returns the operand with the lanes that wait for each other before it runs, or None."""
 
 
 class Targets(NamedTuple):

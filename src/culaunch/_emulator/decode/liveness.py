@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.machine.state import Code
 
-__all__ = ["find_live", "read_slots", "reads_and_writes"]
-
 
 def reads_and_writes(instruction: Instruction, carry: int) -> tuple[list[int], list[int]]:
     """Return the slots that an instruction reads and those it writes."""

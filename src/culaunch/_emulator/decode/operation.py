@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.machine.state import Group, Op
 
-__all__ = ["bind", "decode", "refuse"]
-
 
 def decode(decoder: Decoder, instruction: Instruction) -> Op:
     """Return the operation of an instruction that is not a branch."""

@@ -9,8 +9,6 @@ import enum
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["MOVES", "BitFlow", "Flow", "Moves"]
-
 
 class Flow(enum.Enum):
     """How an instruction propagates undefined bits, unless it only moves them."""
@@ -47,19 +45,13 @@ class Flow(enum.Enum):
 
 @dataclass(frozen=True)
 class Moves:
-    """Bits of operands come out elsewhere, unchanged.
-
-    Attributes
-    ----------
-    controls : tuple of int
-        The operands that say where to; the others after the results are moved. One undefined bit
-        of a control makes every bit of the results undefined.
-    across_lanes : bool
-        Whether bits come from other lanes.
-    """
+    """Bits of operands come out elsewhere, unchanged."""
 
     controls: tuple[int, ...] = ()
+    """The operands that say where to; the others after the results are moved. One undefined bit of
+    a control makes every bit of the results undefined."""
     across_lanes: bool = False
+    """Whether bits come from other lanes."""
 
 
 # Plain copies, the most frequent case.

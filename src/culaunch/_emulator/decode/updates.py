@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Code
     from culaunch._emulator.ptx.syntax import Instruction, Operand
 
-__all__ = ["precedes_update"]
-
 # The place of an address: a register and a distance in bytes.
 Place = tuple[int, int]
 _known: weakref.WeakKeyDictionary[Code, tuple[dict[int, Instruction], dict[Place, int]]] = (

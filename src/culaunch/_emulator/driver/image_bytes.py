@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 
+from culaunch._base.architectures import arch_fit
 from culaunch._base.cuda import Result
 from culaunch._base.elf import MAGIC
 from culaunch._emulator.ops.builtins import BUILTINS
@@ -35,11 +36,8 @@ def load_ptx(address: int, arch: str) -> PtxImage:
 def ptx_at(address: int, arch: str) -> str:
     """Return the PTX of the image at an address: the newest that the device can execute.
 
-    Raises
-    ------
-    DriverError
-        If there is no PTX, with code ``CUDA_ERROR_NO_BINARY_FOR_GPU``; or if there is no image,
-        with code ``CUDA_ERROR_INVALID_IMAGE``.
+    Raise DriverError if there is no PTX, with code ``CUDA_ERROR_NO_BINARY_FOR_GPU``; or if there is
+    no image, with code ``CUDA_ERROR_INVALID_IMAGE``.
     """
     # A fatbin may have PTX for several architectures. The driver takes the newest that fits, since
     # it knows most of the device; so is it here.
@@ -51,7 +49,8 @@ def ptx_at(address: int, arch: str) -> str:
             Result.NO_BINARY_FOR_GPU,
         )
     targets = [_target(text) for text in texts]
-    fitting = [i for i, target in enumerate(targets) if _runs_on(target, arch)]
+    have = _number(arch)
+    fitting = [i for i, one in enumerate(targets) if not arch_fit(one, have, only_ptx=True)[0]]
     if not fitting:
         raise DriverError(
             f"the image's PTX is for {', '.join(targets)}, and the emulated device is {arch}: "
@@ -121,16 +120,6 @@ def _require_linked(image: PtxImage) -> None:
 def _target(text: str) -> str:
     (arch,) = Image(text.encode()).arch
     return arch.replace("compute_", "sm_")
-
-
-def _runs_on(target: str, arch: str) -> bool:
-    # PTX ISA, ".target": sm_90a runs only on sm_90, sm_100f on newer ones of its major version.
-    wanted, have = _number(target), _number(arch)
-    if target.endswith("a"):
-        return wanted == have
-    if target.endswith("f"):
-        return wanted // 10 == have // 10 and wanted <= have
-    return wanted <= have
 
 
 def _number(target: str) -> int:

@@ -9,8 +9,6 @@ from culaunch._emulator.driver.state import DriverState, Refusal
 from culaunch._emulator.fault import INVALID_VALUE, NOT_SUPPORTED
 from culaunch._emulator.memory.tensor_map import CORNER_BITS, ITEM_SIZES, TensorMap
 
-__all__ = ["TensorMapFunctions", "list_of"]
-
 # Bytes: the largest innermost axis of a swizzled box.
 _SPANS = {1: 32, 2: 64, 3: 128, 4: 128, 5: 128, 6: 128}
 _WIDE_SWIZZLES = (2, 3, 4)  # of the modes im2col::w and im2col::w::128

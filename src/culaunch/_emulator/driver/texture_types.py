@@ -12,8 +12,6 @@ from culaunch._emulator.memory.images import ArrayShape
 from culaunch._emulator.memory.texture import Sampler
 from culaunch._emulator.memory.texture_formats import FORMATS
 
-__all__ = ["ArrayDescriptor", "ResourceDescriptor", "TextureDescriptor", "checked_shape"]
-
 _uint, _size = ctypes.c_uint, ctypes.c_size_t
 
 

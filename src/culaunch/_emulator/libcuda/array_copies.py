@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from culaunch._emulator.driver.graph_nodes import CopyParams
 from culaunch._emulator.libcuda.c_function import takes
 
-__all__ = ["DRIVER_COPIES", "RUNTIME_COPIES", "copy_function"]
-
 
 class _Side(NamedTuple):
     """The parameters of one side: a ``CUmemorytype``, and the members with their C types."""
@@ -28,8 +26,6 @@ _PITCHED = _Side(4, (("device", "p"), ("pitch", "z")))
 
 # The target, the source, and the parameters after them.
 DRIVER_COPIES = {
-    "cuMemcpyHtoA": (_BYTES, _HOST, "z"),
-    "cuMemcpyAtoH": (_HOST, _BYTES, "z"),
     "cuMemcpyHtoAAsync": (_BYTES, _HOST, "z p"),
     "cuMemcpyAtoHAsync": (_HOST, _BYTES, "z p"),
     "cuMemcpyDtoA": (_BYTES, _DEVICE, "z"),
@@ -37,14 +33,10 @@ DRIVER_COPIES = {
     "cuMemcpyAtoA": (_BYTES, _BYTES, "z"),
 }
 RUNTIME_COPIES = {
-    "cudaMemcpy2DToArray": (_ROWS, _PITCHED, "z z i"),
     "cudaMemcpy2DToArrayAsync": (_ROWS, _PITCHED, "z z i p"),
-    "cudaMemcpy2DFromArray": (_PITCHED, _ROWS, "z z i"),
     "cudaMemcpy2DFromArrayAsync": (_PITCHED, _ROWS, "z z i p"),
     "cudaMemcpy2DArrayToArray": (_ROWS, _ROWS, "z z i"),
-    "cudaMemcpyToArray": (_ROWS, _ANY, "z i"),
     "cudaMemcpyToArrayAsync": (_ROWS, _ANY, "z i p"),
-    "cudaMemcpyFromArray": (_ANY, _ROWS, "z i"),
     "cudaMemcpyFromArrayAsync": (_ANY, _ROWS, "z i p"),
     "cudaMemcpyArrayToArray": (_ROWS, _ROWS, "z i"),
 }

@@ -143,10 +143,6 @@ class BinaryFunctions(RuntimeFunctions):
     def nvccGetKernel(self, out: Any, function: int) -> None:
         out[0] = function
 
-    @takes("p d d *p z p")
-    def nvccLaunchKernel(self, function: int, *given: Any) -> None:
-        self.cudaLaunchKernel(function, *given)
-
     @takes("p p")
     def cudaFuncGetAttributes(self, out: int, function: int) -> None:
         kernel, value = self._kernel_of(function), (ctypes.c_int * 1)()
@@ -195,15 +191,7 @@ class BinaryFunctions(RuntimeFunctions):
         size, offset, kind, stream = given
         self.cudaMemcpyAsync(self._variable(variable)[0] + offset, source, size, kind, stream)
 
-    @takes("p p z z i")
-    def cudaMemcpyToSymbol(self, variable: int, source: int, *given: Any) -> None:
-        self.cudaMemcpyToSymbolAsync(variable, source, *given, 0)
-
     @takes("p p z z i p")
     def cudaMemcpyFromSymbolAsync(self, target: int, variable: int, *given: Any) -> None:
         size, offset, kind, stream = given
         self.cudaMemcpyAsync(target, self._variable(variable)[0] + offset, size, kind, stream)
-
-    @takes("p p z z i")
-    def cudaMemcpyFromSymbol(self, target: int, variable: int, *given: Any) -> None:
-        self.cudaMemcpyFromSymbolAsync(target, variable, *given, 0)

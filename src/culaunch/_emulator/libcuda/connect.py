@@ -15,6 +15,7 @@ from culaunch._emulator.libcuda.binaries import BinaryFunctions
 from culaunch._emulator.libcuda.c_function import words_of
 from culaunch._emulator.libcuda.captures import CaptureFunctions
 from culaunch._emulator.libcuda.names import NO_EFFECT, NameFunctions, method_name
+from culaunch._emulator.libcuda.passed_on import add_forms
 from culaunch._emulator.libcuda.runtime_arrays import RuntimeArrayFunctions
 from culaunch._emulator.libcuda.tensor_maps import ProgramTensorMapFunctions
 from culaunch._emulator.libcuda.texture_references import TextureReferenceFunctions
@@ -108,6 +109,8 @@ class ProgramDriver(
 
         return call
 
+
+add_forms(ProgramDriver)
 
 # The code of a missing function: in the driver, in the runtime.
 _NOT_SUPPORTED = ("CUDA_ERROR_NOT_SUPPORTED", "cudaErrorNotSupported")

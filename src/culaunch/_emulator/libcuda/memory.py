@@ -61,10 +61,6 @@ class ProgramMemoryFunctions(EmulatedDriver):
         super().cuMemHostAlloc(out, size, flags)
         self._host.add(out[0])
 
-    @takes("*p z")
-    def cuMemAllocHost(self, out: Any, size: int) -> None:
-        self.cuMemHostAlloc(out, size, 0)
-
     @takes("*q *z z z u")
     def cuMemAllocPitch(self, out: Any, pitch: Any, width: int, height: int, element: int) -> None:
         pitch[0] = -(-width // 512) * 512
@@ -160,35 +156,15 @@ class ProgramMemoryFunctions(EmulatedDriver):
                 self._require_memory(address, size, stream)
         ctypes.memmove(target, source, size)
 
-    @takes("q q z")
-    def cuMemcpy(self, target: int, source: int, size: int) -> None:
-        self.cuMemcpyAsync(target, source, size, 0)
-
-    @takes("q p z")
-    def cuMemcpyHtoD(self, target: int, source: int, size: int) -> None:
-        self.cuMemcpyHtoDAsync(target, source, size, 0)
-
-    @takes("p q z")
-    def cuMemcpyDtoH(self, target: int, source: int, size: int) -> None:
-        self.cuMemcpyDtoHAsync(target, source, size, 0)
-
     @takes("q q z p")
     def cuMemcpyDtoDAsync(self, target: int, source: int, size: int, stream: int) -> None:
         self._require_memory(target, size, stream)
         self._require_memory(source, size, stream)
         ctypes.memmove(target, source, size)
 
-    @takes("q q z")
-    def cuMemcpyDtoD(self, target: int, source: int, size: int) -> None:
-        self.cuMemcpyDtoDAsync(target, source, size, 0)
-
     @takes("q p q p z p")
     def cuMemcpyPeerAsync(self, target: int, to: int, source: int, *given: Any) -> None:
         self.cuMemcpyDtoDAsync(target, source, *given[1:])  # all contexts are one device's
-
-    @takes("q p q p z")
-    def cuMemcpyPeer(self, *given: Any) -> None:
-        self.cuMemcpyPeerAsync(*given, 0)
 
     @takes("p p")
     def cuMemcpy2DAsync(self, copy: int, stream: int) -> None:
@@ -199,31 +175,7 @@ class ProgramMemoryFunctions(EmulatedDriver):
                 setattr(getattr(full, side), name, getattr(given, f"{side}_{name}"))
         self.cuMemcpy3DAsync(ctypes.addressof(full), stream)
 
-    @takes("p")
-    def cuMemcpy2D(self, copy: int) -> None:
-        self.cuMemcpy2DAsync(copy, 0)
-
-    @takes("p")
-    def cuMemcpy2DUnaligned(self, copy: int) -> None:
-        self.cuMemcpy2DAsync(copy, 0)
-
-    @takes("p")
-    def cuMemcpy3D(self, copy: int) -> None:
-        self.cuMemcpy3DAsync(copy, 0)
-
     # -- fills -----------------------------------------------------------------------------------
-
-    @takes("q b z")
-    def cuMemsetD8(self, target: int, value: int, count: int) -> None:
-        self.cuMemsetD8Async(target, value, count, 0)
-
-    @takes("q h z")
-    def cuMemsetD16(self, target: int, value: int, count: int) -> None:
-        self.cuMemsetD16Async(target, value, count, 0)
-
-    @takes("q u z")
-    def cuMemsetD32(self, target: int, value: int, count: int) -> None:
-        self.cuMemsetD32Async(target, value, count, 0)
 
     @takes("q z b z z p")
     def cuMemsetD2D8Async(
@@ -231,11 +183,3 @@ class ProgramMemoryFunctions(EmulatedDriver):
     ) -> None:
         for row in range(height):
             self.cuMemsetD8Async(target + row * pitch, value, width, stream)
-
-    @takes("q z b z z")
-    def cuMemsetD2D8(self, target: int, pitch: int, value: int, width: int, height: int) -> None:
-        self.cuMemsetD2D8Async(target, pitch, value, width, height, 0)
-
-    @takes("q z u z z")
-    def cuMemsetD2D32(self, target: int, pitch: int, value: int, width: int, height: int) -> None:
-        self.cuMemsetD2D32Async(target, pitch, value, width, height, 0)

@@ -39,10 +39,6 @@ class ProgramModuleFunctions(EmulatedDriver):
         self.require_context()
         self.cuLibraryLoadData(out, image, None, None, 0, None, None, 0)
 
-    @takes("*p p")
-    def cuModuleLoadFatBinary(self, out: Any, image: int) -> None:
-        self.cuModuleLoadData(out, image)
-
     @takes("*p p u *i *p")
     def cuModuleLoadDataEx(
         self, out: Any, image: int, count: int, options: Any, values: Any
@@ -75,26 +71,6 @@ class ProgramModuleFunctions(EmulatedDriver):
         except OSError as error:
             raise Refusal(Result.FILE_NOT_FOUND, str(error)) from None
 
-    @takes("p")
-    def cuModuleUnload(self, module: int) -> None:
-        self.cuLibraryUnload(module)
-
-    @takes("*p p s")
-    def cuModuleGetFunction(self, out: Any, module: int, name: bytes) -> None:
-        self.cuLibraryGetKernel(out, module, name)
-
-    @takes("*q *z p s")
-    def cuModuleGetGlobal(self, address: Any, size: Any, module: int, name: bytes) -> None:
-        self.cuLibraryGetGlobal(address, size, module, name)
-
-    @takes("*u p")
-    def cuModuleGetFunctionCount(self, out: Any, module: int) -> None:
-        self.cuLibraryGetKernelCount(out, module)
-
-    @takes("*p u p")
-    def cuModuleEnumerateFunctions(self, out: Any, count: int, module: int) -> None:
-        self.cuLibraryEnumerateKernels(out, count, module)
-
     @takes("*i")
     def cuModuleGetLoadingMode(self, out: Any) -> None:
         out[0] = 1  # CU_MODULE_EAGER_LOADING
@@ -104,30 +80,10 @@ class ProgramModuleFunctions(EmulatedDriver):
         self._library(library)
         out[0] = library
 
-    @takes("*s p")
-    def cuFuncGetName(self, out: Any, function: int) -> None:
-        self.cuKernelGetName(out, function)
-
-    @takes("*q *z p s")
-    def cuLibraryGetManaged(self, address: Any, size: Any, library: int, name: bytes) -> None:
-        self.cuLibraryGetGlobal(address, size, library, name)
-
     @takes("*p p")
     def cuFuncGetModule(self, out: Any, function: int) -> None:
         module = self.get(function, Kernel).module
         out[0] = next(handle for handle, one in self.modules.items() if one is module)
-
-    @takes("*p p")
-    def cuKernelGetLibrary(self, out: Any, kernel: int) -> None:
-        self.cuFuncGetModule(out, kernel)
-
-    @takes("p z *z *z")
-    def cuFuncGetParamInfo(self, function: int, index: int, offset: Any, size: Any) -> None:
-        self.cuKernelGetParamInfo(function, index, offset, size)
-
-    @takes("*i i p")
-    def cuFuncGetAttribute(self, out: Any, attribute: int, function: int) -> None:
-        self.cuKernelGetAttribute(out, attribute, function, 0)
 
     @takes("p i i")
     def cuFuncSetAttribute(self, function: int, attribute: int, value: int) -> None:
@@ -185,10 +141,6 @@ class ProgramModuleFunctions(EmulatedDriver):
     @takes("*i *i p p z i u")
     def cuOccupancyMaxPotentialBlockSizeWithFlags(self, *given: Any) -> None:
         self.cuOccupancyMaxPotentialBlockSize(*given[:-1])
-
-    @takes("*p u")
-    def cuStreamCreate(self, out: Any, flags: int) -> None:
-        self.cuStreamCreateWithPriority(out, flags, 0)
 
     @takes("p p u")
     def cuEventRecordWithFlags(self, event: int, stream: int, flags: int) -> None:

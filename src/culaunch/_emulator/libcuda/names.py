@@ -12,7 +12,7 @@ from culaunch._emulator.driver.state import Refusal
 from culaunch._emulator.driver.table import EmulatedDriver
 from culaunch._emulator.fault import NOT_FOUND
 from culaunch._emulator.libcuda.c_function import takes
-from culaunch._emulator.libcuda.runtime import PASSED_ON
+from culaunch._emulator.libcuda.passed_on import PASSED_ON
 
 # Functions that have no effect here. A later form with more parameters has none, either.
 NO_EFFECT = {

@@ -17,77 +17,6 @@ from culaunch._emulator.libcuda.contexts import ContextFunctions
 from culaunch._emulator.libcuda.linking import LinkFunctions
 from culaunch._emulator.libcuda.pools import PoolFunctions
 
-# The functions that are a driver function with the same parameters, without "cuda" and "cu".
-PASSED_ON = {
-    "DestroySurfaceObject": "SurfObjectDestroy",
-    "DestroyTextureObject": "TexObjectDestroy",
-    "DeviceCanAccessPeer": "DeviceCanAccessPeer",
-    "DeviceGetAttribute": "DeviceGetAttribute",
-    "DeviceGetByPCIBusId": "DeviceGetByPCIBusId",
-    "DeviceGetDefaultMemPool": "DeviceGetDefaultMemPool",
-    "DeviceGetLimit": "CtxGetLimit",
-    "DeviceGetMemPool": "DeviceGetMemPool",
-    "DeviceGetPCIBusId": "DeviceGetPCIBusId",
-    "DeviceGetStreamPriorityRange": "CtxGetStreamPriorityRange",
-    "DeviceGraphMemTrim": "DeviceGraphMemTrim",
-    "DeviceSetLimit": "CtxSetLimit",
-    "DeviceSetMemPool": "DeviceSetMemPool",
-    "DeviceSynchronize": "CtxSynchronize",
-    "DriverGetVersion": "DriverGetVersion",
-    "EventCreateWithFlags": "EventCreate",
-    "EventDestroy": "EventDestroy",
-    "EventElapsedTime": "EventElapsedTime",
-    "EventQuery": "EventQuery",
-    "EventRecord": "EventRecord",
-    "EventRecordWithFlags": "EventRecordWithFlags",
-    "EventSynchronize": "EventSynchronize",
-    "Free": "MemFree",
-    "FreeAsync": "MemFreeAsync",
-    "FreeHost": "MemFreeHost",
-    "FreeMipmappedArray": "MipmappedArrayDestroy",
-    "GetDevice": "CtxGetDevice",
-    "GetDeviceCount": "DeviceGetCount",
-    "GetMipmappedArrayLevel": "MipmappedArrayGetLevel",
-    "GraphAddMemAllocNode": "GraphAddMemAllocNode",
-    "GraphAddMemFreeNode": "GraphAddMemFreeNode",
-    "GraphCreate": "GraphCreate",
-    "GraphDestroy": "GraphDestroy",
-    "GraphExecDestroy": "GraphExecDestroy",
-    "GraphInstantiate": "GraphInstantiateWithFlags",
-    "GraphInstantiateWithFlags": "GraphInstantiateWithFlags",
-    "GraphLaunch": "GraphLaunch",
-    "GraphMemAllocNodeGetParams": "GraphMemAllocNodeGetParams",
-    "GraphMemFreeNodeGetParams": "GraphMemFreeNodeGetParams",
-    "HostAlloc": "MemHostAlloc",
-    "HostGetDevicePointer": "MemHostGetDevicePointer",
-    "HostGetFlags": "MemHostGetFlags",
-    "HostRegister": "MemHostRegister",
-    "HostUnregister": "MemHostUnregister",
-    "LaunchHostFunc": "LaunchHostFunc",
-    "MallocAsync": "MemAllocAsync",
-    "MallocFromPoolAsync": "MemAllocFromPoolAsync",
-    "MallocHost": "MemAllocHost",
-    "MallocManaged": "MemAllocManaged",
-    "MemGetInfo": "MemGetInfo",
-    "MemPoolCreate": "MemPoolCreate",
-    "MemPoolDestroy": "MemPoolDestroy",
-    "MemPoolGetAttribute": "MemPoolGetAttribute",
-    "MemPoolSetAttribute": "MemPoolSetAttribute",
-    "MemPoolTrimTo": "MemPoolTrimTo",
-    "RuntimeGetVersion": "DriverGetVersion",
-    "StreamAddCallback": "StreamAddCallback",
-    "StreamBeginCapture": "StreamBeginCapture_v2",
-    "StreamBeginCaptureToGraph": "StreamBeginCaptureToGraph",
-    "StreamCreateWithFlags": "StreamCreate",
-    "StreamCreateWithPriority": "StreamCreateWithPriority",
-    "StreamDestroy": "StreamDestroy",
-    "StreamEndCapture": "StreamEndCapture",
-    "StreamGetCaptureInfo": "StreamGetCaptureInfo_v3",
-    "StreamIsCapturing": "StreamIsCapturing",
-    "StreamQuery": "StreamQuery",
-    "StreamSynchronize": "StreamSynchronize",
-    "StreamWaitEvent": "StreamWaitEvent",
-}
 # The runtime's numbers that the driver does not have. All other codes are the same.
 INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_FUNCTION = 9, 13, 98
 _TEXTS = {
@@ -219,10 +148,6 @@ class RuntimeFunctions(ContextFunctions, PoolFunctions, LinkFunctions):
         if size:
             self.cuMemAlloc(out, size)
 
-    @takes("*q *z z z")
-    def cudaMallocPitch(self, out: Any, pitch: Any, width: int, height: int) -> None:
-        self.cuMemAllocPitch(out, pitch, width, height, 4)
-
     @takes("p p z i p")
     def cudaMemcpyAsync(self, target: int, source: int, size: int, kind: int, stream: int) -> None:
         copies = {
@@ -233,10 +158,6 @@ class RuntimeFunctions(ContextFunctions, PoolFunctions, LinkFunctions):
         if size:
             copies.get(kind, self.cuMemcpyAsync)(target or 0, source or 0, size, stream)
 
-    @takes("p p z i")
-    def cudaMemcpy(self, target: int, source: int, size: int, kind: int) -> None:
-        self.cudaMemcpyAsync(target, source, size, kind, 0)
-
     @takes("p z p z z z i p")
     def cudaMemcpy2DAsync(self, target: int, pitch: int, source: int, *given: Any) -> None:
         source_pitch, width, height, kind, stream = given
@@ -244,27 +165,13 @@ class RuntimeFunctions(ContextFunctions, PoolFunctions, LinkFunctions):
             row_target, row_source = target + row * pitch, source + row * source_pitch
             self.cudaMemcpyAsync(row_target, row_source, width, kind, stream)
 
-    @takes("p z p z z z i")
-    def cudaMemcpy2D(self, *given: Any) -> None:
-        self.cudaMemcpy2DAsync(*given, 0)
-
     @takes("p i z p")
     def cudaMemsetAsync(self, target: int, value: int, size: int, stream: int) -> None:
         if size:
             self.cuMemsetD8Async(target or 0, value & 255, size, stream)
 
-    @takes("p i z")
-    def cudaMemset(self, target: int, value: int, size: int) -> None:
-        self.cudaMemsetAsync(target, value, size, 0)
-
-    @takes("p z i z z")
-    def cudaMemset2D(self, target: int, pitch: int, value: int, width: int, height: int) -> None:
-        self.cuMemsetD2D8(target, pitch, value & 255, width, height)
-
-    @takes("*p")
-    def cudaStreamCreate(self, out: Any) -> None:
-        self.cuStreamCreate(out, 0)
-
-    @takes("*p")
-    def cudaEventCreate(self, out: Any) -> None:
-        self.cuEventCreate(out, 0)
+    @takes("p z i z z p")
+    def cudaMemset2DAsync(
+        self, target: int, pitch: int, value: int, width: int, height: int, stream: int
+    ) -> None:
+        self.cuMemsetD2D8Async(target, pitch, value & 255, width, height, stream)

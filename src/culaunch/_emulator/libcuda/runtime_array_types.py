@@ -14,8 +14,6 @@ from culaunch._emulator.memory.texture_formats import FORMATS
 if TYPE_CHECKING:
     from culaunch._emulator.memory.images import ArrayShape
 
-__all__ = ["Channels", "Copy3D", "Resource", "TextureParams"]
-
 # cudaChannelFormatKind: signed, unsigned, float.
 _KINDS = "iuf"
 _size, _int = ctypes.c_size_t, ctypes.c_int

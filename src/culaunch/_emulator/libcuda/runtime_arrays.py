@@ -87,10 +87,6 @@ class RuntimeArrayFunctions(ArrayFunctions, ProgramMemoryFunctions):
                 to.memory_type, to.pitch, to.height = _UNIFIED, side.pitch, side.height
         self.cuMemcpy3DAsync(ctypes.addressof(own), stream)
 
-    @takes("p")
-    def cudaMemcpy3D(self, copy: int) -> None:
-        self.cudaMemcpy3DAsync(copy, 0)
-
     # -- objects
 
     @takes("*q p p p")

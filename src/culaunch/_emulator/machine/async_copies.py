@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.records import Access, Records
     from culaunch._emulator.types import Lanes
 
-__all__ = ["AsyncCopies"]
-
 
 class AsyncCopies:
     """The copies of a chunk, of one of the kinds with groups, for which no thread has waited.

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.chunk import Chunk
     from culaunch._emulator.types import Lanes
 
-__all__ = ["BarrierClocks"]
-
 
 class BarrierClocks:
     """Vector clocks of warps: they tell barriers apart that are complete at the same time.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Arrival, Code, Group, Runner
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Barriers"]
-
 _NO_LANES = np.zeros(0, np.int64)
 
 

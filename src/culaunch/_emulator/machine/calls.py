@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,8 +19,6 @@ from culaunch._emulator.types import Lanes
 if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Runner
     from culaunch._emulator.machine.taint import Taints
-
-__all__ = ["Argument", "Call", "IndirectCall"]
 
 Reader = Callable[[Group], Lanes]
 # Far deeper than a GPU's stack allows. Still, an endless recursion is reported quickly, before its
@@ -34,32 +33,26 @@ class Argument(NamedTuple):
     slot: int
 
 
-class Call(End):
-    """Call one function.
+@dataclass(eq=False, kw_only=True)
+class CallEnd(End):
+    """A call of a function."""
 
-    Parameters
-    ----------
-    callee : callable
-        Returns the code; it is decoded at the first call.
-    arguments : list of Argument
-    results : tuple of int
-        The slots that the results go to.
-    following : int
-        The block to return to.
-    """
+    arguments: list[Argument]
+    results: tuple[int, ...]
+    """The slots that the results go to."""
+    following: int
+    """The block to return to."""
 
-    def __init__(
-        self,
-        callee: Callable[[], Code],
-        arguments: list[Argument],
-        results: tuple[int, ...],
-        following: int,
-    ) -> None:
-        self.callee = callee
-        self.arguments = arguments
-        self.results = results
-        self.following = following
-        self.successors = (following,)
+    def __post_init__(self) -> None:
+        self.successors = (self.following,)
+
+
+@dataclass(eq=False, kw_only=True)
+class Call(CallEnd):
+    """Call one function."""
+
+    callee: Callable[[], Code]
+    """Returns the code; it is decoded at the first call."""
 
     def run(self, group: Group, runner: Runner) -> int | None:
         """Push a frame and continue at the callee's first block."""
@@ -67,23 +60,12 @@ class Call(End):
         return 0
 
 
-class IndirectCall(End):
+@dataclass(eq=False, kw_only=True)
+class IndirectCall(CallEnd):
     """Call the function at each lane's address."""
 
-    def __init__(
-        self,
-        target: Reader,
-        find: Callable[[int], Callable[[], Code] | None],
-        arguments: list[Argument],
-        results: tuple[int, ...],
-        following: int,
-    ) -> None:
-        self.target = target
-        self.find = find
-        self.arguments = arguments
-        self.results = results
-        self.following = following
-        self.successors = (following,)
+    target: Reader
+    find: Callable[[int], Callable[[], Code] | None]
 
     def run(self, group: Group, runner: Runner) -> int | None:
         """Split the group by callee."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.report import Related
     from culaunch._emulator.types import Lanes
 
-__all__ = ["ChildLaunch", "Children"]
-
 _ALIGNMENT = 64  # of a parameter buffer (CUDA C++ Programming Guide, "Parameter Buffer Layout")
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.report import Position, Related
     from culaunch._emulator.types import Lanes
 
-__all__ = ["WARP", "WARPGROUP", "Chunk", "LaunchView", "thread_place"]
-
 # What PTX's lane masks, shuffles and matrix fragments are made for; no GPU has another size.
 WARP = 32
 # The lanes that execute a product of wgmma together.
@@ -126,48 +124,35 @@ class Chunk:
 
 
 class LaunchView(Protocol):
-    """A launch, as its threads see it.
-
-    Attributes
-    ----------
-    kernel : KernelCode
-        The code that it can run.
-    threads : int
-        How many a block has.
-    params : Scratch
-        The parameters of the kernel.
-    shared_bytes, local_bytes : int
-        The shared memory of a block, and the local memory of a thread.
-    grid_workspace : int
-        The address of a grid barrier's counter, null unless the launch is cooperative.
-    lacks_workspace : bool
-        Whether the kernel asked for it if it is null.
-    conditions : dict of int to int or None
-        The conditions of the graph that the launch is in, which the kernel may set.
-    children : Children
-        The launches that its threads make.
-    texture_units : dict of int to Texture, Surface or None
-        The textures and surfaces by handle; None: destroyed.
-    """
+    """A launch, as its threads see it."""
 
     options: Options
     kernel: Any
+    """The code that it can run."""
     number: int
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     cluster: Cluster
     threads: int
+    """How many a block has."""
     dynamic_shared: int
+    # The shared memory of a block, and the local memory of a thread.
     shared_bytes: int
     local_bytes: int
     params: Scratch
+    """The parameters of the kernel."""
     memory: GlobalMemory
     read_only: ReadOnlyMemory | None
     grid_workspace: int
+    """The address of a grid barrier's counter, null unless the launch is cooperative."""
     lacks_workspace: bool
+    """Whether the kernel asked for it if it is null."""
     conditions: dict[int, int | None]
+    """The conditions of the graph that the launch is in, which the kernel may set."""
     children: Children
+    """The launches that its threads make."""
     texture_units: dict[int, Texture | Surface | None]
+    """The textures and surfaces by handle; None: destroyed."""
 
     def block_numbers(self, first: int, count: int) -> Lanes:
         """Return the numbers in the grid of some consecutive blocks in the order of the run."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
 
-__all__ = ["ClusterBarrier"]
-
 # The phase of a thread that has not arrived since it last waited.
 _ABSENT = -1
 

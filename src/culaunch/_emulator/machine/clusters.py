@@ -13,8 +13,6 @@ import numpy as np
 if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
 
-__all__ = ["NO_CLUSTER", "Cluster"]
-
 Extent = tuple[int, int, int]
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.how import How
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Conflicts"]
-
 
 class Conflicts:
     """Compares accesses with recorded ones, by the order of a chunk."""

@@ -17,8 +17,6 @@ from culaunch._emulator.types import Lanes
 if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Runner
 
-__all__ = ["Conditional", "Exit", "Jump", "NotEmulated", "Return", "Switch"]
-
 Reader = Callable[[Group], Lanes]
 
 

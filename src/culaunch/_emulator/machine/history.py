@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
 
-__all__ = ["History"]
-
 
 class History:
     """One clock for all threads of a launch, also of chunks that have ended.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.taint import Taints
     from culaunch._emulator.types import Lanes
 
-__all__ = ["merge"]
-
 
 def merge(parts: list[Group]) -> Group:
     """Join groups that are at the same place into one, lanes in ascending order."""

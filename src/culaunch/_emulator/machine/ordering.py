@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.history import History
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Ordering"]
-
 # The rows of `_known`: acquired and pending times for each scope, and one for bulk copies.
 _ACQUIRED, _PENDING, _COPIES, _ROWS = 0, 3, 6, 7
 

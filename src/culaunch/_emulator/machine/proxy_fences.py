@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.records import Access, Records
     from culaunch._emulator.types import Lanes
 
-__all__ = ["ProxyFences"]
-
 
 class ProxyFences:
     """The last ``fence.proxy.async`` after the writes of each lane to shared memory.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.report import Related
     from culaunch._emulator.types import Lanes
 
-__all__ = ["RaceReports"]
-
 _INDEX_BITS = 32
 
 

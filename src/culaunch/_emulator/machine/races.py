@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.how import How
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Races"]
-
 
 class Races:
     """Checks the accesses of a chunk to shared and global memory.
@@ -162,13 +160,17 @@ class Races:
         if grouped:
             self.products.start(records, access, reads=True)
 
-    def wait(self, lanes: Lanes, newest: int | None) -> None:
-        """End copies of cp.async: they are writes of now."""
-        self._finish(self.copies, lanes, newest)
-
-    def wait_bulk(self, lanes: Lanes, newest: int, *, only_reads: bool) -> None:
-        """End bulk copies: they are reads and writes of now."""
-        self._finish(self.bulk, lanes, newest, only_reads=only_reads)
+    def wait(
+        self, copies: AsyncCopies, lanes: Lanes, newest: int | None, *, only_reads: bool = False
+    ) -> None:
+        """End `copies` or `bulk` of this class: they are reads and writes of now."""
+        now = self.history.tick()
+        for records, access, reads in copies.finish(lanes, newest, only_reads=only_reads):
+            ended = access._replace(now=now)
+            if reads:
+                records.readers.put(ended, self.order.block_time(ended.lanes))
+            else:
+                records.wrote(ended, slice(None))
 
     def wait_products(self, lanes: Lanes, newest: int) -> None:
         """End the reads of products. One thread may tell others that its warpgroup has read."""
@@ -200,17 +202,6 @@ class Races:
             if piece.shadow is not None and piece.shadow.records is not None:
                 records = piece.shadow.records
                 records.completed[records.units(piece.at, 8)] = now
-
-    def _finish(
-        self, copies: AsyncCopies, lanes: Lanes, newest: int | None, *, only_reads: bool = False
-    ) -> None:
-        now = self.history.tick()
-        for records, access, reads in copies.finish(lanes, newest, only_reads=only_reads):
-            ended = access._replace(now=now)
-            if reads:
-                records.readers.put(ended, self.order.block_time(ended.lanes))
-            else:
-                records.wrote(ended, slice(None))
 
     def _require_fenced(self, access: Access, records: Records) -> None:
         if records.space == "shared" and records.storer.used:

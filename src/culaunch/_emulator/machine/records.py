@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.scratch import Scratch
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Access", "Found", "Records", "shared_records"]
-
 
 class Access(NamedTuple):
     """A lane, its thread and an offset for every unit of an access.

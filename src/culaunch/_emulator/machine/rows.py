@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group
     from culaunch._emulator.types import Lanes
 
-__all__ = ["from_rows", "from_warps", "members", "pack_flags", "to_rows"]
-
 
 def to_rows(group: Group, value: Lanes) -> Lanes:
     """Return the values as rows of 32, one for each warp; lanes that are not here are zero."""

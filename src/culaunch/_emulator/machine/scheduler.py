@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Scheduler", "Watch"]
-
 # A group that waits in a loop lets the others go first after this many turns.
 _PATIENCE = 16
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.undefined_bytes import UndefinedBytes
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Shadow"]
-
 
 class Shadow:
     """The facts about each byte of a memory.

@@ -19,8 +19,6 @@ from culaunch._emulator.types import Lanes
 if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group
 
-__all__ = ["LOCATORS", "Locator"]
-
 # (group, addresses, bytes, "read" or "write") -> pieces
 Locator = Callable[["Group", Lanes, int, str], list[Piece]]
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group
     from culaunch._emulator.types import Lanes
 
-__all__ = ["special_register"]
-
 _AXES = "xyz"
 
 

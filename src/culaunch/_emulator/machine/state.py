@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Function, Instruction
     from culaunch._emulator.report import Related
 
-__all__ = ["Arrival", "Block", "Code", "End", "Frame", "Group", "Op", "Runner"]
-
 Op = Callable[["Group"], None]
 
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.types import Lanes
 
-__all__ = ["NONE", "Taint", "Taints", "merge", "narrow"]
-
 
 class Taint(NamedTuple):
     """Bits that are undefined, for each lane of a group, and where they come from.

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.chunk import Chunk
     from culaunch._emulator.types import Lanes
 
-__all__ = ["WarpOrder"]
-
 
 class WarpOrder:
     """The knowledge of each lane about each other lane of its warp.

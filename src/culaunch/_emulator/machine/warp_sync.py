@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
 
-__all__ = ["WarpSync", "lane_bits", "warp_bits"]
-
-
 # The mask that compilers give nearly always: all 32 lanes of the warp.
 _EVERY_LANE = 0xFFFFFFFF
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["Standing", "next_instruction", "timeout", "whereabouts"]
-
 # The action of a group, the group, and its current instruction.
 Standing: TypeAlias = "tuple[str, Group, Instruction | None]"
 

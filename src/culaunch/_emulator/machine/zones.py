@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Variable
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Zones"]
-
 _GAP = -1
 
 

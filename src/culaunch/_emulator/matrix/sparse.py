@@ -18,8 +18,6 @@ from culaunch._emulator.matrix.elements import WIDTHS
 if TYPE_CHECKING:
     from culaunch._emulator.matrix.elements import Elements
 
-__all__ = ["chunk_size", "expand", "invalid", "register_codes"]
-
 _Array = npt.NDArray[Any]
 
 

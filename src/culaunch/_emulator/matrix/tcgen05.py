@@ -14,19 +14,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from culaunch._emulator.matrix.elements import Elements
 
-__all__ = [
-    "KINDS",
-    "SHAPES",
-    "Kind",
-    "Places",
-    "Product",
-    "fragment",
-    "metadata_places",
-    "padded",
-    "places",
-    "zero_columns",
-]
-
 _Array = npt.NDArray[Any]
 _NARROW = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
 

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from culaunch._emulator.matrix.elements import WIDTHS, Elements, Registers, pack, unpack
 
-__all__ = ["Descriptors", "accumulators", "element_bytes", "from_accumulators", "offsets"]
-
 _Array = npt.NDArray[Any]
 
 # By the two uppermost bits of a descriptor: the bytes of a row, and the bits of an address that the
@@ -30,28 +28,20 @@ _TCGEN05_MODES = np.array([0, 4, 1, -1, 2, -1, 3, -1], np.int64)
 
 
 class Descriptors(NamedTuple):
-    """The fields of the matrix descriptors of some warps, in bytes.
+    """The fields of the matrix descriptors of some warps, in bytes."""
 
-    Attributes
-    ----------
-    start, leading, stride : numpy.ndarray
-        The matrix's address in shared memory, and the two distances between blocks.
-    base : numpy.ndarray
-        The base offset: nonzero where a swizzled block does not begin at a multiple of its size.
-    row, flipped, shift : numpy.ndarray
-        The bytes of a row, the bits that the swizzle flips, and the distance of those that flip.
-    absolute : numpy.ndarray
-        Whether the leading distance is the address of what is behind the end of a row.
-    """
-
+    # The matrix's address in shared memory, and the two distances between blocks.
     start: _Array
     leading: _Array
     stride: _Array
     base: _Array
+    """The base offset: nonzero where a swizzled block does not begin at a multiple of its size."""
+    # The bytes of a row, the bits that the swizzle flips, and the distance of those that flip.
     row: _Array
     flipped: _Array
     shift: _Array
     absolute: _Array
+    """Whether the leading distance is the address of what is behind the end of a row."""
 
     @classmethod
     def read(cls, words: _Array) -> Descriptors:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Update", "update"]
-
 # More lanes than this at one address are taken one address at a time instead of in rounds.
 _ROUNDS = 24
 

@@ -10,8 +10,6 @@ import numpy as np
 from culaunch._emulator.memory.how import PLAIN, How
 from culaunch._emulator.types import BITS, Lanes
 
-__all__ = ["Bytes", "Piece", "load", "store", "take"]
-
 _SHIFTS = {1: 0, 2: 1, 4: 2, 8: 3}
 
 

@@ -15,8 +15,6 @@ from culaunch._emulator.report import Related
 if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Heap", "HeapError"]
-
 # The default of cudaLimitMallocHeapSize.
 HEAP_BYTES = 8 << 20
 _ALIGN = 16

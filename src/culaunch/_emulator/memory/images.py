@@ -12,8 +12,6 @@ from culaunch._emulator.memory.texture_formats import FORMATS, Format
 if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
 
-__all__ = ["SURFACE", "ArrayShape", "CudaArray", "LinearImage"]
-
 # The flags of CUDA_ARRAY3D_DESCRIPTOR.
 LAYERED, SURFACE, CUBEMAP = 1, 2, 4
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.threads import Threads
     from culaunch._emulator.types import Lanes
 
-__all__ = ["GlobalMemory", "check_aligned"]
-
 # No allocation is here. A member or an element behind a null pointer may have a small address.
 _NULL_PAGE = 4096
 

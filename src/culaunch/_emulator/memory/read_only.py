@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.threads import Threads
     from culaunch._emulator.types import Lanes
 
-__all__ = ["NamedArray", "ReadOnlyMemory"]
-
 
 class ReadOnlyMemory:
     """The parts of some arrays that no launch argument allows to be written.

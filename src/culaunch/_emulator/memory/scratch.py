@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.threads import Threads
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Scratch"]
-
 
 class Scratch:
     """One row of `size` bytes for each owner.

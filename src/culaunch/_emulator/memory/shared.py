@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.threads import Threads
     from culaunch._emulator.types import Lanes
 
-__all__ = ["RANK_SHIFT", "SharedMemory"]
-
 # `mapa` names a block of the cluster in an address: its rank plus one is above these bits, which
 # hold any offset. An address without a rank is the executing block's own, in `shared::cluster` as
 # well (PTX ISA, "State Spaces").

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.images import CudaArray
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Places", "Surface"]
-
 
 class Places(NamedTuple):
     """Where each lane accesses a surface: the first byte, and whether it is outside."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.tensor_map import TensorMap
     from culaunch._emulator.types import Lanes
 
-__all__ = ["box_elements", "misuse"]
-
 _ROWS = 4  # of tile::gather4 and tile::scatter4
 _ROW_MODES = ("tile::gather4", "tile::scatter4")
 # The mode of the map for other modes of a copy.

@@ -9,8 +9,6 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-__all__ = ["CORNER_BITS", "FIELDS", "ITEM_SIZES", "MAGIC", "MAP_BYTES", "MODES", "TensorMap"]
-
 MAP_BYTES = 128
 MAGIC = 0x50414D4C
 # CU_TENSOR_MAP_DATA_TYPE_UINT8 and the next: bytes of an element.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.threads import Threads
     from culaunch._emulator.types import Lanes
 
-__all__ = ["TensorMemory"]
-
 _LANES, _COLUMNS, _UNIT = 128, 512, 32
 
 

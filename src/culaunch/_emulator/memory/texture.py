@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.images import CudaArray, LinearImage
     from culaunch._emulator.types import Lanes
 
-__all__ = ["READ_AS_INTEGER", "Coordinates", "Sampler", "Texture"]
-
 READ_AS_INTEGER, _NORMALIZED, _SRGB = 1, 2, 0x10  # CU_TRSF_...
 _WRAP, _CLAMP, _MIRROR, _BORDER = range(4)  # CUaddress_mode
 _FAR = float(1 << 31)

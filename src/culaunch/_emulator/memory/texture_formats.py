@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
 
-__all__ = ["FORMATS", "Format"]
-
 
 class Format(NamedTuple):
     """A format of the channels of a texel.

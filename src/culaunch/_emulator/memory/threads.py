@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Threads"]
-
 
 class Threads(Protocol):
     """The lanes of an access, as a memory needs to know them to report one of them."""

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.report import Related
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Read", "UndefinedBytes"]
-
-
 # The end of a message on unwritten bytes, by the memory.
 _WRITERS = {"shared": "the block has not", "local": "the thread has not", "global": "nothing has"}
 

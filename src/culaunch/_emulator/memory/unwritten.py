@@ -12,8 +12,6 @@ from culaunch._emulator.memory.undefined_bytes import UndefinedBytes
 if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Unwritten"]
-
 _UNIT = 8
 
 

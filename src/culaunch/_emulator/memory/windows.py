@@ -6,8 +6,6 @@ every host address, as a GPU has windows of its own; a function's address is in 
 
 from __future__ import annotations
 
-__all__ = ["BASES", "FUNCTION", "LOCAL", "PARAM", "SHARED", "WINDOW_SHIFT"]
-
 # Addresses of user space have at most 47 bits on x86-64 and 48 on AArch64. The host has no pointers
 # from 1 << 48 on, unless a program asks the system for more.
 WINDOW_SHIFT = 48

@@ -15,27 +15,18 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Format:
-    """A binary floating-point format and the unsigned integers that carry it.
-
-    Attributes
-    ----------
-    name : str
-        The PTX type, such as ``"f32"``.
-    carrier : numpy.dtype
-        The unsigned integer dtype of a register of this type.
-    precision : int
-        Significant bits, the implicit one included.
-    min_exponent : int
-        The exponent of the smallest normal number, as in ``2.0 ** min_exponent``.
-    one, infinity, nan, sign, largest : int
-        The bits of 1.0, of infinity, of the canonical NaN, of the sign, and of the largest
-        finite number.
-    """
+    """A binary floating-point format and the unsigned integers that carry it."""
 
     name: str
+    """The PTX type, such as ``"f32"``."""
     carrier: np.dtype[Any]
+    """The unsigned integer dtype of a register of this type."""
     precision: int
+    """Significant bits, the implicit one included."""
     min_exponent: int
+    """The exponent of the smallest normal number, as in ``2.0 ** min_exponent``."""
+    # The bits of 1.0, of infinity, of the canonical NaN, of the sign, and of the largest finite
+    # number.
     one: int
     infinity: int
     nan: int

@@ -1,4 +1,4 @@
-"""cp.async: copies of a few bytes for each thread."""
+"""cp.async: copies of a few bytes for each thread; groups of all asynchronous copies."""
 
 # NumPy types the operators of arrays of any dtype as Any.
 # mypy: disable-error-code="no-any-return"
@@ -25,17 +25,18 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.types import Lanes
 
+_GROUPS = frozenset(("commit_group", "wait_group", "wait_all"))
+
 
 @decodes("cp", results=0, effects=True, waits=False, undefined=Flow.MUST_BE_DEFINED)
 def _cp(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
+    if not _GROUPS.isdisjoint(mods):
+        return _commit_or_wait(instruction)
     if "bulk" in mods:
         return bulk_copy(decoder, instruction)
     if mods[0] != "async":
         raise Unsupported
-    if "commit_group" in mods or "wait_group" in mods or "wait_all" in mods:
-        # Copies happen at once, which is one of the hardware's possible orders.
-        return _commit_or_wait(instruction)
     if "mbarrier" in mods:
         arrive = None
         if "noinc" in mods:
@@ -78,8 +79,14 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
 
 
 def _commit_or_wait(instruction: Instruction) -> Op:
-    commit, newest = "commit_group" in instruction.mods, None
-    if "wait_group" in instruction.mods:
+    """Decode a form for cp.async or cp.async.bulk.
+
+    Copies happen at once, which is one of the orders that the hardware may choose: only the check
+    of races commits them and waits for them.
+    """
+    mods, newest = instruction.mods, None
+    is_bulk, only_reads = "bulk" in mods, "read" in mods
+    if "wait_group" in mods:
         number = instruction.operands[0]
         if not isinstance(number, Immediate):
             raise Unsupported
@@ -89,10 +96,11 @@ def _commit_or_wait(instruction: Instruction) -> Op:
         races = group.chunk.races
         if races is None:
             return
-        if commit:
-            races.copies.commit(group.lanes)
+        copies = races.bulk if is_bulk else races.copies
+        if "commit_group" in mods:
+            copies.commit(group.lanes)
         else:
-            races.wait(group.lanes, newest)
+            races.wait(copies, group.lanes, newest, only_reads=only_reads)
 
     return run
 
@@ -104,8 +112,9 @@ def _arrive_after_copies(arrive: Op | None) -> Op:
     """
 
     def run(group: Group) -> None:
-        if group.chunk.races is not None:
-            group.chunk.races.wait(group.lanes, None)
+        races = group.chunk.races
+        if races is not None:
+            races.wait(races.copies, group.lanes, None)
         if arrive is not None:
             arrive(group)
 

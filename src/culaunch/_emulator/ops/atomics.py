@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["OPERATIONS", "atomic_update", "run_atomic"]
-
 OPERATIONS = frozenset(("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"))
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,8 @@ import numpy as np
 from culaunch._emulator.decode.instruction import decodes
 from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.fault import ASSERT, LAUNCH_FAILED, Fault
+from culaunch._emulator.machine.calls import CallEnd
 from culaunch._emulator.machine.spaces import LOCATORS
-from culaunch._emulator.machine.state import End, Op
 from culaunch._emulator.memory.bytes import store
 from culaunch._emulator.memory.heap import HeapError
 from culaunch._emulator.ops.child_launches import DEVICE_RUNTIME
@@ -23,33 +24,20 @@ from culaunch._emulator.report import Related
 
 if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
-    from culaunch._emulator.machine.calls import Argument
-    from culaunch._emulator.machine.state import Group, Runner
+    from culaunch._emulator.machine.state import Group, Op, Runner
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.report import Position
     from culaunch._emulator.types import Lanes
-
-__all__ = ["BUILTINS", "BuiltinCall"]
 
 Builtin = Callable[..., Any]
 _NO_MEMORY = 2  # cudaErrorMemoryAllocation
 
 
-class BuiltinCall(End):
+@dataclass(eq=False, kw_only=True)
+class BuiltinCall(CallEnd):
     """Call a function of the runtime."""
 
-    def __init__(
-        self,
-        function: Builtin,
-        arguments: list[Argument],
-        results: tuple[int, ...],
-        following: int,
-    ) -> None:
-        self.function = function
-        self.arguments = arguments
-        self.results = results
-        self.following = following
-        self.successors = (following,)
+    function: Builtin
 
     def run(self, group: Group, runner: Runner) -> int | None:
         """Run the function for all lanes."""

@@ -21,30 +21,23 @@ from culaunch._emulator.ops.bulk_units import (
 )
 from culaunch._emulator.ops.mbarrier import complete_bytes
 from culaunch._emulator.ops.tensor_copies import tensor_copy
-from culaunch._emulator.ptx.syntax import Address, Immediate, Instruction
+from culaunch._emulator.ptx.syntax import Address
 from culaunch._emulator.types import size_of
 
 if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.machine.state import Group, Op
+    from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
-
-__all__ = ["bulk_copy"]
 
 _SPACES = {"global": "global", "shared::cta": "shared", "shared::cluster": "shared"}
 
 
 def bulk_copy(decoder: Decoder, instruction: Instruction) -> Op:
-    """Decode a form of cp.async.bulk or cp.reduce.async.bulk.
-
-    Copies happen at once, which is one of the orders that the hardware may choose: only the check
-    of races commits them and waits for them.
-    """
+    """Decode a copy of cp.async.bulk or cp.reduce.async.bulk."""
     mods = instruction.mods
     if "prefetch" in mods:
         return lambda _: None
-    if "commit_group" in mods or "wait_group" in mods:
-        return _commit_or_wait(instruction)
     if "tensor" in mods:
         return tensor_copy(decoder, instruction)
     if "cp_mask" in mods:
@@ -88,27 +81,6 @@ def bulk_copy(decoder: Decoder, instruction: Instruction) -> Op:
                 arrived = to_rank(np.broadcast_to(barrier(group), (group.n,))[index], rank)
                 size_now = amount[index].astype(np.uint64)
                 complete_bytes(group.narrow(index), arrived, "shared", size_now)
-
-    return run
-
-
-def _commit_or_wait(instruction: Instruction) -> Op:
-    commits, only_reads = "commit_group" in instruction.mods, "read" in instruction.mods
-    newest = 0
-    if not commits:
-        number = instruction.operands[0]
-        if not isinstance(number, Immediate):
-            raise Unsupported
-        newest = number.bits
-
-    def run(group: Group) -> None:
-        races = group.chunk.races
-        if races is None:
-            return
-        if commits:
-            races.bulk.commit(group.lanes)
-        else:
-            races.wait_bulk(group.lanes, newest, only_reads=only_reads)
 
     return run
 

@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction, Operand
     from culaunch._emulator.types import Lanes
 
-__all__ = [
-    "REDUCTIONS",
-    "UNIT",
-    "each_unit",
-    "read_units",
-    "target_ranks",
-    "to_rank",
-    "write_units",
-]
-
 UNIT = 16  # bytes: addresses and sizes of bulk copies are multiples of this
 REDUCTIONS = frozenset(("add", "min", "max", "inc", "dec", "and", "or", "xor"))
 # Which lanes copy to the shared memory of a block of the cluster; no rank is the block that the

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["carry_out"]
-
 
 @computes("addc", "subc", "madc", undefined=Flow.COMPUTES, reads_carry=True)
 def _with_carry(decoder: Decoder, instruction: Instruction) -> Op:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group
     from culaunch._emulator.types import Lanes
 
-__all__ = ["DEVICE_RUNTIME"]
-
 _NO_EFFECT = (
     *("GetLastError", "PeekAtLastError", "StreamDestroy", "EventDestroy", "EventRecord"),
     *("EventRecord_ptsz", "EventRecordWithFlags", "EventRecordWithFlags_ptsz"),

@@ -77,7 +77,9 @@ def _call(decoder: Decoder, instruction: Instruction, targets: Targets) -> End:
         builtin = BUILTINS.get(target.name)
         # A module may define its own function with this name.
         if builtin is not None and not symbols.has_body(target.name):
-            builtin_call = BuiltinCall(builtin, arguments, results, following)
+            builtin_call = BuiltinCall(
+                function=builtin, arguments=arguments, results=results, following=following
+            )
             builtin_call.uses = read_slots(given)
             return builtin_call
         name = target.name
@@ -90,10 +92,20 @@ def _call(decoder: Decoder, instruction: Instruction, targets: Targets) -> End:
             raise Unsupported(
                 f"{name!r} has {counted(wanted, 'parameter')}, but the call passes {len(arguments)}"
             )
-        return Call(lambda: symbols.code(name), arguments, results, following)
+        return Call(
+            callee=lambda: symbols.code(name),
+            arguments=arguments,
+            results=results,
+            following=following,
+        )
     # The callee's declaration determines its parameters, regardless of the call's prototype.
+    address = decoder.read(target, "u64")
     call = IndirectCall(
-        decoder.read(target, "u64"), symbols.function_at, arguments, results, following
+        target=address,
+        find=symbols.function_at,
+        arguments=arguments,
+        results=results,
+        following=following,
     )
     call.uses = read_slots((target,))
     return call

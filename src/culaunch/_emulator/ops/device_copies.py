@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group
     from culaunch._emulator.types import Lanes
 
-__all__ = ["COPIES", "TAIL_LAUNCH", "words_of"]
-
 TAIL_LAUNCH = 3  # cudaStreamTailLaunch
 _KINDS = (3, 4)  # cudaMemcpyDeviceToDevice, cudaMemcpyDefault
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.matrix.elements import Elements
     from culaunch._emulator.types import Lanes
 
-__all__ = ["negated", "read_factor", "tcgen05_descriptors"]
-
 
 def read_factor(
     group: Group,

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.ptx.syntax import Instruction
 
-__all__ = ["high_product", "integer_arithmetic", "packed_elements", "wide_product"]
-
 _WIDER = {"2": "4", "4": "8"}
 
 

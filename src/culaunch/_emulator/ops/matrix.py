@@ -24,21 +24,10 @@ from culaunch._emulator.ops.sparse import sparsity
 from culaunch._emulator.types import unsigned
 
 if TYPE_CHECKING:
-    from culaunch._emulator.decode.decoder import Decoder, Reader, Writer
+    from culaunch._emulator.decode.decoder import Decoder, Reader
     from culaunch._emulator.machine.state import Group, Op
-    from culaunch._emulator.ptx.syntax import Instruction, Operand
+    from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
-
-__all__ = [
-    "ELEMENT_TYPES",
-    "product_operands",
-    "product_options",
-    "register_kind",
-    "require",
-    "run_product",
-    "shape_of",
-    "try_product",
-]
 
 # Types of matrix elements; some of them cannot be in a register.
 ELEMENT_TYPES = frozenset(
@@ -141,85 +130,55 @@ def _mma(decoder: Decoder, instruction: Instruction) -> Op:
     # All four types are named, in this order (PTX ISA, "mma").
     d, a, b, c = [word for word in mods if word in ELEMENT_TYPES]
     first, second = [word for word in mods if word in ("row", "col")]
-    satfinite, operation, rounding = product_options(instruction)
     types = (d, a, b, c)
-    is_sparse = any(word.partition("::")[0] == "sp" for word in mods)
-    read_codes = sparsity(decoder, instruction, 4, a, extents(shape)[2]) if is_sparse else None
-
-    def multiply(
-        x: list[Lanes], y: list[Lanes], z: list[Lanes], codes: Lanes | None = None
-    ) -> list[Lanes]:
-        return matrix.mma(
-            shape,
-            types,
-            x,
-            y,
-            z,
-            layouts=(first, second),
-            satfinite=satfinite,
-            operation=operation,
-            rounding=rounding,
-            codes=codes,
-        )
-
-    puts, readers = product_operands(decoder, instruction.operands, types)
-    if read_codes is None:
-        try_product(multiply, types, puts, readers)
-        return lambda group: run_product(group, multiply, puts, readers)
-    chunks = extents(shape)[2] // chunk_size(a)
-    anything = functools.partial(multiply, codes=np.full((1, 16, chunks), 0b0100))
-    try_product(anything, types, puts, readers)
-
-    def run(group: Group) -> None:
-        run_product(group, functools.partial(multiply, codes=read_codes(group)), puts, readers)
-
-    return run
+    multiply = functools.partial(matrix.mma, layouts=(first, second))
+    if not any(word.partition("::")[0] == "sp" for word in mods):
+        return product(decoder, instruction, multiply, shape, types)
+    read_codes = sparsity(decoder, instruction, 4, a, extents(shape)[2])
+    return product(decoder, instruction, multiply, shape, types, read_codes)
 
 
-def try_product(
+def product(
+    decoder: Decoder,
+    instruction: Instruction,
     multiply: Product,
+    shape: str,
     types: tuple[str, str, str, str],
-    puts: list[Writer],
-    readers: list[list[Reader]],
-) -> None:
-    """Find out now, on zeros, whether this product is known, and has the registers it needs."""
-    result = multiply(
-        *(
-            [np.zeros((1, 32), unsigned(register_kind(kind)))] * len(part)
-            for kind, part in zip(types[1:], readers, strict=True)
-        )
+    read_codes: Reader | None = None,
+) -> Op:
+    """Decode a product of matrices whose fragments are in registers; A may be sparse."""
+    mods, operands = instruction.mods, instruction.operands
+    multiply = functools.partial(
+        multiply,
+        shape,
+        types,
+        satfinite="satfinite" in mods,
+        operation="xor" if "xor" in mods else "and",
+        rounding=next((word for word in mods if word in ROUNDINGS), "rn"),
     )
-    require(puts, len(result))
-
-
-def product_options(instruction: Instruction) -> tuple[bool, str, str]:
-    """Return satfinite, the operation on bits and the rounding of a matrix product."""
-    mods = instruction.mods
-    operation = "xor" if "xor" in mods else "and"
-    rounding = next((word for word in mods if word in ROUNDINGS), "rn")
-    return "satfinite" in mods, operation, rounding
-
-
-def product_operands(
-    decoder: Decoder, operands: tuple[Operand, ...], types: tuple[str, str, str, str]
-) -> tuple[list[Writer], list[list[Reader]]]:
-    """Return writers of the result and readers of the three factors."""
     puts = [decoder.write(t, register_kind(types[0])) for t in decoder.vector(operands[0])]
     readers = [
         [decoder.read(item, register_kind(kind)) for item in decoder.vector(operand)]
         for operand, kind in zip(operands[1:4], types[1:], strict=True)
     ]
-    return puts, readers
+    # Find out now, on zeros, whether this product is known, and has the registers it needs.
+    zeros = (
+        [np.zeros((1, 32), unsigned(register_kind(kind)))] * len(part)
+        for kind, part in zip(types[1:], readers, strict=True)
+    )
+    codes = {}
+    if read_codes is not None:
+        codes["codes"] = np.full((1, 16, extents(shape)[2] // chunk_size(types[1])), 0b0100)
+    require(puts, len(multiply(*zeros, **codes)))
 
+    def run(group: Group) -> None:
+        # Whole warps, since every lane has a part of each matrix.
+        fragments = [[to_rows(group, read(group)) for read in part] for part in readers]
+        codes = {} if read_codes is None else {"codes": read_codes(group)}
+        for put, rows in zip(puts, multiply(*fragments, **codes), strict=True):
+            put(group, from_rows(group, rows))
 
-def run_product(
-    group: Group, multiply: Product, puts: list[Writer], readers: list[list[Reader]]
-) -> None:
-    """Read the fragments, multiply, and write the result."""
-    # Whole warps, since every lane has a part of each matrix.
-    fragments = [[to_rows(group, read(group)) for read in part] for part in readers]
-    for put, rows in zip(puts, multiply(*fragments), strict=True):
-        put(group, from_rows(group, rows))
+    return run
 
 
 def _matrices(instruction: Instruction) -> tuple[int, bool]:

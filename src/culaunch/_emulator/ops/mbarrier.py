@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.types import Lanes
 
-__all__ = ["arrive_at", "complete_arrival", "complete_bytes"]
-
 # The word's layout is ours: arrivals pending, arrivals expected, bytes expected minus bytes arrived
 # (bytes may arrive first: two's complement), phase.
 _COUNT = np.uint64((1 << 20) - 1)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.decode.undefined_bits import BitFlow
     from culaunch._emulator.machine.state import Group, Op
 
-__all__ = ["check_hints", "how_of", "space_of"]
-
 
 def space_of(instruction: Instruction) -> str:
     """Return the state space that an instruction names, or an empty string for generic."""

@@ -14,8 +14,6 @@ from culaunch._emulator.memory.bytes import load
 if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group
 
-__all__ = ["LaneReader", "format_message"]
-
 _CONVERSION = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d*))?"
     r"(?P<length>hh|h|ll|l|j|z|t|L)?(?P<kind>[diouxXeEfFgGaAcspn%])"

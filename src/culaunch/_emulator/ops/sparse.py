@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
 
-__all__ = ["require_meaning", "sparsity"]
-
 
 def sparsity(
     decoder: Decoder, instruction: Instruction, first: int, kind: str, depth: int

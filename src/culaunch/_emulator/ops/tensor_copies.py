@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.types import Lanes
 
-__all__ = ["swizzled", "tensor_copy"]
-
 # For each number of CUtensorMapSwizzle, the bits of a shared-memory address that are flipped, and
 # how much higher the bits are that flip them. Chunks of 16 bytes change places within rows of 32,
 # 64 and 128 bytes; chunks of 32 and 64 bytes, within rows of 128 bytes.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.matrix.tcgen05 import Kind, Places, Product
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Factors"]
-
 
 class Factors:
     """Factors of products of one shape by some threads; `blocks` are the pair of each thread."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction, Operand
     from culaunch._emulator.types import Lanes
 
-__all__ = ["multiply"]
-
 # By the modifiers that say how many scales a row has.
 _SCALES = {"scale_vec::1X": 1, "scale_vec::2X": 2, "scale_vec::4X": 4, "block16": 4}
 

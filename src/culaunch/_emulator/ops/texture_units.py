@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction, Operand
     from culaunch._emulator.types import Lanes
 
-__all__ = [
-    "Geometry",
-    "Named",
-    "Place",
-    "each_unit",
-    "geometry_of",
-    "handle_of",
-    "spread",
-    "write_words",
-]
-
 _Unit = TypeVar("_Unit", Texture, Surface)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,14 +34,10 @@ def _named_lanes(instruction: Instruction) -> Operand | None:
     return instruction.operands[-1] if "sync" in instruction.mods else None
 
 
-@decodes(
-    "shfl",
-    results=1,
-    effects=True,
-    waits=False,
-    undefined=Moves(controls=(2, 3, 4), across_lanes=True),
-    warp_mask=_named_lanes,
-)
+_by_mask = functools.partial(decodes, results=1, effects=True, waits=False, warp_mask=_named_lanes)
+
+
+@_by_mask("shfl", undefined=Moves(controls=(2, 3, 4), across_lanes=True))
 def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
     target = instruction.operands[0]
     mode = next(word for word in instruction.mods if word in ("up", "down", "bfly", "idx"))
@@ -95,7 +92,7 @@ def _vote_flow(instruction: Instruction) -> BitFlow:
     return Flow.MIXES_LANES if "uni" in instruction.mods else Flow.VOTES
 
 
-@decodes("vote", results=1, effects=True, waits=False, undefined=_vote_flow, warp_mask=_named_lanes)
+@_by_mask("vote", undefined=_vote_flow)
 def _vote(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     mode = next(word for word in mods if word in ("all", "any", "uni", "ballot"))
@@ -127,14 +124,7 @@ def _activemask(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, members(g))
 
 
-@decodes(
-    "elect",
-    results=1,
-    effects=True,
-    waits=False,
-    undefined=Flow.MIXES_LANES,
-    warp_mask=_named_lanes,
-)
+@_by_mask("elect", undefined=Flow.MIXES_LANES)
 def _elect(decoder: Decoder, instruction: Instruction) -> Op:
     target = instruction.operands[0]
     if not isinstance(target, Pair):
@@ -154,14 +144,7 @@ def _elect(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes(
-    "match",
-    results=1,
-    effects=True,
-    waits=False,
-    undefined=Flow.MIXES_LANES,
-    warp_mask=_named_lanes,
-)
+@_by_mask("match", undefined=Flow.MIXES_LANES)
 def _match(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     kind = decoder.type(instruction)
@@ -190,14 +173,7 @@ def _match(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes(
-    "redux",
-    results=1,
-    effects=True,
-    waits=False,
-    undefined=Flow.MIXES_LANES,
-    warp_mask=_named_lanes,
-)
+@_by_mask("redux", undefined=Flow.MIXES_LANES)
 def _redux(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     kind = decoder.type(instruction)

@@ -14,13 +14,10 @@ from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import load, store
 from culaunch._emulator.ops.matrix import (
     ELEMENT_TYPES,
-    product_operands,
-    product_options,
+    product,
     register_kind,
     require,
-    run_product,
     shape_of,
-    try_product,
 )
 from culaunch._emulator.ops.memory import space_of
 
@@ -131,21 +128,7 @@ def _multiply(decoder: Decoder, instruction: Instruction) -> Op:
     named = [word for word in mods if word in ELEMENT_TYPES]
     # Products of f16 name only the types of D and C.
     d, a, b, c = named if len(named) == 4 else (named[0], "f16", "f16", named[1])
-    types = (d, a, b, c)
-    satfinite, operation, rounding = product_options(instruction)
-
-    def multiply(x: list[Lanes], y: list[Lanes], z: list[Lanes]) -> list[Lanes]:
-        return matrix.wmma_mma(
-            shape, types, x, y, z, satfinite=satfinite, operation=operation, rounding=rounding
-        )
-
-    puts, readers = product_operands(decoder, instruction.operands, types)
-    try_product(multiply, types, puts, readers)
-
-    def run(group: Group) -> None:
-        run_product(group, multiply, puts, readers)
-
-    return run
+    return product(decoder, instruction, matrix.wmma_mma, shape, (d, a, b, c))
 
 
 def _pitch(shape: str, operand: str, layout: str) -> int:

@@ -18,8 +18,6 @@ from culaunch._emulator.ptx.syntax import (
 from culaunch._emulator.ptx.tokens import Cursor, Tokens
 from culaunch._emulator.types import is_type
 
-__all__ = ["parse_body"]
-
 _BRANCHES = {"bra", "brx"}
 # Functions that are inlined into each other more deeply do not make a report clearer.
 _MOST_CALLS = 16

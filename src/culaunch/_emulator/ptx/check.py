@@ -23,8 +23,6 @@ from culaunch._errors import ImageError
 if TYPE_CHECKING:
     from culaunch._emulator.ptx.tokens import Tokens
 
-__all__ = ["check_bodies"]
-
 # The number of operands of an instruction, counting those in braces as one. If the number depends
 # on modifiers, the decoder checks it.
 _COUNTS = {

@@ -9,8 +9,6 @@ from culaunch._emulator.ptx.syntax import Symbol, Variable
 from culaunch._emulator.ptx.tokens import Cursor, parse_number
 from culaunch._emulator.types import is_type, size_of
 
-__all__ = ["parse_parameters", "parse_variables"]
-
 # Far above ptxas's limits. They keep a hostile text from requesting too much memory before any
 # check.
 _MAX_ALIGN = 1 << 20

@@ -20,8 +20,6 @@ from culaunch._emulator.ptx.tokens import Cursor, parse_number
 if TYPE_CHECKING:
     from culaunch._emulator.ptx.scope import Scope
 
-__all__ = ["parse_operand"]
-
 
 def parse_operand(cursor: Cursor, scope: Scope) -> Operand:
     """Parse the operand at `cursor`, looking names up in `scope`."""

@@ -13,8 +13,6 @@ from culaunch._emulator.ptx.tokens import Cursor, Tokens
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["parse_module"]
-
 _LINKAGE = {".visible", ".weak", ".extern", ".common"}
 _SPACES = {".global", ".const", ".shared"}
 
@@ -22,10 +20,7 @@ _SPACES = {".global", ".const", ".shared"}
 def parse_module(text: str) -> tuple[Module, Tokens]:
     """Parse PTX text.
 
-    Raises
-    ------
-    ImageError
-        If the text is not PTX, or uses an undefined name; the message has the line.
+    Raise ImageError if the text is not PTX, or uses an undefined name; the message has the line.
     """
     tokens = Tokens(text)
     cursor = Cursor(tokens)

@@ -6,8 +6,6 @@ import re
 
 from culaunch._emulator.ptx.syntax import Function, Register
 
-__all__ = ["Scope"]
-
 _NUMBERED = re.compile(r"(.*?)(0|[1-9]\d{0,8})\Z", re.DOTALL)
 
 

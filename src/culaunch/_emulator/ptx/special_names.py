@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["is_special"]
-
 _VECTORS = (
     "tid",
     "ntid",

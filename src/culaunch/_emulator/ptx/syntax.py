@@ -5,25 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-__all__ = [
-    "Address",
-    "Function",
-    "Immediate",
-    "InlinedCall",
-    "Instruction",
-    "Label",
-    "Module",
-    "Negated",
-    "Operand",
-    "Pair",
-    "Register",
-    "Sink",
-    "Special",
-    "Symbol",
-    "Variable",
-    "Vector",
-]
-
 
 @dataclass(frozen=True)
 class Register:

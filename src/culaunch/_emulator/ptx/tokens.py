@@ -8,8 +8,6 @@ from typing import NoReturn
 
 from culaunch._errors import ImageError
 
-__all__ = ["Cursor", "Tokens", "parse_number"]
-
 _TOKEN = re.compile(
     r"""
     "[^"]*"                                   # a string

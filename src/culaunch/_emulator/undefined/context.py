@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Context"]
-
 
 class Context:
     """Undefined values of a chunk, and the operations of rules on them.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
     from culaunch._emulator.undefined.plan import Plan
 
-__all__ = ["Undefined"]
-
 
 class Undefined:
     """Follows the undefined values of a chunk.
@@ -47,13 +45,7 @@ class Undefined:
         self.reads: list[Read] = chunk.undefined_reads
 
     def step(self, group: Group, op: Op, instruction: Instruction) -> None:
-        """Run an instruction and mark its results.
-
-        Raises
-        ------
-        Fault
-            If it uses an undefined value.
-        """
+        """Run an instruction and mark its results; raise Fault if it uses an undefined value."""
         plan = self._plan(group.code, instruction)
         tainted = group.undefined.keys()
         # Three cases, the most frequent first: the instruction does not touch undefined registers,

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.undefined.context import Context
     from culaunch._emulator.undefined.plan import Plan, Rule
 
-__all__ = ["MEMORY_RULES"]
-
 
 def _store(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     """Mark the written bytes; report a write to global memory without any fully defined byte.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.undefined.context import Context
     from culaunch._emulator.undefined.plan import Plan, Rule
 
-__all__ = ["move_rule", "select_rule"]
-
 
 def move_rule(plan: Plan, how: Moves) -> Rule | None:
     """Return a rule that runs the instruction on the undefined bits themselves.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
 
-__all__ = ["Origins"]
-
 
 class Origins:
     """The instructions of a chunk that produced undefined values.

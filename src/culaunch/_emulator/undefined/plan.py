@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.undefined_bytes import Read
     from culaunch._emulator.undefined.context import Context
 
-__all__ = ["Plan", "Rule"]
-
 # (context, group, plan, the lanes whose guard is true or None for all) -> taints of the results
 Rule: TypeAlias = "Callable[[Context, Group, Plan, Lanes | None], Taints]"
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
     from culaunch._emulator.undefined.plan import Plan
 
-__all__ = ["can_multiply", "multiply"]
-
 # Bits of an element, and the element that is one.
 _ONES = {
     "f16": (16, 0x3C00),

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.undefined.context import Context
     from culaunch._emulator.undefined.plan import Rule
 
-__all__ = ["make_plan"]
-
 
 def make_plan(symbols: Symbols, code: Code, instruction: Instruction) -> Plan:
     """Return the facts about an instruction, with its rule."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group
     from culaunch._emulator.types import Lanes
 
-__all__ = ["by_warp", "join", "spread", "whole"]
-
 
 def whole(group: Group, slots: tuple[int, ...], lanes: Lanes, origin: Lanes) -> Taints:
     """Return taints with all bits of `slots` in `lanes`."""

@@ -32,10 +32,7 @@ def asking(code: CodeType) -> CodeType:
 
     The functions in it are replaced, too.
 
-    Raises
-    ------
-    TypeError
-        If it has too many names to compare by ``is`` in a body.
+    Raise TypeError if it has too many names to compare by ``is`` in a body.
     """
     return _asking(code, code.co_filename)
 
@@ -115,10 +112,7 @@ def _loads_none(code: CodeType, text: bytearray, offset: int) -> bool:
 def is_same(left: Any, right: Any) -> bool:
     """Tell whether two objects of a body are identical in plain Python, or refuse.
 
-    Raises
-    ------
-    TypeError
-        If this depends on more than shapes and numbers. The message contains the line.
+    Raise TypeError if this depends on more than shapes and numbers. The message contains the line.
     """
     left, right = STANDS_FOR.get(id(left), left), STANDS_FOR.get(id(right), right)
     if left is right:

@@ -31,13 +31,7 @@ _MOST_DECISIONS = 256
 def explore(
     declaration: Declaration, kind: Kind, notes: Notes, *, both_sides: bool
 ) -> Iterator[Run]:
-    """Yield a run for each path of a kind.
-
-    Raises
-    ------
-    ValueError
-        If there are too many.
-    """
+    """Yield a run for each path of a kind; raise ValueError if there are too many."""
     # Paths that are known to exist but did not run yet, as their first decisions.
     waiting: list[tuple[bool, ...]] = [()]
     count = 0

@@ -77,6 +77,7 @@ def _need(declaration: Declaration, name: str) -> tuple[str, int | str]:
     if match is None:
         raise ValueError(
             "each parameter of the backward function must be grad, grad_0, ..., out, out_0, ..., "
-            f"saved, saved_0, ..., or a parameter of {declaration.name}: {', '.join(declaration.names)} (got {name!r})"
+            f"saved, saved_0, ..., or a parameter of {declaration.name}: "
+            f"{', '.join(declaration.names)} (got {name!r})"
         )
     return match[1], int(match[3] or 0)

@@ -88,10 +88,7 @@ class Declaration:
     def checked_mutates(self, mutates: Any) -> tuple[str, ...]:
         """Return the declared names of parameters that are written.
 
-        Raises
-        ------
-        ValueError
-            If a name is not a parameter.
+        Raise ValueError if a name is not a parameter.
         """
         names = tuple(checked_list("mutates", mutates, "names of parameters"))
         for name in names:

@@ -11,23 +11,14 @@ if TYPE_CHECKING:
 
 
 class Exported(NamedTuple):
-    """A function in exported form.
-
-    Attributes
-    ----------
-    declaration : Declaration
-        Its parameters.
-    programs : tuple
-        Kinds of arguments, and the programs for them.
-    body : function or None
-        Its Python function; None if that no longer exists.
-    origin : str
-        A description of its origin.
-    doc : str or None
-    """
+    """A function in exported form."""
 
     declaration: Declaration
+    """Its parameters."""
     programs: tuple[tuple[Kind, Tree], ...]
+    """Kinds of arguments, and the programs for them."""
     body: Any
+    """Its Python function; None if that no longer exists."""
     origin: str
+    """A description of its origin."""
     doc: str | None

@@ -64,10 +64,7 @@ def may_raise(step: Instruction) -> bool:
 def expression(function: str, step: Instruction, values: list[str], at: str) -> str:
     """Write an instruction on numbers. Instructions that read arrays are written elsewhere.
 
-    Raises
-    ------
-    TypeError
-        If only Python computes it, and no C library gives the same result.
+    Raise TypeError if only Python computes it, and no C library gives the same result.
     """
     name = step.op.name
     if name == "MATH":

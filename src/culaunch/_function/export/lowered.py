@@ -32,10 +32,7 @@ _WEAK = {oc.V_BOOL: WEAK[bool], oc.V_INT: WEAK[int], oc.V_FLOAT: WEAK[float]}
 def lowered(tree: Tree, kind: Kind) -> Tree:
     """Return a tree without calls of fused functions, or the tree itself if it has none.
 
-    Raises
-    ------
-    TypeError
-        If a call takes a value that no program can hold.
+    Raise TypeError if a call takes a value that no program can hold.
     """
     # Most functions only launch kernels, and are returned unchanged.
     leaves = [node.leaf for node in tree.nodes() if node.leaf is not None]

@@ -17,31 +17,20 @@ VERSION: int = _FORMAT["version"]
 
 
 class Op(NamedTuple):
-    """An instruction of a plan.
-
-    Attributes
-    ----------
-    number : int
-    name : str
-    operands : str
-        A letter for each, as in csrc/function/program/opcodes.h.
-    result : str
-        ``i``, ``f``, ``b``, or nothing.
-    can_be_left_out : bool
-        Whether it can be omitted if its result is not used.
-    has_text : bool
-        Whether the place in the body is its last operand.
-    symbol : str
-        Its notation: an operator, or a name.
-    """
+    """An instruction of a plan."""
 
     number: int
     name: str
     operands: str
+    """A letter for each, as in csrc/function/program/opcodes.h."""
     result: str
+    """``i``, ``f``, ``b``, or nothing."""
     can_be_left_out: bool
+    """Whether it can be omitted if its result is not used."""
     has_text: bool
+    """Whether the place in the body is its last operand."""
     symbol: str
+    """Its notation: an operator, or a name."""
 
 
 _ENDS = ("GUARD", "EFFECTS")

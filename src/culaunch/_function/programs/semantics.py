@@ -15,28 +15,20 @@ if TYPE_CHECKING:
 
 
 class Semantics(NamedTuple):
-    """The meaning of an instruction.
-
-    Attributes
-    ----------
-    symbol : str
-        Its notation in a body: an operator or a name.
-    compute : callable
-        The function of Python's numbers or their stand-ins. Tracing takes its hints from it, and a
-        plan that runs on shapes its values.
-    cpp : str
-        The expression. ``{0}``, ``{1}``, ... are the operands, ``{at}`` is the place in the body of
-        an instruction that may raise.
-    error : str
-        ``division`` if it raises for a divisor 0, ``value`` if it raises for other operands. It
-        then stays even if no other instruction uses its result. Overflow alone is not an error
-        here: Python's ints have none, so a body in Python would not have raised.
-    """
+    """The meaning of an instruction."""
 
     symbol: str
+    """Its notation in a body: an operator or a name."""
     compute: Callable[..., Any]
+    """The function of Python's numbers or their stand-ins. Tracing takes its hints from it, and a
+    plan that runs on shapes its values."""
     cpp: str
+    """The expression. ``{0}``, ``{1}``, ... are the operands, ``{at}`` is the place in the body of
+    an instruction that may raise."""
     error: str = ""
+    """``division`` if it raises for a divisor 0, ``value`` if it raises for other operands. It then
+    stays even if no other instruction uses its result. Overflow alone is not an error here:
+    Python's ints have none, so a body in Python would not have raised."""
 
 
 def _infix(symbol: str, compute: Callable[..., Any], cpp: str = "") -> Semantics:

@@ -132,10 +132,7 @@ class TraceBody(Body):
     def bounded(self, name: str, value: Any, limits: tuple[int, ...], place: Place) -> None:
         """Record that a number must be within limits.
 
-        Raises
-        ------
-        OverflowError
-            If it is not within them in this call.
+        Raise OverflowError if it is not within them in this call.
         """
         is_fine = is_within(name, hint_of(value), limits)
         if self.recorded.branches(fails=not is_fine):

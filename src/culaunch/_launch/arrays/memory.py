@@ -34,30 +34,7 @@ def empty(
     stream: object = None,
     like: Any = None,
 ) -> DeviceArray:
-    """Allocate an uninitialized array on a device.
-
-    Parameters
-    ----------
-    shape : int or tuple[int, ...], optional
-        In elements. May be omitted if ``like`` has a shape.
-    dtype : numpy.dtype or dtype-like, optional
-        A bool, an integer, a float (``ml_dtypes.bfloat16`` too) or complex; float32 by default.
-    device : int, optional
-        The device's ordinal; the current one by default.
-    stream : int or object, optional
-        A stream to allocate in. Memory that was freed in this stream is reused without waiting.
-        Order kernels and copies in other streams after it.
-    like : array, optional
-        An array that supplies the shape, the element type and the device if they are not given.
-
-    Raises
-    ------
-    TypeError, ValueError, OverflowError
-        If the shape, the dtype or the device is invalid. A dtype must have the machine's byte
-        order.
-    DriverError
-        If the device does not have enough memory.
-    """
+    """Allocate an uninitialized array on a device: `culaunch.empty` outside of bodies."""
     if like is not None:
         shape, dtype, device = _as_like(like, shape, dtype, device)
     return DeviceArray(shape, "float32" if dtype is None else dtype, device, stream)  # type: ignore[arg-type]
@@ -73,18 +50,7 @@ def zeros(
 ) -> DeviceArray:
     """Allocate an array on a device, and set it to zero in a stream.
 
-    Parameters
-    ----------
-    shape, dtype, device, like : optional
-        As in :func:`empty`.
-    stream : int or object, optional
-        As in :func:`empty`. It is set to zero in this stream; by default in the current one, as
-        :meth:`DeviceArray.numpy` says.
-
-    Raises
-    ------
-    TypeError, ValueError, OverflowError, DriverError
-        As in :func:`empty`.
+    By default this is the current stream, as :meth:`DeviceArray.numpy` says.
     """
     array = empty(shape, dtype, device=device, stream=stream, like=like)
     fill_bytes(array, b"\0", stream_or_current(stream, array.device))

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from culaunch._base.values import spell
 from culaunch._launch.devices.driver import current_driver, open_drivers
 
-__all__ = ["GraphStatus", "graph_status", "set_graphs"]
-
 VARIABLE = "CULAUNCH_GRAPHS"
 
 

@@ -150,10 +150,7 @@ def operand_type(number: int) -> DType:
 def as_dtype(what: object) -> DType:
     """Return the element type for a name, a framework's type, or one of culaunch's own.
 
-    Raises
-    ------
-    TypeError
-        If there is none.
+    Raise TypeError if there is none.
     """
     found = find_dtype(what)
     if found is None:

@@ -112,10 +112,7 @@ def checked_shape(shape: Any) -> tuple[int, ...]:
 def filled_in(shape: Any, nbytes: int, dtype: np.dtype[Any]) -> tuple[int, ...]:
     """Return the shape of a number of bytes; one -1 is computed from the other dimensions.
 
-    Raises
-    ------
-    ValueError
-        If the shape has another number of bytes.
+    Raise ValueError if the shape has another number of bytes.
     """
     sizes = (-1,) if shape is None else checked_shape(shape)
     known = math.prod(size for size in sizes if size != -1) * dtype.itemsize

@@ -22,19 +22,13 @@ if TYPE_CHECKING:
 
 
 class Region(NamedTuple):
-    """How a compiled region treats an object.
-
-    Attributes
-    ----------
-    way : str
-        ``"operator"``: a call becomes an operator of torch. ``"overload"``: it already has one.
-        ``"break"``: it breaks the graph once.
-    what : str
-        A description of the object for the message.
-    """
+    """How a compiled region treats an object."""
 
     way: str
+    """``"operator"``: a call becomes an operator of torch. ``"overload"``: it already has one.
+    ``"break"``: it breaks the graph once."""
     what: str
+    """A description of the object for the message."""
 
 
 _ADVICE = (

@@ -17,21 +17,14 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """The properties that all options of a kind share.
-
-    Attributes
-    ----------
-    type : str
-        In docstrings.
-    annotation : str
-        In signatures.
-    default : object
-        ``inspect.Parameter.empty`` if a launch always gives the option.
-    """
+    """The properties that all options of a kind share."""
 
     type: str
+    """In docstrings."""
     annotation: str
+    """In signatures."""
     default: Any
+    """``inspect.Parameter.empty`` if a launch always gives the option."""
 
 
 _DIMS = "int or tuple of up to 3 ints"
@@ -46,27 +39,18 @@ KINDS = {
 
 
 class LaunchOption(NamedTuple):
-    """A keyword of ``kernel.configure``.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        One of :data:`KINDS`.
-    flag : int
-        The bit in a recorded launch for the presence of the option; 0 if it is always or never
-        present.
-    attribute : int
-        Its ``CUlaunchAttributeID``; 0: it is a field of ``CUlaunchConfig``.
-    text : str
-        Its effect.
-    """
+    """A keyword of ``kernel.configure``."""
 
     name: str
     kind: str
+    """One of :data:`KINDS`."""
     flag: int
+    """The bit in a recorded launch for the presence of the option; 0 if it is always or never
+    present."""
     attribute: int
+    """Its ``CUlaunchAttributeID``; 0: it is a field of ``CUlaunchConfig``."""
     text: str
+    """Its effect."""
 
     @property
     def default(self) -> Any:

@@ -16,26 +16,18 @@ if TYPE_CHECKING:
 
 
 class RecordingBody(Protocol):
-    """The interface of the running body for a recorder.
-
-    Attributes
-    ----------
-    mode : str
-        ``"trace"``: record. ``"live"``: launch now, on ``real(value)``. ``"abstract"``: only check.
-        The methods here follow the mode.
-    name : str
-        The function's name.
-    ordinal : int
-        The device of this call; 0 in ``"abstract"`` mode.
-    device : object
-        ``device.attribute(name)`` is a number that depends on the call's device, like any other
-        number.
-    """
+    """The interface of the running body for a recorder."""
 
     mode: str
+    """``"trace"``: record. ``"live"``: launch now, on ``real(value)``. ``"abstract"``: only check.
+    The methods here follow the mode."""
     name: str
+    """The function's name."""
     ordinal: int
+    """The device of this call; 0 in ``"abstract"`` mode."""
     device: Any
+    """``device.attribute(name)`` is a number that depends on the call's device, like any other
+    number."""
 
     def what(self, value: object, /) -> str | None:
         """Return the kind of a value: ``"array"``, ``"int"``, ``"float"``, ``"bool"``, or None."""
@@ -104,47 +96,32 @@ RECORDERS: dict[type, Recorder] = {}
 
 
 class LoopKernel(NamedTuple):
-    """A kernel over elements.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        The parameters are pointers to the outputs and the arrays, then the scalars, then the number
-        of elements. A kernel for any strides then takes the dimensions from the innermost outward,
-        except for the last one. The strides of each array that is read element by element follow,
-        outputs first.
-    block : int
-        Threads per block.
-    unroll, vector : int
-        The number of packs per thread, and of elements per pack.
-    """
+    """A kernel over elements."""
 
     kernel: Any
+    """The parameters are pointers to the outputs and the arrays, then the scalars, then the number
+    of elements. A kernel for any strides then takes the dimensions from the innermost outward,
+    except for the last one. The strides of each array that is read element by element follow,
+    outputs first."""
     block: int
+    """Threads per block."""
+    # The number of packs per thread, and of elements per pack.
     unroll: int
     vector: int
 
 
 class CallKernels(NamedTuple):
-    """The parts of a callable in a body that a program needs to launch its kernels directly.
-
-    Attributes
-    ----------
-    roles : bytes
-        For each argument: ``ELEMENTWISE``, ``WHOLE``, or another value if the kernels do not
-        receive it.
-    scalars : tuple of (int, int)
-        The scalar arguments, in the order of the kernels' parameters, and their element types.
-    dense : LoopKernel
-        For arrays in C order, aligned to 16 bytes, with at most 2^31 elements.
-    general : LoopKernel
-        For any strides.
-    """
+    """The parts of a callable in a body that a program needs to launch its kernels directly."""
 
     roles: bytes
+    """For each argument: ``ELEMENTWISE``, ``WHOLE``, or another value if the kernels do not receive
+    it."""
     scalars: tuple[tuple[int, int], ...]
+    """The scalar arguments, in the order of the kernels' parameters, and their element types."""
     dense: LoopKernel
+    """For arrays in C order, aligned to 16 bytes, with at most 2^31 elements."""
     general: LoopKernel
+    """For any strides."""
 
 
 # The roles of arrays that are passed to a kernel.

@@ -31,25 +31,17 @@ class TypeClass(enum.IntEnum):
 
 @dataclass(frozen=True)
 class ParameterType:
-    """The facts that a type's spelling contains.
-
-    Attributes
-    ----------
-    type_class : TypeClass
-    size : int or None
-        In bytes; None if the spelling does not determine it.
-    code, bits : int
-        Of a pointer's elements, or of a floating-point number: its DLPack type. Of 0 bits if
-        it is not known.
-    may_write : bool
-        Of a pointer: whether the kernel may write what it points to.
-    """
+    """The facts that a type's spelling contains."""
 
     type_class: TypeClass
     size: int | None = None
+    """In bytes; None if the spelling does not determine it."""
+    # The DLPack type of a pointer's elements, or of a floating-point number; 0 bits if it is not
+    # known.
     code: int = 0
     bits: int = 0
     may_write: bool = False
+    """Whether the kernel may write to the memory that a pointer points to."""
 
     @property
     def packed(self) -> tuple[int, int, int, bool]:

@@ -126,10 +126,7 @@ def make_signature(
 def parse_signature(text: str, layout: Sequence[tuple[int, int]], kernel: str) -> Signature:
     """Read a signature that the user wrote, such as ``"float*, const half* x, int n"``.
 
-    Raises
-    ------
-    ValueError
-        If the count or a size is not the kernel's.
+    Raise ValueError if the count or a size is not the kernel's.
     """
     if not isinstance(text, str):
         raise TypeError(

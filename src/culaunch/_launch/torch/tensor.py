@@ -18,10 +18,7 @@ def is_lazy(tensor: Any) -> bool:
 def check_gradient(what: str, tensor: Any) -> None:
     """Refuse a tensor that autograd tracks, in reverse or forward mode.
 
-    Raises
-    ------
-    TypeError
-        If autograd tracks it; `what` names the argument.
+    Raise TypeError if autograd tracks it; `what` names the argument.
     """
     torch = sys.modules["torch"]
     if has_tangent(tensor):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._base.architectures import arch_fit
 from culaunch._errors import KernelNotFoundError
-from culaunch._image.architectures import arch_fit
 from culaunch._launch.devices.driver import capability_of, current_driver
 
 if TYPE_CHECKING:

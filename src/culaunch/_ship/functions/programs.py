@@ -87,10 +87,7 @@ class SavedPrograms:
     ) -> tuple[Program, DecodedTree]:
         """Decode the program of a saved kind; return it with its tree.
 
-        Raises
-        ------
-        ImageError
-            If the library's program or an image is invalid.
+        Raise ImageError if the library's program or an image is invalid.
         """
         capability = capability_that_decides(saved, device)
         # The key includes the device's capability, because the program has a guard of it if devices
@@ -105,10 +102,7 @@ class SavedPrograms:
     def tree(self, saved: SavedKind) -> DecodedTree:
         """Return the tree of the saved program. No kernel is loaded.
 
-        Raises
-        ------
-        ImageError
-            If the words are not a program.
+        Raise ImageError if the words are not a program.
         """
 
         def constant(number: int) -> Any:
@@ -130,10 +124,7 @@ class SavedPrograms:
     def install(self, kind: Kind, program: Program) -> None:
         """Give the function a program.
 
-        Raises
-        ------
-        ImageError
-            If it reads a property of its arguments that the kind does not have.
+        Raise ImageError if it reads a property of its arguments that the kind does not have.
         """
         try:
             self._install(kind, program)

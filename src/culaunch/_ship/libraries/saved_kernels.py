@@ -26,30 +26,20 @@ MOST_NAMES = 4096
 
 
 class SavedKernel(NamedTuple):
-    """A kernel, as the manifest has it.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the library.
-    image : str
-        The member that it is in.
-    symbol : str
-        Its name there.
-    expressions : tuple[str, ...]
-        The name expressions that it was compiled with.
-    types : tuple or None
-        The types of its parameters, if neither its name nor the image contains them.
-    by_user : bool
-        Whether the types come from the user, and not from the compiler.
-    """
+    """A kernel, as the manifest has it."""
 
     name: str
+    """Its name in the library."""
     image: str
+    """The member that it is in."""
     symbol: str
+    """Its name there."""
     expressions: tuple[str, ...]
+    """The name expressions that it was compiled with."""
     types: tuple[str | None, ...] | None
+    """The types of its parameters, if neither its name nor the image contains them."""
     by_user: bool
+    """Whether the types come from the user, and not from the compiler."""
 
     def shown(self) -> str:
         """Return a line for people."""

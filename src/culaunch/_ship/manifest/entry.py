@@ -9,7 +9,7 @@ import keyword
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culaunch._image.architectures import ARCH
+from culaunch._base.architectures import architecture
 from culaunch._ship.manifest.annotation import read_annotation
 from culaunch._ship.manifest.constants import MOST_PARAMETERS, checked_constant
 from culaunch._ship.manifest.json_lists import list_of, naming_the_entry, texts_of
@@ -41,33 +41,21 @@ _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class SavedKind(NamedTuple):
-    """The program of one kind, as the manifest has it.
-
-    Attributes
-    ----------
-    kind : tuple
-    program : str
-        The member with its words.
-    constants : list
-        As in JSON, checked.
-    texts : tuple[str, ...]
-    writes : frozenset[int]
-        The parameters whose arrays it writes.
-    guards : dict[int, tuple[str, str]]
-        Block -> the place of its guard, and its condition.
-    explanation : str
-    archs : tuple
-        The architectures of each image, if the kind has more than one program.
-    """
+    """The program of one kind, as the manifest has it."""
 
     kind: Kind
     program: str
+    """The member with its words."""
     constants: tuple[Any, ...]
+    """As in JSON, checked."""
     texts: tuple[str, ...]
     writes: frozenset[int]
+    """The parameters whose arrays it writes."""
     guards: dict[int, tuple[str, str]]
+    """Block -> the place of its guard, and its condition."""
     explanation: str
     archs: tuple[tuple[str, ...], ...] | None
+    """The architectures of each image, if the kind has more than one program."""
 
 
 class SavedEntry(NamedTuple):
@@ -208,7 +196,7 @@ def _read_archs(data: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
     found = []
     for one in list_of(data, "archs", MOST_CONSTANTS):
         texts = texts_of({"archs": one}, "archs", MOST_ARCHS)
-        if not all(ARCH.fullmatch(arch) for arch in texts):
+        if not all(map(architecture, texts)):
             raise ValueError("each item of archs must be an architecture")
         found.append(tuple(texts))
     return tuple(found)

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 def list_of(data: Mapping[str, Any], key: str, most: int) -> list[Any]:
     """Return the list of an entry.
 
-    Raises
-    ------
-    ValueError
-        If there is none, or it is longer than it may be.
+    Raise ValueError if there is none, or it is longer than it may be.
     """
     value = data.get(key)
     if type(value) is not list or len(value) > most:
@@ -38,10 +35,7 @@ def texts_of(data: Mapping[str, Any], key: str, most: int) -> list[str]:
 def naming_the_entry(data: Mapping[str, Any], source: str) -> Iterator[None]:
     """Add to an error which entry of a manifest is wrong.
 
-    Raises
-    ------
-    ImageError
-        If the block raises a ValueError or a TypeError.
+    Raise ImageError if the block raises a ValueError or a TypeError.
     """
     try:
         yield

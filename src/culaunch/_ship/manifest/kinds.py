@@ -24,10 +24,7 @@ def write_kind(kind: Kind) -> list[Any]:
 def read_kind(data: Any, count: int) -> Kind:
     """Read a kind that :func:`write_kind` wrote, for a number of parameters.
 
-    Raises
-    ------
-    ValueError
-        If it is not a kind.
+    Raise ValueError if it is not a kind.
     """
     if type(data) is not list or len(data) != count:
         raise ValueError(

@@ -20,10 +20,7 @@ _HOLES = re.compile(rf"\{{\{{|\}}\}}|{_HOLE}")
 def check_texts(tree: Tree) -> None:
     """Check the texts of a program's checks: they are templates.
 
-    Raises
-    ------
-    ValueError
-        If one would be read as more than a text with numbers in it.
+    Raise ValueError if one would be read as more than a text with numbers in it.
     """
     for step in (step for node in tree.nodes() for step in node.steps if step.op.name == "CHECK"):
         text, shown = str(step.text), len(step.operands) - 2

@@ -17,13 +17,7 @@ _HEX = re.compile(r"([0-9a-f]{2})*")
 
 
 def write_value(value: Any, depth: int = 0) -> Any:
-    """Return a value as JSON.
-
-    Raises
-    ------
-    TypeError
-        If a library cannot hold it.
-    """
+    """Return a value as JSON; raise TypeError if a library cannot hold it."""
     kind = type(value)
     if depth > _DEEPEST:
         raise TypeError(f"a tuple must not be nested more than {_DEEPEST} times")
@@ -52,10 +46,7 @@ def write_value(value: Any, depth: int = 0) -> Any:
 def read_value(data: Any, depth: int = 0) -> Any:
     """Read a value that :func:`write_value` wrote.
 
-    Raises
-    ------
-    ValueError
-        If it is nothing of the kind.
+    Raise ValueError if it is nothing of the kind.
     """
     kind = type(data)
     if data is None or kind is bool or kind is str or (kind is int and data in _INTS):

@@ -19,10 +19,8 @@ def write_own_wheel(directory: str) -> str:
 
     It has the installation's tags, so it fits the same Python and system.
 
-    Raises
-    ------
-    FileNotFoundError
-        If culaunch is not installed from a wheel, as an editable installation is not.
+    Raise FileNotFoundError if culaunch is not installed from a wheel, as an editable installation
+    is not.
     """
     # Not relative to this file, which may move.
     package = Path(str(sys.modules["culaunch"].__file__)).parent

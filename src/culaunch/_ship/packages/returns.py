@@ -32,10 +32,7 @@ class Returns:
     def of(self, saved: SavedKind, words: bytes, source: str) -> list[str]:
         """Return the distinct types that the paths of a kind return.
 
-        Raises
-        ------
-        ImageError
-            If the words are not a program.
+        Raise ImageError if the words are not a program.
         """
         try:
             # Use the manifest's constants, so a stub loads nothing.

@@ -30,10 +30,7 @@ _OWN_ARRAY = "_culaunch.DeviceArray"
 def stub_text(library: Library) -> str:
     """Return the ``.pyi`` of a package with a library's functions.
 
-    Raises
-    ------
-    ImageError
-        If the library contains an invalid program.
+    Raise ImageError if the library contains an invalid program.
     """
     functions = [_function(library, one) for one in library]
     imports = (

@@ -23,27 +23,18 @@ _VERSION = re.compile(
 
 
 class Metadata(NamedTuple):
-    """The metadata of a wheel.
-
-    Attributes
-    ----------
-    name, version : str
-    summary : str
-        A one-line description.
-    description : str
-        The description in Markdown.
-    requires : tuple[str, ...]
-        The required distributions in the form of PEP 508.
-    generator : str
-        The program that writes the wheel.
-    """
+    """The metadata of a wheel."""
 
     name: str
     version: str
     summary: str
+    """A one-line description."""
     description: str
+    """The description in Markdown."""
     requires: tuple[str, ...]
+    """The required distributions in the form of PEP 508."""
     generator: str
+    """The program that writes the wheel."""
 
 
 def is_name(name: str) -> bool:

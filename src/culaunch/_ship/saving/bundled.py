@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from culaunch._base.bundling import kept_to_bundle
 from culaunch._base.outputs import write_output
@@ -17,9 +17,6 @@ from culaunch._launch.private_members import is_configured
 from culaunch._library import SUFFIX
 from culaunch._ship.saving.kernels_to_save import GivenKernel
 from culaunch._ship.saving.save import saved_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def write_used(folder: str) -> None:

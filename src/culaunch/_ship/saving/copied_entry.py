@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 def entry_of(function: LoadedFunction, members: Members) -> dict[str, Any]:
     """Return a function's entry in a manifest; its programs and images become members.
 
-    Raises
-    ------
-    ImageError
-        If a member of the library is damaged, or an image is invalid.
+    Raise ImageError if a member of the library is damaged, or an image is invalid.
     """
     saved = function.entry
     return {

@@ -128,15 +128,18 @@ def _entry(function: Function[..., Any], given: _Given, members: Members) -> dic
         said = _Traced(function, members).entry()
     name = function.__name__
     gradient = function._gradient  # noqa: SLF001 - users see backward() alone
-    others = {"backward": None, "forward": None}
-    if gradient is not None:
-        others["backward"] = _other_function(function, gradient.function, given)
-        if gradient.forward is not None:
-            others["forward"] = _other_function(function, gradient.forward, given)
-    return {"name": name, "kind": rules.KIND, **said, **others}
+    backward = None if gradient is None else gradient.function
+    forward = None if gradient is None else gradient.forward
+    return {
+        "name": name, "kind": rules.KIND, **said,
+        "backward": _other_function(function, backward, given),
+        "forward": _other_function(function, forward, given),
+    }  # fmt: skip
 
 
-def _other_function(function: Function[..., Any], other: Any, given: _Given) -> str:
+def _other_function(function: Function[..., Any], other: Any, given: _Given) -> str | None:
+    if other is None:
+        return None
     name = getattr(other, "__name__", "")
     if not any(one is other for one in given.get(name, ())):
         raise ValueError(

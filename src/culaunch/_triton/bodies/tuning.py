@@ -33,10 +33,8 @@ def choose_in_body(
     measures its configurations on arrays of zeros with the call's shapes. It does not touch the
     call's own arrays.
 
-    Raises
-    ------
-    TypeError
-        If a configuration has a ``pre_hook``, or a decorator decides differently for the same key.
+    Raise TypeError if a configuration has a ``pre_hook``, or a decorator decides differently for
+    the same key.
     """
     names = names_of(kernel)
     for index, kind, dimension in stack.key or ():

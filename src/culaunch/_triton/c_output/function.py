@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._image.architectures import ARCH
+from culaunch._base.architectures import architecture
 from culaunch._triton.c_output.parameters import CParameters, leaf_keys
 from culaunch._triton.c_output.variant import CVariant
 from culaunch._triton.variants.parameter_sources import leaves_of
@@ -128,8 +128,8 @@ def _score(variant: SavedVariant) -> int:
     score = sum(
         2 if kind == "constexpr" else key == "D" for kind, key in zip(kinds, keys, strict=True)
     )
-    match = ARCH.fullmatch(variant.arch)
-    assert match is not None
+    arch = architecture(variant.arch)
+    assert arch is not None
     # A cubin comes before PTX, which the driver would have to compile first.
-    nearness = 10 * int(match[2]) + int(match[3]) + (1000 if match[1] == "sm" else 0)
+    nearness = arch.number + (0 if arch.is_virtual else 1000)
     return score * 10_000 + nearness

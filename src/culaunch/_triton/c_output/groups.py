@@ -41,10 +41,7 @@ def group_by_types(kernels: SavedSet) -> list[tuple[str, list[tuple[int, SavedVa
 
     A single function has no suffix.
 
-    Raises
-    ------
-    ValueError
-        If an argument is a tuple in one variant and something else in another.
+    Raise ValueError if an argument is a tuple in one variant and something else in another.
     """
     # A C function's parameters are the leaves of tuples, which must be the same in all variants.
     if len({_shape(one.types) for one in kernels.variants}) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._image.architectures import ARCH
+from culaunch._base.architectures import architecture
 from culaunch._triton.c_output.names import c_string
 
 if TYPE_CHECKING:
@@ -75,16 +75,13 @@ def _member(variant: SavedVariant) -> str:
 
 
 def _row(variant: SavedVariant, image: str) -> str:
-    match = ARCH.fullmatch(variant.arch)
-    if match is None:
+    arch = architecture(variant.arch)
+    if arch is None:
         raise ValueError(f"the architecture {variant.arch!r:.60} is not known")
-    # The devices that an image runs on: only this one ("a"), its major version, or all newer ones
-    # (PTX).
-    rule = "A" if match[4] == "a" else "M" if match[1] == "sm" or match[4] == "f" else "P"
     facts = variant.facts
     return (
-        f"    {{{image}, {c_string(facts.name)}, {10 * int(match[2]) + int(match[3])}, "
-        f"'{rule}', {32 * facts.num_warps}, {facts.num_ctas}, {facts.shared}, "
+        f"    {{{image}, {c_string(facts.name)}, {arch.number}, "
+        f"'{arch.rule}', {32 * facts.num_warps}, {facts.num_ctas}, {facts.shared}, "
         f"{facts.global_scratch_size}, {facts.profile_scratch_size}, "
         f"{int(facts.launch_cooperative_grid)}, {int(facts.launch_pdl)}, NULL, NULL, 0}},"
     )

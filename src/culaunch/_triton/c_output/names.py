@@ -23,10 +23,7 @@ _ESCAPES = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\", "?": "\\?"}
 def c_identifier(name: str, *, is_function: bool = False) -> str:
     """Return the C name of a parameter, a constant or (`is_function`) a kernel.
 
-    Raises
-    ------
-    ValueError
-        If there is no name.
+    Raise ValueError if there is no name.
     """
     if not name:
         raise ValueError("a C name must have at least one letter")
@@ -85,10 +82,7 @@ def c_string(text: str) -> str:
 def c_include(file: str) -> str:
     """Return the line that includes a header beside the source.
 
-    Raises
-    ------
-    ValueError
-        If an include cannot name the file: includes have no escapes.
+    Raise ValueError if an include cannot name the file: includes have no escapes.
     """
     if not file.isprintable() or re.search(r'["\\]|\?\?|//|/\*', file):
         raise ValueError(

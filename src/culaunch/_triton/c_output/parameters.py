@@ -25,29 +25,19 @@ DESCRIPTOR = "const culaunch_tensor_descriptor *"
 
 @dataclass(frozen=True)
 class CParameter:
-    """A parameter of the C function: a leaf of the kernel's arguments.
-
-    Attributes
-    ----------
-    name : str
-        In C.
-    argument : str
-        The kernel's argument; "" for an item of a tuple.
-    type : str
-    leaf : int
-    rank : int
-        Of a tensor descriptor; else 0.
-    bytes : str
-        Of an array that is set to zero before each launch: the name of the parameter behind it,
-        which is its size; else "".
-    """
+    """A parameter of the C function: a leaf of the kernel's arguments."""
 
     name: str
+    """In C."""
     argument: str
+    """The kernel's argument; "" for an item of a tuple."""
     type: str
     leaf: int
     rank: int = 0
+    """The rank of a tensor descriptor; else 0."""
     bytes: str = ""
+    """The name of the parameter behind it, which is the size of an array that is set to zero before
+    each launch; else ""."""
 
     @property
     def declarations(self) -> list[str]:

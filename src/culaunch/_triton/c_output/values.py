@@ -13,10 +13,7 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 def c_value(value: Any) -> str:
     """Return a constant as an expression of type ``int64_t``; None is -1.
 
-    Raises
-    ------
-    ValueError
-        If C cannot choose by it.
+    Raise ValueError if C cannot choose by it.
     """
     if value is None:
         return "INT64_C(-1)"

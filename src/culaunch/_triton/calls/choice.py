@@ -17,19 +17,13 @@ Tuned = tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bo
 
 @dataclass(frozen=True)
 class Choice:
-    """Settings by name.
+    """Settings by name."""
 
-    Attributes
-    ----------
-    constants, options : dict
-        Arguments of the kernel, and options.
-    replaced : frozenset of str
-        Those that replace an argument of the call.
-    """
-
+    # Arguments of the kernel, and options.
     constants: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     replaced: frozenset[str] = frozenset()
+    """Those that replace an argument of the call."""
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -13,39 +13,25 @@ _FLAGS = NUMBERS["TritonParameterFlag"]
 
 @dataclass(frozen=True)
 class TritonParameter:
-    """One parameter.
-
-    Attributes
-    ----------
-    name : str
-    annotation : str
-        The type that it is forced to, such as ``"i64"``; "" if its values decide.
-    is_constexpr : bool
-    is_const : bool
-        A pointer to memory that is only read.
-    specialize, align : bool
-        Whether its values, and their divisibility by 16, make separate variants.
-    is_optional : bool
-        It may be left out although it has no default.
-    has_default : bool
-    default : object
-    is_heuristic : bool
-        Its value came from ``@triton.heuristics``: a call without Triton has to give it.
-    is_set_to_zero : bool
-        An array, before each launch.
-    """
+    """One parameter."""
 
     name: str
     annotation: str = ""
+    """The type that it is forced to, such as ``"i64"``; "" if its values decide."""
     is_constexpr: bool = False
     is_const: bool = False
+    """A pointer to memory that is only read."""
+    # Whether its values, and their divisibility by 16, make separate variants.
     specialize: bool = True
     align: bool = True
     is_optional: bool = False
+    """It may be left out although it has no default."""
     has_default: bool = False
     default: object = None
     is_heuristic: bool = False
+    """Its value came from ``@triton.heuristics``: a call without Triton has to give it."""
     is_set_to_zero: bool = False
+    """An array, before each launch."""
 
     @property
     def packed(self) -> tuple[str, object, int, str]:

@@ -8,9 +8,9 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.architectures import architecture
 from culaunch._base.values import spell
 from culaunch._errors import CompileError
-from culaunch._image.architectures import ARCH
 from culaunch._triton.calls.object_kinds import type_in_language
 from culaunch._triton.compiling.make_variant import make_variant
 from culaunch._triton.upstream.compiler_digest import known_compiler
@@ -104,14 +104,13 @@ def _no_room(function: Any, error: OSError) -> OSError:
 
 def _target(arch: str) -> Any:
     """Return Triton's description of an architecture."""
-    match = ARCH.fullmatch(arch) if isinstance(arch, str) else None
-    if match is None:
+    found = architecture(arch) if isinstance(arch, str) else None
+    if found is None:
         raise ValueError(
             'arch must be an architecture such as "sm_80", "sm_90a" or "compute_80" '
             f"(got {spell(arch)})"
         )
-    capability = 10 * int(match[2]) + int(match[3])
-    return triton_module("backends.compiler").GPUTarget("cuda", capability, 32)
+    return triton_module("backends.compiler").GPUTarget("cuda", found.number, 32)
 
 
 def backend_of(arch: str) -> Any:

@@ -23,37 +23,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Heuristic:
-    """One argument that ``@triton.heuristics`` computes.
-
-    Attributes
-    ----------
-    name : str
-    call : callable
-        Receives a dict of the arguments.
-    is_early : bool
-        Whether it is above the autotuner.
-    """
+    """One argument that ``@triton.heuristics`` computes."""
 
     name: str
     call: Any
+    """Receives a dict of the arguments."""
     is_early: bool
+    """Whether it is above the autotuner."""
 
 
 @dataclass(frozen=True)
 class Decorated:
-    """The argument of :func:`culaunch.triton.compile`, taken apart.
-
-    Attributes
-    ----------
-    function : triton.runtime.JITFunction
-    tuner : triton.runtime.Autotuner or None
-    heuristics : tuple of Heuristic
-        The heuristics, in the order in which they are evaluated.
-    """
+    """The argument of :func:`culaunch.triton.compile`, taken apart."""
 
     function: Any
+    """A ``triton.runtime.JITFunction``."""
     tuner: Any
+    """A ``triton.runtime.Autotuner``, or None."""
     heuristics: tuple[Heuristic, ...]
+    """The heuristics, in the order in which they are evaluated."""
 
     @classmethod
     def of(cls, kernel: Any) -> Decorated:

@@ -22,18 +22,12 @@ _PLAIN = (str, int, float, bool, tuple, type(None))
 
 @dataclass(frozen=True)
 class HookEffects:
-    """The effects of a hook before a launch.
-
-    Attributes
-    ----------
-    zeroes : tuple of str
-        The arguments that it sets to zero.
-    blocks : dict
-        The blocks of tensor descriptors that it sets, as tuples of ints by argument.
-    """
+    """The effects of a hook before a launch."""
 
     zeroes: tuple[str, ...]
+    """The arguments that it sets to zero."""
     blocks: dict[str, tuple[int, ...]]
+    """The blocks of tensor descriptors that it sets, as tuples of ints by argument."""
 
 
 def effects_of(

@@ -22,21 +22,14 @@ _POINTED = {*SIZES, "fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16", "fp8e4b15"}
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a signature.
-
-    Attributes
-    ----------
-    type : str or tuple
-        Triton's type, ``"constexpr"`` for a folded argument, or a tuple of these for a tuple.
-    key : None, "", "D", 1 or tuple
-        Triton's key for it.
-    value : object
-        The value of a constant.
-    """
+    """One argument of a signature."""
 
     type: Any
+    """Triton's type, ``"constexpr"`` for a folded argument, or a tuple of these for a tuple."""
     key: Any
+    """Triton's key for it: None, ``""``, ``"D"``, 1 or a tuple."""
     value: Any = None
+    """The value of a constant."""
 
     @property
     def is_constant(self) -> bool:

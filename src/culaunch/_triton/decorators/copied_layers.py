@@ -62,10 +62,7 @@ class CopiedLayers:
     def run(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Decide and launch.
 
-        Raises
-        ------
-        NotMeasured
-            If an autotuner has to measure its configurations first, and must not.
+        Raise NotMeasured if an autotuner has to measure its configurations first, and must not.
         """
         if self._may_measure:  # hooks and pruning may read it from the original object
             for layer, _ in self._tuners:

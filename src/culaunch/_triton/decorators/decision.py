@@ -16,26 +16,18 @@ _OF_THE_COPY = {"fn", "do_bench", "_do_bench", "_bench", ATTRIBUTE}
 
 @dataclass(frozen=True)
 class Decision:
-    """The decorators' choice for a call that they have launched.
-
-    Attributes
-    ----------
-    settings : dict
-        By name: arguments of the kernel, and options.
-    replaced : frozenset of str
-        Those that replace an argument of the call.
-    configs : tuple of (autotuner, Config)
-    is_kept : bool
-        Whether the choice also holds for other calls with the same values read.
-    result : object
-        The result of the call.
-    """
+    """The decorators' choice for a call that they have launched."""
 
     settings: dict[str, Any]
+    """By name: arguments of the kernel, and options."""
     replaced: frozenset[str]
+    """Those that replace an argument of the call."""
     configs: tuple[tuple[Any, Any], ...]
+    """Pairs of an autotuner and its ``Config``."""
     is_kept: bool
+    """Whether the choice also holds for other calls with the same values read."""
     result: Any
+    """The result of the call."""
 
 
 class NotMeasured(Exception):  # noqa: N818 - no error: it is measured then

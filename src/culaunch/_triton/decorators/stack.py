@@ -109,10 +109,7 @@ class Stack:
     ) -> Decision:
         """Let the decorators choose, in Python, and launch their choice.
 
-        Raises
-        ------
-        NotMeasured
-            If an autotuner has to measure its configurations first, and must not.
+        Raise NotMeasured if an autotuner has to measure its configurations first, and must not.
         """
         # An autotuner class that left its cache unchanged has decided by something unknown, so its
         # decision is not cached.

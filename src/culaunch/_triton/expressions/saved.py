@@ -47,10 +47,7 @@ def read_expression(entry: Any, names: Collection[str]) -> Expression:
 def check_size(expression: Expression) -> Expression:
     """Return an expression that a manifest may have.
 
-    Raises
-    ------
-    ValueError
-        If it is too large, or has a part that a file cannot hold.
+    Raise ValueError if it is too large, or has a part that a file cannot hold.
     """
     return read_expression(write_expression(expression), _Everything())
 

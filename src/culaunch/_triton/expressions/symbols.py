@@ -218,13 +218,7 @@ class Arguments:
 
 
 def expression_of(value: Any) -> Expression:
-    """Return a symbol, or a constant, as an expression.
-
-    Raises
-    ------
-    Unknown
-        If it is neither.
-    """
+    """Return a symbol, or a constant, as an expression; raise Unknown if it is neither."""
     if isinstance(value, Symbol):
         return value.expression
     if isinstance(value, (tuple, list)):

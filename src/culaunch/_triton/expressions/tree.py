@@ -24,19 +24,13 @@ _INFIX = frozenset({*_COMPARISONS, "+", "-", "*", "/", "//", "%", "<<", ">>", "&
 
 @dataclass(frozen=True)
 class Expression:
-    """A constant, a query of an argument, or an operation on expressions.
-
-    Attributes
-    ----------
-    op : str
-        ``"constant"``, one of `LEAVES`, ``"error"``, ``"if"``, or an operation of `APPLY`.
-    operands : tuple
-        For a constant, its value. For a leaf, the argument's name, and a dimension if needed. For
-        an error, its text. For an operation, expressions.
-    """
+    """A constant, a query of an argument, or an operation on expressions."""
 
     op: str
+    """``"constant"``, one of `LEAVES`, ``"error"``, ``"if"``, or an operation of `APPLY`."""
     operands: tuple[Any, ...]
+    """For a constant, its value. For a leaf, the argument's name, and a dimension if needed. For an
+    error, its text. For an operation, expressions."""
 
     @property
     def is_constant(self) -> bool:

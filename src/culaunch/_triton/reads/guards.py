@@ -11,27 +11,19 @@ if TYPE_CHECKING:
 
 @dataclass
 class Guards:
-    """The conditions under which the decorators choose as before, in the form of ``_set_guards``.
-
-    Attributes
-    ----------
-    entries : list of Guard
-    hooks : list of list
-        Lists of hooks, which are empty. A new hook is not a change of the kernel.
-    lists : list of (list, int, object)
-    cells : list of (cell, object)
-    quick : list of Guard
-        The values that native code compares. They may change without a relevant change.
-    exact : list of Guard
-        The values to compare after that.
-    """
+    """The conditions for the decorators to choose as before, in the form of ``_set_guards``."""
 
     entries: list[Guard] = field(default_factory=list)
     hooks: list[list[Any]] = field(default_factory=list)
+    """Lists of hooks, which are empty. A new hook is not a change of the kernel."""
     lists: list[tuple[list[Any], int, object]] = field(default_factory=list)
+    """Lists, each with an index and the item there."""
     cells: list[tuple[Any, object]] = field(default_factory=list)
+    """Cells with their contents."""
     quick: list[Guard] = field(default_factory=list)
+    """The values that native code compares. They may change without a relevant change."""
     exact: list[Guard] = field(default_factory=list)
+    """The values to compare after that."""
 
     def add(self, other: Guards) -> None:
         """Add the guards of others."""

@@ -19,33 +19,22 @@ Guard = tuple[dict[Any, Any], Any, bool, object]
 
 @dataclass
 class Reads:
-    """The inputs that determine the result of a function of a kernel's arguments.
-
-    Attributes
-    ----------
-    values : set of str
-        Arguments whose values it reads. They must be numbers, bools, strings or None.
-    nones : set of str
-        Arguments that it only compares with None, and None.
-    types : set of str
-        Arguments whose type it reads.
-    dtypes : set of str
-        Arguments whose element type it reads.
-    shapes : set of (str, ShapePart)
-        Pairs of a PyTorch tensor and the part of its shape or strides that the function reads.
-    guards : list of Guard
-        Globals that it uses.
-    cells : list of (cell, object)
-        Closed-over variables that it uses, with their contents.
-    """
+    """The inputs that determine the result of a function of a kernel's arguments."""
 
     values: set[str] = field(default_factory=set)
+    """Arguments whose values it reads. They must be numbers, bools, strings or None."""
     nones: set[str] = field(default_factory=set)
+    """Arguments that it only compares with None, and None."""
     types: set[str] = field(default_factory=set)
+    """Arguments whose type it reads."""
     dtypes: set[str] = field(default_factory=set)
+    """Arguments whose element type it reads."""
     shapes: set[tuple[str, ShapePart]] = field(default_factory=set)
+    """Pairs of a PyTorch tensor and the part of its shape or strides that the function reads."""
     guards: list[Guard] = field(default_factory=list)
+    """Globals that it uses."""
     cells: list[tuple[Any, object]] = field(default_factory=list)
+    """Closed-over variables that it uses, with their contents."""
 
     @property
     def names(self) -> set[str]:

@@ -17,18 +17,12 @@ _MOST_INDEX = 64
 
 
 class ShapePart(NamedTuple):
-    """One number of a tensor.
-
-    Attributes
-    ----------
-    kind : KeyKind
-        One of those of a shape.
-    dimension : int
-        Of a size or a stride: which one, counting from the end if it is negative.
-    """
+    """One number of a tensor."""
 
     kind: KeyKind
+    """One of those of a shape."""
     dimension: int = 0
+    """Which size or stride, counting from the end if it is negative."""
 
 
 _RANK = (ShapePart(KeyKind.RANK),)

@@ -48,10 +48,8 @@ def table_of(
 ) -> TunedTable:
     """Make the table of a device: of arguments, element types and a configuration each.
 
-    Raises
-    ------
-    ValueError
-        If a key is not a parameter, a configuration is not in the set, or there is no choice.
+    Raise ValueError if a key is not a parameter, a configuration is not in the set, or there is no
+    choice.
     """
     _check_key(saved, key)
     names = [one.name for one in saved.parameters]
@@ -69,11 +67,8 @@ def table_of(
 def table_of_kept(saved: SavedSet, key: Sequence[str], kept: KeptConfigs) -> TunedTable:
     """Make the table from stored tunings, by the names of their devices.
 
-    Raises
-    ------
-    ValueError
-        If a key is not a parameter, a configuration is not in the set, or no stored key has the
-        length of this one.
+    Raise ValueError if a key is not a parameter, a configuration is not in the set, or no stored
+    key has the length of this one.
     """
     _check_key(saved, key)
     entries = [

@@ -46,10 +46,7 @@ class SavedGrid:
     def __call__(self, values: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the grid for arguments by name.
 
-        Raises
-        ------
-        ValueError
-            If an argument is missing or is not a number, or a size is not a valid int.
+        Raise ValueError if an argument is missing or is not a number, or a size is not a valid int.
         """
         made = []
         for one in self.sizes:
@@ -103,10 +100,7 @@ class SavedGrid:
 def element_type(value: Any) -> SavedType:
     """Return the element type of an array among a call's arguments, in the form of expressions.
 
-    Raises
-    ------
-    ExpressionError
-        If it has none.
+    Raise ExpressionError if it has none.
     """
     dtype = getattr(value, "dtype", None)
     if dtype is None:

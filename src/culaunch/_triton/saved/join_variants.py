@@ -18,11 +18,8 @@ if TYPE_CHECKING:
 def merge_sets(sets: Sequence[SavedSet]) -> SavedSet:
     """Return the set of all variants, in order. If two tables have an entry, the first one wins.
 
-    Raises
-    ------
-    ValueError
-        If they are of different kernels, were tuned by different arguments, set different
-        arguments to zero before a launch, or have different heuristics or grids.
+    Raise ValueError if they are of different kernels, were tuned by different arguments, set
+    different arguments to zero before a launch, or have different heuristics or grids.
     """
     first, *others = sets
     for other in others:

@@ -69,10 +69,7 @@ def version_of(kernels: SavedSet) -> int:
 def read_entry(entry: dict[str, Any], members: Collection[str], source: str) -> dict[str, Any]:
     """Return the fields of an entry's :class:`SavedSet`, without its images.
 
-    Raises
-    ------
-    ImageError
-        If the entry is not a valid set.
+    Raise ImageError if the entry is not a valid set.
     """
     try:
         return _read(entry, members)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.architectures import arch_fit
 from culaunch._base.values import spell
-from culaunch._image.architectures import arch_fit
 from culaunch._triton.variants.constants import fields_fit, same_constant
 
 if TYPE_CHECKING:

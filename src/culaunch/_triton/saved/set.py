@@ -19,55 +19,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SavedHeuristic:
-    """The value of ``@triton.heuristics`` for one argument, as an expression.
-
-    Attributes
-    ----------
-    name : str
-        The argument.
-    value : Expression
-    is_early : bool
-        Whether it is above the autotuner, which may then use it to choose. Otherwise it may
-        read the autotuner's choice.
-    """
+    """The value of ``@triton.heuristics`` for one argument, as an expression."""
 
     name: str
+    """The argument."""
     value: Expression
     is_early: bool = False
+    """Whether it is above the autotuner, which may then use it to choose. Otherwise it may read the
+    autotuner's choice."""
 
 
 @dataclass(frozen=True)
 class SavedSet:
-    """The facts of a :class:`KernelSet`: both launching and writing read them.
-
-    Attributes
-    ----------
-    name : str
-    parameters : tuple of TritonParameter
-    variants : tuple of SavedVariant
-    read : callable
-        Returns an image by the name that a variant has for it.
-    table : TunedTable or None
-        The tuned configurations by key, if there are any.
-    zeroes : tuple of str
-        The arguments that are set to zero before each launch.
-    computed : tuple of SavedHeuristic
-        The arguments that are worked out from others, in that order.
-    grid : tuple of Expression or None
-        One to three numbers.
-    blocks : tuple of str
-        The tensor descriptors that get the block of the variant before each launch.
-    """
+    """The facts of a :class:`KernelSet`: both launching and writing read them."""
 
     name: str
     parameters: tuple[TritonParameter, ...]
     variants: tuple[SavedVariant, ...]
     read: Callable[[str], bytes]
+    """Returns an image by the name that a variant has for it."""
     table: TunedTable | None = None
+    """The tuned configurations by key, if there are any."""
     zeroes: tuple[str, ...] = ()
+    """The arguments that are set to zero before each launch."""
     computed: tuple[SavedHeuristic, ...] = ()
+    """The arguments that are worked out from others, in that order."""
     grid: tuple[Expression, ...] | None = None
+    """One to three numbers."""
     blocks: tuple[str, ...] = ()
+    """The tensor descriptors that get the block of the variant before each launch."""
 
     def image(self, name: str) -> Image:
         """Return an image. A library's image stays in the file."""

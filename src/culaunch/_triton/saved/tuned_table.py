@@ -23,16 +23,10 @@ _LONGEST_NAME = 200  # characters of a device's name
 
 @dataclass(frozen=True)
 class TunedTable:
-    """Configurations by key.
-
-    Attributes
-    ----------
-    key : tuple of str
-        The arguments that the choice depends on.
-    entries : tuple of TunedEntry
-    """
+    """Configurations by key."""
 
     key: tuple[str, ...]
+    """The arguments that the choice depends on."""
     entries: tuple[TunedEntry, ...]
 
     @property
@@ -43,10 +37,7 @@ class TunedTable:
     def merge(self, other: TunedTable) -> TunedTable:
         """Return the table of both; if both have an entry for a key, this one's.
 
-        Raises
-        ------
-        ValueError
-            If they are tables by other arguments.
+        Raise ValueError if they are tables by other arguments.
         """
         if other.key != self.key:
             raise ValueError(
@@ -112,28 +103,19 @@ class TunedTable:
 
 @dataclass(frozen=True)
 class TunedEntry:
-    """The configuration for one key.
-
-    Attributes
-    ----------
-    values : tuple
-        Of the key's arguments.
-    dtypes : tuple of str
-        The element types of the tensors, in order.
-    constants, options : dict
-        The configuration.
-    arch : str
-        The architecture that it was measured on, such as ``"sm_90"``; "" if that is not known.
-    device : str
-        The name of the device that it was measured on; "" if that is not known.
-    """
+    """The configuration for one key."""
 
     values: tuple[Any, ...]
+    """The values of the key's arguments."""
     dtypes: tuple[str, ...]
+    """The element types of the tensors, in order."""
+    # The configuration.
     constants: dict[str, Any]
     options: dict[str, Any]
     arch: str = ""
+    """The architecture that it was measured on, such as ``"sm_90"``; "" if that is not known."""
     device: str = ""
+    """The name of the device that it was measured on; "" if that is not known."""
 
     @property
     def place(self) -> str:

@@ -23,31 +23,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SavedVariant:
-    """One compiled form of a kernel.
-
-    Attributes
-    ----------
-    arch : str
-        The target of the image: ``"sm_90a"``, or ``"compute_80"`` if there is only PTX.
-    types : tuple
-        Triton's type of each run-time parameter; ``"constexpr"`` for a folded one.
-    keys : tuple
-        Triton's key of each; the folded value of a constant.
-    constants : dict
-        The values of the parameters that are constants.
-    options : dict
-        The compile options that were given.
-    facts : LaunchFacts
-    image, ptx : str or None
-        Names of the cubin and the PTX among the library's members; one may be missing.
-    """
+    """One compiled form of a kernel."""
 
     arch: str
+    """The target of the image: ``"sm_90a"``, or ``"compute_80"`` if there is only PTX."""
     types: tuple[Any, ...]
+    """Triton's type of each run-time parameter; ``"constexpr"`` for a folded one."""
     keys: tuple[Any, ...]
+    """Triton's key of each; the folded value of a constant."""
     constants: dict[str, Any]
+    """The values of the parameters that are constants."""
     options: dict[str, Any]
+    """The compile options that were given."""
     facts: LaunchFacts
+    # Names of the cubin and the PTX among the library's members; one may be missing.
     image: str | None = None
     ptx: str | None = None
 

@@ -50,10 +50,8 @@ _READ: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
 def check_supported() -> None:
     """Refuse a Triton version in which a launch would fail because of a missing name.
 
-    Raises
-    ------
-    MissingDependencyError
-        If Triton is not installed, or one that is too old, or too new, for this culaunch.
+    Raise MissingDependencyError if Triton is not installed, or one that is too old, or too new, for
+    this culaunch.
     """
     missing = _missing(triton_module())
     if missing:

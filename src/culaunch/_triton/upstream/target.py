@@ -37,10 +37,7 @@ _lock = ForkLock()
 def triton_module(name: str = "") -> Any:
     """Import Triton, or a module of it by its name below ``triton``.
 
-    Raises
-    ------
-    MissingDependencyError
-        If it is not installed.
+    Raise MissingDependencyError if it is not installed.
     """
     try:
         # Import the package first: if it is missing, a module below it may be reported instead.

@@ -10,7 +10,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
-from culaunch._image.architectures import ARCH
+from culaunch._base.architectures import architecture
 from culaunch._triton.calls.object_kinds import TYPE_NAMES
 from culaunch._triton.variants.parameter_sources import SIZES
 
@@ -34,10 +34,7 @@ _LONGEST = 1000
 def check_symbol(name: object) -> str:
     """Return the name of a function in an image.
 
-    Raises
-    ------
-    ValueError
-        If neither PTX nor ELF has functions of that name.
+    Raise ValueError if neither PTX nor ELF has functions of that name.
     """
     if not isinstance(name, str) or not _is_symbol(name):
         raise ValueError(f"{name!r:.80} is not the name of a kernel in an image")
@@ -47,10 +44,7 @@ def check_symbol(name: object) -> str:
 def check_function_name(name: object) -> str:
     """Return the name of a Python function, or of a kernel if there is no function.
 
-    Raises
-    ------
-    ValueError
-        If it is neither.
+    Raise ValueError if it is neither.
     """
     if isinstance(name, str) and len(name) <= _LONGEST and name.isidentifier():
         return name
@@ -58,39 +52,21 @@ def check_function_name(name: object) -> str:
 
 
 def check_identifier(name: object) -> str:
-    """Return the name of a parameter.
-
-    Raises
-    ------
-    ValueError
-        If Python has no such names.
-    """
+    """Return the name of a parameter; raise ValueError if Python has no such names."""
     if not isinstance(name, str) or len(name) > _LONGEST or not name.isidentifier():
         raise ValueError(f"{name!r:.80} is not the name of a parameter")
     return name
 
 
 def check_element(name: object) -> str:
-    """Return the name of an element type.
-
-    Raises
-    ------
-    ValueError
-        If Triton has no such type.
-    """
+    """Return the name of an element type; raise ValueError if Triton has no such type."""
     if not isinstance(name, str) or name not in ELEMENTS:
         raise ValueError(f"Triton has no element type {name!r:.80}")
     return name
 
 
 def check_annotation(text: object) -> str:
-    """Return the type that a parameter declares.
-
-    Raises
-    ------
-    ValueError
-        If no value can be of it.
-    """
+    """Return the type that a parameter declares; raise ValueError if no value can be of it."""
     if not isinstance(text, str):
         raise ValueError(f"{text!r:.80} is not an annotation")
     if text.startswith("*"):
@@ -103,12 +79,9 @@ def check_annotation(text: object) -> str:
 def check_arch(arch: object) -> str:
     """Return an architecture such as ``"sm_90a"`` or ``"compute_80"``.
 
-    Raises
-    ------
-    ValueError
-        If it is invalid.
+    Raise ValueError if it is invalid.
     """
-    if not isinstance(arch, str) or not _is_arch(arch):
+    if not isinstance(arch, str) or architecture(arch) is None:
         raise ValueError(f"{arch!r:.80} is not an architecture")
     return arch
 
@@ -134,11 +107,6 @@ def check_arguments(types: tuple[Any, ...], keys: tuple[Any, ...]) -> None:
 @functools.lru_cache(maxsize=1024)
 def _is_symbol(name: str) -> bool:
     return len(name) <= _LONGEST and _SYMBOL.fullmatch(name) is not None
-
-
-@functools.lru_cache(maxsize=256)
-def _is_arch(arch: str) -> bool:
-    return ARCH.fullmatch(arch) is not None
 
 
 @functools.lru_cache(maxsize=1024)

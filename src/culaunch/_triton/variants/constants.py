@@ -114,10 +114,7 @@ def same_constant(saved: Any, given: Any) -> bool:
 def checked(value: Any, kind: type) -> Any:
     """Return a value of a manifest, which must be of one of JSON's types.
 
-    Raises
-    ------
-    TypeError
-        If it is of another type; a bool is no int.
+    Raise TypeError if it is of another type; a bool is no int.
     """
     if type(value) is not kind:
         raise TypeError(f"{value!r:.60} is not a {kind.__name__}")
