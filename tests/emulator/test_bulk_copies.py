@@ -188,6 +188,8 @@ def aligned(shape: tuple[int, int], dtype: str) -> np.ndarray:
         ("f2", (8, 32), 2),
         ("f2", (8, 16), 1),
         ("u1", (4, 128), 3),
+        ("f2", (16, 64), 4),
+        ("f4", (8, 32), 6),
     ],
 )
 @pytest.mark.parametrize("corner", [(0, 0), (3, 16), (-2, -16), (40, 80)])
@@ -210,13 +212,15 @@ def test_boxes_of_a_tensor(
     rows, columns = (slice(256 + c, 256 + c + b) for c, b in zip(corner, box, strict=True))
     expected = np.ascontiguousarray(framed[rows, columns]).view("u1").reshape(-1)
     # The manual's picture of a swizzle: in row r of 128 bytes, chunk c is at c ^ (r % 8).
-    span = {0: 0, 1: 32, 2: 64, 3: 128}[swizzle]
+    size, span = {0: (16, 0), 1: (16, 32), 2: (16, 64), 3: (16, 128), 4: (32, 128), 6: (64, 128)}[
+        swizzle
+    ]
     if span:
-        chunks = expected.reshape(-1, 16)
+        chunks, across = expected.reshape(-1, size), span // size
         shuffled = np.zeros_like(chunks)
         for i in range(len(chunks)):
-            row, column = divmod(i, span // 16)
-            shuffled[row * (span // 16) + (column ^ row * span // 128 % (span // 16))] = chunks[i]
+            row, column = divmod(i, across)
+            shuffled[row * across + (column ^ row * span // 128 % across)] = chunks[i]
         expected = shuffled.reshape(-1)
     assert raw.tolist() == expected.tolist()
     back = np.zeros_like(framed)

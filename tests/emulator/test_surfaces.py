@@ -1,4 +1,4 @@
-"""suld, sust, suq: bytes of a CUDA array by coordinates, and what is outside."""
+"""suld, sust, sured, suq: bytes of a CUDA array by coordinates, and what is outside."""
 
 from __future__ import annotations
 
@@ -164,6 +164,56 @@ def test_sust_p_converts_to_the_format(dtype: str, values: list[Any], stored: li
         np.testing.assert_array_equal(image.numpy(), wanted)
 
 
+REDUCTIONS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
+              "or": np.bitwise_or}  # fmt: skip
+
+
+@pytest.mark.parametrize("geometry", ["1d", "2d", "3d"])
+@pytest.mark.parametrize(
+    ("op", "kind"),
+    [
+        *(("add", kind) for kind in ("u32", "s32", "u64")), *((op, "b32") for op in ("and", "or")),
+        *((op, kind) for op in ("min", "max") for kind in ("u32", "s32", "u64", "s64")),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("driver")
+def test_sured_combines_all_values_of_a_place(geometry: str, op: str, kind: str) -> None:
+    size = int(kind[1:]) // 8
+    image = image_of(geometry, "u4", size // 4)
+    places = places_of(geometry, image, beyond=2)
+    value = "%o0" if size == 4 else "%v"
+    body = "mul.lo.u32 %o0, %i, 0x9E3779B9;"
+    body += ".reg .b64 %v; mov.b64 %v, {%i, %o0};" if size == 8 else ""
+    body += f"sured.b.{op}.{geometry}.{kind}.zero [%unit, {coordinates_of(geometry)}], {value};"
+    run(body, surface_of(image), words_of(geometry, places, size), 1)
+    dtype = f"{'i' if kind[0] == 's' else 'u'}{size}"
+    wanted = image.texels.copy().view(dtype)[..., 0]
+    slices, rows, width, _ = image.texels.shape
+    for number, (x, y, z) in enumerate(places.tolist()):
+        given = number * 0x9E3779B9 & 0xFFFFFFFF
+        given = given << 32 | number if size == 8 else given
+        if 0 <= x < width and 0 <= y < rows and 0 <= z < slices:
+            one = np.array(given, f"u{size}").view(dtype)
+            with np.errstate(over="ignore"):
+                wanted[z, y, x] = REDUCTIONS[op](wanted[z, y, x], one)
+    np.testing.assert_array_equal(image.numpy().view(dtype)[..., 0], wanted)
+
+
+@pytest.mark.parametrize(("dtype", "op", "wanted"), [("i4", "min", -5), ("u4", "max", 2**32 - 5)])
+@pytest.mark.usefixtures("driver")
+def test_sured_p_counts_texels_and_has_the_sign_of_the_format(
+    dtype: str, op: str, wanted: int
+) -> None:
+    texels = np.arange(5 * WIDTH, dtype=dtype).reshape(1, 5, WIDTH, 1)
+    image = Image(texels, depth=0, height=5, flags=SURFACE)
+    words = np.array([(3, 2, 0, 0)], "i4")
+    body = f"mov.b32 %o0, -5; sured.p.{op}.2d.b32.trap [%unit, {{%c0, %c1}}], %o0;"
+    run(body, surface_of(image), words, 1)
+    expected = texels.copy()
+    expected[0, 2, 3] = wanted
+    np.testing.assert_array_equal(image.numpy(), expected)
+
+
 @pytest.mark.usefixtures("driver")
 def test_suq_tells_the_size() -> None:
     read = "suq.width.b32 %o0, [%unit]; suq.height.b32 %o1, [%unit];"
@@ -175,6 +225,7 @@ def test_suq_tells_the_size() -> None:
 
 READ = "suld.b.2d.b32.trap %o0, [%unit, {%c0, %c1}];"
 WRITE = "sust.b.2d.b32.trap [%unit, {%c0, %c1}], %o0;"
+REDUCE = "sured.b.min.2d.u32.trap [%unit, {%c0, %c1}], %o0;"
 SAMPLE = "tex.2d.v4.f32.f32 {%o0, %o1, %o2, %o3}, [%unit, {%c0, %c1}];"
 
 
@@ -185,7 +236,7 @@ def fault_of(read: str, unit: int, words: Any = ((0, 0, 0, 0),)) -> cl.DriverErr
     return caught.value
 
 
-@pytest.mark.parametrize(("read", "size"), [(READ, 4), (WRITE, 4)])
+@pytest.mark.parametrize(("read", "size"), [(READ, 4), (WRITE, 4), (REDUCE, 4)])
 @pytest.mark.parametrize("place", [(24, 0), (-4, 0), (0, 5), (0, -1)])
 def test_outside_a_surface_traps(read: str, size: int, place: tuple[int, int]) -> None:
     with testing.use_driver("emulator"):
@@ -244,7 +295,7 @@ def test_a_texture_of_freed_memory() -> None:
     [
         ("tex.2d.v4.f32.f32 {%o0, %o1, %o2, %o3}, [%unit, %unit, {%c0, %c1}];", "separate sampler"),
         ("tex.2dms.v4.f32.s32 {%o0, %o1, %o2, %o3}, [%unit, {%c0, %c1}];", "the geometry"),
-        ("sured.b.add.2d.u32.trap [%unit, {%c0, %c1}], %o0;", "sured.b.add.2d.u32.trap"),
+        ("suld.p.2d.b32.trap %o0, [%unit, {%c0, %c1}];", "suld.p.2d.b32.trap"),
         ("txq.channel_order.b32 %o0, [%unit];", "this query"),
     ],
 )

@@ -17,6 +17,7 @@ from culaunch._emulator.fault import (
     Fault,
 )
 from culaunch._emulator.launch import Launch
+from culaunch._emulator.machine.children import ChildLaunch
 from culaunch._emulator.machine.clusters import Cluster
 from culaunch._emulator.memory.heap import Heap
 from culaunch._emulator.memory.ranges import GlobalMemory
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from culaunch._emulator.fault import Explanation
-    from culaunch._emulator.machine.children import ChildLaunch
     from culaunch._emulator.memory.surface import Surface
     from culaunch._emulator.memory.texture import Texture
     from culaunch._emulator.ptx_image import PtxImage
@@ -328,6 +328,9 @@ class Device:
             self.fault = fault.copy()
             raise
         for child in launch.children.in_order():
+            if not isinstance(child, ChildLaunch):
+                child()
+                continue
             # The children may access the memory of their parent.
             shares: Any = {"ranges": ranges, "storages": storages, "read_only": read_only}
             shares.update(beyond=beyond, name=name, depth=depth + 1)

@@ -36,6 +36,18 @@ __global__ void parent(int* p, int n) {
   if (cudaGetLastError() != cudaSuccess) printf("an error\n");
 }
 
+// p[0..1] += 1, to[0..1] = p[0..1], p[2..3] = -1, to[2] = the heap's.
+__global__ void copy(int* p, int* to) {
+  add<<<1, 2>>>(p, 1, 0.0);
+  cudaMemcpyAsync(to, p, 8, cudaMemcpyDeviceToDevice, 0);
+  cudaMemsetAsync(p + 2, 0xff, 8, 0);
+  int* heap;
+  if (cudaMalloc(&heap, 4) != cudaSuccess) return;
+  *heap = 77;
+  to[2] = *heap;
+  cudaFree(heap);
+}
+
 int main() {
   int* p;
   cudaMallocManaged(&p, 64 * sizeof *p);
@@ -47,4 +59,7 @@ int main() {
   for (int i = 0; i < 64; ++i) {
     if (p[i] != i + 7 + 8 * (i < 32)) std::printf("p[%d] is %d\n", i, p[i]);
   }
+  copy<<<1, 1>>>(p, p + 32);
+  cudaDeviceSynchronize();
+  std::printf("copy: %d %d %d %d %d\n", p[32], p[33], p[2], p[3], p[34]);
 }

@@ -72,7 +72,12 @@ def test_textures_of_nvcc(compiled, emulate):
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 def test_kernels_of_nvcc_launch_kernels(compiled, emulate):
     done = emulate(compiled("children.cu", "-rdc=true", "-lcudadevrt"))
-    assert done.stdout.splitlines() == ["cudaSuccess", "tail: 15 46 70", "cudaSuccess"]
+    assert done.stdout.splitlines() == [
+        "cudaSuccess",
+        "tail: 15 46 70",
+        "cudaSuccess",
+        "copy: 16 17 -1 -1 77",
+    ]
     assert done.stderr == ""
 
 

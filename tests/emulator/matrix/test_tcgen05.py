@@ -2,158 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 import pytest
 from emulate import launch
 from emulator_internals import Device, Fault, Options
-from matrix_layout import ROWS, lay_out
-
-RNG = np.random.default_rng(7)
-MODES = {"none": 0, "128B": 2, "64B": 4, "32B": 6}
-HALVES = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
-E2M1 = np.array([*HALVES, *(-x for x in HALVES)])
-DEPTHS = {"f16": 16, "tf32": 8, "mxf4": 64, "mxf4nvf4": 64}
-# The number of a type in an instruction descriptor.
-TYPES = {"f16": 0, "bf16": 1, "tf32": 2, "e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
-TYPES |= {"u8": 0, "s8": 1}
-HEAD = """
-.version 8.7
-.target sm_100a
-.address_size 64
-.extern .shared .align 1024 .b8 box[];
-"""
-
-
-def elements(kind: str, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return small values, and their bits, one element in each item."""
-    if kind == "e2m1":
-        bits = RNG.integers(0, 16, shape).astype("u1")
-        return E2M1[bits], bits
-    low = 0 if kind == "u8" else -4
-    values = RNG.integers(low, 5, shape).astype("f8")
-    if kind in ("u8", "s8"):
-        return values, values.astype("i1").view("u1")
-    if kind == "tf32":
-        return values, values.astype("f4").view("u4")
-    import ml_dtypes
-
-    names = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "e2m3": "float6_e2m3fn",
-             "e3m2": "float6_e3m2fn", "f16": "float16", "bf16": "bfloat16"}  # fmt: skip
-    dtype = np.dtype(getattr(ml_dtypes, names[kind], "f2"))
-    return values, values.astype(dtype).view(f"u{dtype.itemsize}")
-
-
-def in_memory(bits: np.ndarray, kind: str, packed: bool) -> np.ndarray:
-    """Pack elements of 4 and 6 bits as the manual has them in shared memory."""
-    if packed:
-        return bits[:, ::2] | bits[:, 1::2] << 4
-    width = {"e2m1": 4, "e2m3": 6, "e3m2": 6}.get(kind)
-    if width is None:
-        return bits
-    out = np.zeros_like(bits)
-    for row, line in enumerate(bits.tolist()):
-        for start in range(0, len(line), 16):
-            number = sum(x << width * i for i, x in enumerate(line[start : start + 16]))
-            out[row, start : start + 16] = list(number.to_bytes(16, "little"))
-    return out
-
-
-def describe(start: int, leading: int, stride: int, swizzle: str) -> int:
-    fields = start >> 4 | leading >> 4 << 16 | stride >> 4 << 32
-    return fields | 1 << 46 | MODES[swizzle] << 61
-
-
-@functools.cache
-def kernel(kind: str, tail: str, group: str = "mma.cta_group::1") -> str:
-    """Store scales, multiply once, and dump 128 columns of all lanes."""
-    d = ", ".join(f"%d{i}" for i in range(128))
-    dump = " ".join(f"st.global.b32 [%at+{4 * i}], %d{i};" for i in range(128))
-    return f"""{HEAD}
-.visible .entry k(.param .u64 image, .param .u32 bytes, .param .u64 left, .param .u64 right,
-                  .param .u32 word, .param .u64 scales, .param .u64 out, .param .u32 adds) {{
-    .reg .b32 %d<128>, %s<8>, %i, %n, %t, %u, %w, %here, %own, %as, %bs;
-    .reg .pred %p, %one, %adds; .reg .b64 %from, %at, %left, %right, %wide;
-    mov.u32 %i, %tid.x; shl.b32 %i, %i, 2; ld.param.u32 %n, [bytes]; mov.u32 %here, box;
-    LOOP: setp.ge.u32 %p, %i, %n; @%p bra DONE;
-    ld.param.u64 %from, [image]; cvt.u64.u32 %wide, %i; add.u64 %from, %from, %wide;
-    ld.global.b32 %w, [%from]; add.u32 %t, %here, %i; st.shared.b32 [%t], %w;
-    add.u32 %i, %i, 512; bra LOOP;
-    DONE: add.u32 %n, %here, %n; mov.u32 %t, %tid.x; setp.lt.u32 %p, %t, 32;
-    setp.eq.u32 %one, %t, 0; @%one mbarrier.init.shared.b64 [%n+8], 1;
-    @%p tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%n], 512;
-    @%p tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
-    fence.proxy.async.shared::cta; bar.sync 0; ld.shared.b32 %i, [%n];
-    mul.wide.u32 %at, %t, 32; ld.param.u64 %from, [scales]; add.u64 %from, %from, %at;
-    ld.global.v4.b32 {{%s0, %s1, %s2, %s3}}, [%from];
-    ld.global.v4.b32 {{%s4, %s5, %s6, %s7}}, [%from+16];
-    and.b32 %own, %t, 96; shl.b32 %own, %own, 16; add.u32 %as, %i, 256; add.u32 %bs, %i, 260;
-    add.u32 %u, %as, %own;
-    tcgen05.st.sync.aligned.32x32b.x8.b32 [%u], {{%s0, %s1, %s2, %s3, %s4, %s5, %s6, %s7}};
-    tcgen05.wait::st.sync.aligned; tcgen05.fence::before_thread_sync; bar.sync 0;
-    shr.u32 %w, %here, 4; cvt.u64.u32 %wide, %w;
-    ld.param.u64 %left, [left]; add.u64 %left, %left, %wide;
-    ld.param.u64 %right, [right]; add.u64 %right, %right, %wide;
-    ld.param.u32 %w, [word]; ld.param.u32 %u, [adds]; setp.ne.u32 %adds, %u, 0;
-    @%one tcgen05.{group}.kind::{kind} [%i], %left, %right, %w{tail}, %adds;
-    @%one tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%n+8];
-    WAIT: mbarrier.try_wait.parity.shared.b64 %adds, [%n+8], 0; @!%adds bra WAIT;
-    add.u32 %u, %i, %own;
-    tcgen05.ld.sync.aligned.32x32b.x128.b32 {{{d}}}, [%u]; tcgen05.wait::ld.sync.aligned;
-    ld.param.u64 %at, [out]; mad.wide.u32 %at, %t, 512, %at; {dump} bar.sync 0;
-    @%p tcgen05.dealloc.cta_group::1.sync.aligned.b32 %i, 512; ret;
-}}"""
-
-
-def multiply(
-    kind: str, a: str, b: str, *, m: int = 128, n: int = 64, d: int = 1, swizzle: str = "128B",
-    turned: tuple[bool, bool] = (False, False), signs: tuple[int, int] = (0, 0), vector: int = 0,
-    ws: bool = False, scale: str = "ue8m0", **options: Any,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Return the dump of tensor memory, and the exact product."""
-    depth, packed = DEPTHS.get(kind, 32), kind.startswith("mxf4")
-    (x, x_bits), (y, y_bits) = elements(a, (m, depth)), elements(b, (n, depth))
-    left, *left_steps = lay_out(in_memory(x_bits, a, packed), swizzle, turned[0])
-    right, *right_steps = lay_out(in_memory(y_bits, b, packed), swizzle, turned[1])
-    offset = -(-len(left) // 1024) * 1024
-    image = np.frombuffer(left.ljust(offset, b"\0") + right, "u4").copy()
-    types = [1 if packed else TYPES[k] for k in (a, b)]
-    word = types[0] << 7 | types[1] << 10 | signs[0] << 13 | signs[1] << 14
-    edit = options.pop("edit", None) or (lambda text: text)
-    word |= int(turned[0]) << 15 | int(turned[1]) << 16 | n >> 3 << 17 | m >> 4 << 24
-    words, tail, name = np.zeros((128, 8), "u4"), "", kind
-    if vector:
-        first = 1 if vector == 1 else 0
-        word |= first << 29 | first << 4 | (scale == "ue8m0") << 23
-        name += f".block_scale.scale_vec::{vector}X"
-        tail = ", [%as], [%bs]"
-        octets = words.view("u1").reshape(4, 32, 8, 4)
-        factors = []
-        for rows, at in ((m, 0), (n, 4)):
-            power = RNG.integers(-3, 4, (rows, vector))
-            code = power + 127 if scale == "ue8m0" else power + 7 << 3
-            factors.append(np.repeat(2.0**power, depth // vector, axis=1))
-            for row in range(rows):
-                column = at + row // 32
-                octets[:, row % 32, column, first : first + vector] = code[row]
-        x, y = x * factors[0], y * factors[1]
-    else:
-        word |= d << 4
-    out = np.zeros((128, 128), "u4")
-    group = "mma.ws.cta_group::1" if ws else "mma.cta_group::1"
-    size = np.uint32(image.nbytes)
-    device = options.pop("device", None) or Device("sm_100")
-    text, adds = edit(kernel(name, tail, group)), np.uint32(options.pop("adds", 0))
-    places = (describe(0, *left_steps, swizzle), describe(offset, *right_steps, swizzle))
-    assert not options
-    launch(
-        text, "k", image, size, *map(np.uint64, places), np.uint32(word), words, out, adds,
-        device=device, block=(128,), shared=image.nbytes + 16,
-    )  # fmt: skip
-    return out, (-1) ** sum(signs) * (x @ y.T)
-
+from matrix_layout import ROWS
+from tcgen05_products import HEAD, describe, kernel, multiply
 
 CASES = [
     ("f16", "f16", "f16", 0), ("f16", "bf16", "bf16", 0), ("tf32", "tf32", "tf32", 0),
@@ -277,6 +133,30 @@ def test_pack_and_unpack() -> None:
     np.testing.assert_array_equal(out[:, 2], np.arange(32) * 32 + 1)
 
 
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        ("min.f32", 0xC0600000), ("max.f32", 0x3F800000), ("max.abs.f32", 0x40600000),
+        ("min.abs.NaN.f32", 0x7FFFFFFF), ("min.s32", 0xC0600000), ("max.u32", 0xC0600000),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(("shape", "split"), [("32x32b", ""), ("16x32bx2", ", 16")])
+def test_a_load_with_the_extreme_of_each_lane(
+    op: str, expected: int, shape: str, split: str
+) -> None:
+    out = np.zeros((32, 32), "u4")
+    values = 0xC0000000, 0x3F800000, 0x7FC00001 if "NaN" in op else 0x3F000000, 0xC0600000
+    if op == "min.s32":
+        values = 5, 0xC0600000, 0xFFFFFFFF, 7
+    fill = " ".join(f"mov.b32 %v{i}, {value};" for i, value in enumerate(values))
+    move(
+        f"{fill} tcgen05.st.sync.aligned.{shape}.x4.b32 [%i]{split}, {names('v', 4)};"
+        f"tcgen05.ld.red.sync.aligned.{shape}.x4.{op} {names('w', 4)}, %w4, [%i]{split};",
+        out,
+    )
+    np.testing.assert_array_equal(out[:, :5], np.tile([*values, expected], (32, 1)))
+
+
 def test_copies_from_shared_memory_reach_all_warps() -> None:
     out = np.zeros((128, 32), "u4")
     move(
@@ -397,7 +277,7 @@ def test_a_load_before_the_wait_for_a_product_is_a_race() -> None:
     np.testing.assert_array_equal(out.view("f4")[:, :64], expected.astype("f4"))
     hasty = kernel.__wrapped__("f16", "").replace("@!%adds bra WAIT;", "bar.sync 0;")
     hasty = hasty.replace("mbarrier.try_wait.parity.shared.b64 %adds, [%n+8], 0;", "")
-    image, words = np.zeros(4096, "u4"), np.zeros((128, 8), "u4")
+    image, words = np.zeros(4096, "u4"), np.zeros((128, 32), "u4")
     steps = np.uint64(describe(0, 0, 1024, "128B"))
     word = np.uint32(1 << 4 | 8 << 17 | 8 << 24)
     with pytest.raises(Fault, match="without having waited at the mbarrier"):

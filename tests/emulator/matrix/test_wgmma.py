@@ -10,6 +10,7 @@ import pytest
 from emulate import launch
 from emulator_internals import Device, Fault
 from matrix_layout import ROWS, lay_out
+from sparse_rows import draw, warp_registers
 
 import culaunch as cl
 
@@ -43,9 +44,11 @@ def descriptor(start: int, leading: int, stride: int, swizzle: str) -> int:
     return start >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | MODES[swizzle] << 62
 
 
-def kernel(d: str, a: str, b: str, n: int, *, registers: bool, tail: str, op: str = "") -> str:
+def kernel(
+    d: str, a: str, b: str, n: int, *, registers: bool, tail: str, op: str = "", sparse: str = ""
+) -> str:
     count = n // 4 if d == "f16" else n // 2
-    depth = 256 // BITS[a]
+    depth = (512 if sparse else 256) // BITS[a]
     names = ", ".join(f"%d{i}" for i in range(count))
     left = "{%a0, %a1, %a2, %a3}" if registers else "%left"
     lines = [f"ld.global.b32 %d{i}, [%at+{4 * i}];" for i in range(count)]
@@ -57,8 +60,8 @@ def kernel(d: str, a: str, b: str, n: int, *, registers: bool, tail: str, op: st
 .address_size 64
 .extern .shared .align 1024 .b8 box[];
 .visible .entry k(.param .u64 image, .param .u32 bytes, .param .u64 left, .param .u64 right,
-                  .param .u64 sums, .param .u64 fragments, .param .u32 adds) {{
-    .reg .b32 %d<{count}>, %a<4>, %i, %n, %t, %word, %here; .reg .pred %p, %adds;
+                  .param .u64 sums, .param .u64 fragments, .param .u32 adds, .param .u64 codes) {{
+    .reg .b32 %d<{count}>, %a<4>, %e, %i, %n, %t, %word, %here; .reg .pred %p, %adds;
     .reg .b64 %from, %at, %left, %right, %wide;
     mov.u32 %i, %tid.x; shl.b32 %i, %i, 2; ld.param.u32 %n, [bytes]; mov.u32 %here, box;
     LOOP: setp.ge.u32 %p, %i, %n; @%p bra DONE;
@@ -73,10 +76,12 @@ def kernel(d: str, a: str, b: str, n: int, *, registers: bool, tail: str, op: st
     ld.param.u64 %from, [fragments]; mad.wide.u32 %from, %t, 16, %from;
     {" ".join(given)}
     {" ".join(lines)}
+    mov.u32 %t, %tid.x; ld.param.u64 %from, [codes]; mad.wide.u32 %from, %t, 4, %from;
+    ld.global.b32 %e, [%from];
     ld.param.u32 %t, [adds]; setp.ne.u32 %adds, %t, 0;
     wgmma.fence.sync.aligned;
-    wgmma.mma_async.sync.aligned.m64n{n}k{depth}.{d}.{a}.{b}{op}
-        {{{names}}}, {left}, %right, %adds{tail};
+    wgmma.mma_async{".sp" if sparse else ""}.sync.aligned.m64n{n}k{depth}.{d}.{a}.{b}{op}
+        {{{names}}}, {left}, %right, {sparse} %adds{tail};
     wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
     {" ".join(after)}
     ret;
@@ -118,11 +123,22 @@ CASES = [
 def multiply(
     d: str, a: str, b: str, n: int, run: Any, *, swizzle: str = "none", registers: bool = False,
     turned: tuple[bool, bool] = (False, False), signs: tuple[int, int] = (1, 1), adds: bool = True,
+    selector: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return what an instruction gives, and what it must give."""
     depth = 256 // BITS[a]
     x, x_bits = numbers(a, (64, depth))
-    y, y_bits = numbers(b, (n, depth))
+    y, y_bits = numbers(b, (n, depth if selector is None else 2 * depth))
+    metadata, sparse = np.zeros(128, "u4"), ""
+    if selector is not None:
+        mask, codes = draw(RNG, 64, 2 * depth, size=2 if a == "tf32" else 4)
+        whole = np.zeros((64, 2 * depth))
+        whole[mask] = x.reshape(-1)
+        x, sparse = whole, f"%e, {selector},"
+        for warp in range(4):
+            rows = codes[16 * warp : 16 * warp + 16]
+            one = warp_registers(rows, wide=BITS[a] >= 16, selector=selector)
+            metadata[32 * warp : 32 * warp + 32] = one
     if a == "b1":
         x_bits, y_bits = (np.packbits(bits, axis=1, bitorder="little") for bits in (x_bits, y_bits))
     dtype = {"f32": "f4", "f16": "f2", "s32": "i4"}[d]
@@ -135,12 +151,14 @@ def multiply(
     tail = "" if d == "s32" else f", {signs[0]}, {signs[1]}"
     if floats:
         tail += f", {int(turned[1])}" if registers else f", {int(turned[0])}, {int(turned[1])}"
-    text = kernel(d, a, b, n, registers=registers, tail=tail, op=".and.popc" if a == "b1" else "")
+    op = ".and.popc" if a == "b1" else ""
+    text = kernel(d, a, b, n, registers=registers, tail=tail, op=op, sparse=sparse)
     sums = to_registers(d, start)
     run(
         text, image, np.uint32(image.nbytes), np.uint64(descriptor(0, *left_steps, swizzle)),
         np.uint64(descriptor(offset, *right_steps, swizzle)), sums.reshape(-1).view("u4"),
-        fragments(x_bits) if registers else np.zeros(512, "u4"), np.uint32(adds), image.nbytes,
+        fragments(x_bits) if registers else np.zeros(512, "u4"), np.uint32(adds), metadata,
+        image.nbytes,
     )  # fmt: skip
     expected = signs[0] * signs[1] * (x @ y.T) + (start if adds else 0)
     return sums, to_registers(d, expected.astype(dtype))
@@ -189,6 +207,88 @@ def test_transposed_matrices(kind: str, swizzle: str, turned: tuple[bool, bool])
 def test_signs_and_a_sum_that_is_left_out(signs: tuple[int, int], adds: bool) -> None:
     got, expected = multiply("f32", "f16", "f16", 16, emulated, signs=signs, adds=adds)
     np.testing.assert_array_equal(got, expected)
+
+
+def with_a_base_offset(run: Any, swizzle: str) -> Any:
+    """Move both matrices, and the patterns of their swizzle, 384 bytes on."""
+    base = (384 >> 7) % {"32B": 2, "64B": 4, "128B": 8}[swizzle]
+
+    def moved(text: str, *arguments: Any) -> None:
+        text = text.replace("mov.u32 %here, box;", "mov.u32 %here, box; add.u32 %here, %here, 384;")
+        *rest, shared = arguments
+        for i in (2, 3):
+            rest[i] = rest[i] | np.uint64(base << 49)
+        run(text, *rest, shared + 384)
+
+    return moved
+
+
+@pytest.mark.parametrize("swizzle", ["32B", "64B", "128B"])
+def test_a_pattern_that_begins_within_1024_bytes(swizzle: str) -> None:
+    got, expected = multiply(
+        "f32", "f16", "f16", 64, with_a_base_offset(emulated, swizzle), swizzle=swizzle
+    )
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("swizzle", ["32B", "64B", "128B"])
+def test_hardware_has_the_same_base_offset(swizzle: str) -> None:
+    if not cl.driver.Device().arch.startswith("sm_90"):
+        pytest.skip("needs sm_90")
+    got, expected = multiply(
+        "f32", "f16", "f16", 64, with_a_base_offset(on_the_gpu, swizzle), swizzle=swizzle
+    )
+    np.testing.assert_array_equal(got, expected)
+
+
+# In rows of 32 bytes, B of a sparse product does not fit.
+SPARSE = [
+    (d, a, b, n, selector)
+    for d, a, b, n in CASES
+    if a != "b1"
+    for selector in range(2 if BITS[a] >= 16 else 1)
+]
+
+
+@pytest.mark.needs("ml_dtypes")
+@pytest.mark.parametrize("swizzle", ["none", "64B", "128B"])
+@pytest.mark.parametrize(("d", "a", "b", "n", "selector"), SPARSE)
+def test_sparse_products(d: str, a: str, b: str, n: int, selector: int, swizzle: str) -> None:
+    for registers in (False, True):
+        got, expected = multiply(
+            d, a, b, n, emulated, swizzle=swizzle, registers=registers, selector=selector
+        )
+        np.testing.assert_array_equal(got, expected, err_msg=f"registers {registers}")
+
+
+@pytest.mark.parametrize("turned", [(True, False), (False, True), (True, True)])
+def test_sparse_products_of_transposed_matrices(turned: tuple[bool, bool]) -> None:
+    got, expected = multiply(
+        "f32", "f16", "f16", 64, emulated, swizzle="128B", turned=turned, selector=1
+    )
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.needs("ml_dtypes")
+def test_rows_that_are_too_short_are_refused() -> None:
+    with pytest.raises(Fault, match="64 bytes along the depth, in rows of 32 bytes"):
+        multiply("f32", "f16", "f16", 16, emulated, swizzle="32B", selector=0)
+
+
+@pytest.mark.gpu
+@pytest.mark.needs("ml_dtypes")
+@pytest.mark.parametrize(("d", "a", "b", "n", "selector"), SPARSE)
+def test_hardware_gives_the_same_sparse_products(
+    d: str, a: str, b: str, n: int, selector: int
+) -> None:
+    if not cl.driver.Device().arch.startswith("sm_90"):
+        pytest.skip("needs sm_90")
+    for swizzle, registers in itertools.product(["none", "64B", "128B"], (False, True)):
+        got, expected = multiply(
+            d, a, b, n, on_the_gpu, swizzle=swizzle, registers=registers, selector=selector
+        )
+        np.testing.assert_array_equal(got, expected, err_msg=f"{swizzle} {registers}")
 
 
 def test_a_matrix_outside_of_shared_memory_is_a_fault() -> None:

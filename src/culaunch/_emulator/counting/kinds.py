@@ -13,7 +13,7 @@ _NAMES = {
     "memory": (
         "applypriority cp discard ld ldmatrix ldu prefetch prefetchu st stmatrix suld sust tex tld4"
     ),
-    "atomic": "atom red",
+    "atomic": "atom red sured",
     "matrix": "mma tcgen05 wgmma wmma",
     "control": "bra brkpt brx call exit pmevent ret setmaxnreg trap",
     "synchronization": (

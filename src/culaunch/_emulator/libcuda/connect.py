@@ -18,6 +18,7 @@ from culaunch._emulator.libcuda.names import NO_EFFECT, NameFunctions, method_na
 from culaunch._emulator.libcuda.passed_on import add_forms
 from culaunch._emulator.libcuda.runtime_arrays import RuntimeArrayFunctions
 from culaunch._emulator.libcuda.tensor_maps import ProgramTensorMapFunctions
+from culaunch._emulator.libcuda.texture_references import TextureReferenceFunctions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,7 @@ class ProgramDriver(
     NameFunctions,
     BinaryFunctions,
     RuntimeArrayFunctions,
+    TextureReferenceFunctions,
     ProgramTensorMapFunctions,
 ):
     """The driver of a program that knows nothing of culaunch.

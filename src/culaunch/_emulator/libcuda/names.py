@@ -30,7 +30,7 @@ _OTHER_FORMS = re.compile(
     "cu(Array(3D)?(Create|GetDescriptor)|DeviceTotalMem|GraphAddKernelNode|Graph(Exec)?KernelNode[GS]etParams|GraphExecUpdate|"
     "Mem(Alloc(Host|Pitch)?|Free|Get(AddressRange|Info)|HostGetDevicePointer|"
     "cpy([23]D|[ADH]to[ADH])(Async|Unaligned)?|setD(2D)?(8|16|32))|ModuleGetGlobal|"
-    "StreamGetCtx_v2)"
+    "StreamGetCtx_v2|TexRefSetAddress(2D)?)"
 )
 # The version of CUDA that a form came with, if the first cuGetProcAddress is older.
 _SINCE = {

@@ -1,4 +1,4 @@
-"""Launches that threads of a kernel make: they run after its grid."""
+"""Launches, copies and fills that threads of a kernel make: they run after its grid."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator.report import Related
     from culaunch._emulator.types import Lanes
 
@@ -30,8 +32,8 @@ class Children:
 
     def __init__(self) -> None:
         self._buffers: dict[int, ChildLaunch] = {}
-        self._launched: list[ChildLaunch] = []
-        self._tails: list[ChildLaunch] = []
+        self._launched: list[ChildLaunch | Callable[[], None]] = []
+        self._tails: list[ChildLaunch | Callable[[], None]] = []
 
     def prepare(
         self, kernel: str, size: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int
@@ -48,10 +50,14 @@ class Children:
         """Launch with a parameter buffer; tell whether it is one that was not launched."""
         child = self._buffers.pop(address, None)
         if child is not None:
-            queue = self._tails if is_tail else self._launched
-            queue.append(child._replace(values=child.parameters.tobytes(), place=place))
+            values = child.parameters.tobytes()
+            self.add(child._replace(values=values, place=place), is_tail=is_tail)
         return child is not None
 
-    def in_order(self) -> list[ChildLaunch]:
+    def add(self, child: ChildLaunch | Callable[[], None], *, is_tail: bool) -> None:
+        """Add a launch, or a function that runs in its place."""
+        (self._tails if is_tail else self._launched).append(child)
+
+    def in_order(self) -> list[ChildLaunch | Callable[[], None]]:
         """Return the launches: those of streams as they came, then the tail launches."""
         return [*self._launched, *self._tails]

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator.machine.chunk import WARP, thread_place
+from culaunch._emulator.machine.records import Records
 from culaunch._emulator.memory.how import GRID
 from culaunch._emulator.report import Related
 
 if TYPE_CHECKING:
     from culaunch._emulator.machine.chunk import LaunchView
     from culaunch._emulator.machine.state import Block, Group, Op
+    from culaunch._emulator.memory.images import CudaArray
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
 
@@ -46,6 +48,14 @@ class History:
         self._instructions: list[Instruction | None] = [None]
         self._scopes: Lanes = np.zeros(1024, np.uint8)
         self._wrapped: dict[int, list[Op]] = {}
+        self._arrays: dict[CudaArray, Records] = {}
+
+    def records_of(self, array: CudaArray) -> Records:
+        """Return the accesses to a CUDA array."""
+        if array not in self._arrays:
+            size, noun = array.octets.shape[0], "a CUDA array at byte"
+            self._arrays[array] = Records(size, 1, "global", int, fresh=False, noun=noun)
+        return self._arrays[array]
 
     def tick(self, scope: int = GRID) -> int:
         """Return the time of a new access, which has this scope."""

@@ -101,7 +101,7 @@ class RaceReports:
         address = records.address(at * records.unit)
         raise Fault(
             LAUNCH_FAILED,
-            f"race: a thread {access.verb} {records.space} address "
+            f"race: a thread {access.verb} {records.noun} "
             f"{address:#x} without waiting for a {name} of "
             f"{self._who(thread, int(access.threads[index[0]]))}, which "
             f"{'reads it' if is_product else does}",
@@ -133,7 +133,7 @@ class RaceReports:
         related = [self.history.describe("the other access", thread, time)]
         notes = self._notes(records, race.access, index, int(race.values[which]))
         reason = (
-            f"race: a thread {race.access.verb} {records.space} address {address:#x}, which "
+            f"race: a thread {race.access.verb} {records.noun} {address:#x}, which "
             f"{self._who(thread, own)} {race.did} with no {missing} in between"
         )
         return reason, related, notes

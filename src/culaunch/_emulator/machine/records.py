@@ -115,6 +115,8 @@ class Records:
         ``"shared"`` or ``"global"``, for messages.
     address : callable
         Returns the address, for messages, of an offset in bytes.
+    noun : str, optional
+        Precedes an address in messages.
     fresh : bool
         Whether the contents are undefined at first. If not, a write of the value that is already
         there changes nothing.
@@ -144,9 +146,11 @@ class Records:
         address: Callable[[int], int],
         *,
         fresh: bool,
+        noun: str = "",
     ) -> None:
         self.unit = unit
         self.space = space
+        self.noun = noun or f"{space} address"
         self.address = address
         self.fresh = fresh
         count = -(-length // unit)

@@ -20,6 +20,7 @@ from culaunch._emulator.matrix.fragments import (
     scatter,
 )
 from culaunch._emulator.matrix.product import multiply_add
+from culaunch._emulator.matrix.sparse import expand
 
 
 def mma(
@@ -33,6 +34,7 @@ def mma(
     satfinite: bool = False,
     operation: str = "and",
     rounding: str = "rn",
+    codes: npt.NDArray[Any] | None = None,
 ) -> list[npt.NDArray[Any]]:
     """Multiply matrices that are spread over the lanes of warps, and add.
 
@@ -52,6 +54,8 @@ def mma(
         For b1: what ``.popc`` counts.
     rounding : {"rn", "rz", "rm", "rp"}, optional
         For f64.
+    codes : numpy.ndarray, optional
+        The metadata of a sparse A: four bits for each chunk, of shape (warps, m, chunks).
 
     Returns
     -------
@@ -63,11 +67,14 @@ def mma(
     ValueError
         A shape or type that there is not, or a wrong number of registers.
     """
-    places = _places(shape, types, layouts)
+    stored = shape if codes is None else _halved(shape, types[1])
+    places = _places(stored, shape, types, layouts)
     matrices = [
         gather(_fragment(name, shape, kind, registers, where.size), where)
         for name, kind, registers, where in zip("abc", types[1:], (a, b, c), places, strict=True)
     ]
+    if codes is not None:
+        matrices[0] = expand(matrices[0], codes)
     result = multiply_add(
         types, *matrices, satfinite=satfinite, operation=operation, rounding=rounding
     )
@@ -76,12 +83,20 @@ def mma(
     return pack(types[0], scatter(result, places[2]))
 
 
+def _halved(shape: str, kind: str) -> str:
+    """Return the shape of the product whose A has the registers of a sparse one."""
+    m, n, k = extents(shape)
+    if m != 16 or kind in ("f64", "b1"):
+        raise ValueError(f"there is no sparse matrix of {kind} in {shape}")
+    return f"m{m}n{n}k{k // 2}"
+
+
 def _places(
-    shape: str, types: tuple[str, str, str, str], layouts: tuple[str, str]
+    stored: str, shape: str, types: tuple[str, str, str, str], layouts: tuple[str, str]
 ) -> tuple[Indices, Indices, Indices]:
     extents(shape)
     _, a, b, c = types
-    kinds = SHAPES.get(shape, set())
+    kinds = SHAPES.get(stored, set())
     if not {a, b} <= kinds:
         known = ", ".join(sorted(kinds)) or "nothing"
         raise ValueError(f"mma of shape {shape} multiplies {known} (got {a} and {b})")
@@ -89,7 +104,7 @@ def _places(
         return quad_places("a", layouts[0]), quad_places("b", layouts[1]), quad_places("c", c)
     if layouts != ("row", "col"):
         raise ValueError(f"layouts must be row and col for {shape} of {a} (got {layouts})")
-    return a_places(shape, a), b_places(shape, b), c_places(shape)
+    return a_places(stored, a), b_places(shape, b), c_places(shape)
 
 
 def _is_quad(shape: str, types: tuple[str, str, str, str]) -> bool:

@@ -21,13 +21,18 @@ _NARROW = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
 class Kind(NamedTuple):
     """A ``.kind``: its element types and accumulators by their numbers, and K.
 
-    `scales` is the number of scales along K, 0 if it has none.
+    `scales` is the number of scales along K, 0 if it has none. A sparse A stores K elements of 2 K.
     """
 
     elements: dict[int, str]
     sums: dict[int, str]
     depth: int
     scales: int = 0
+
+    @property
+    def chunk(self) -> int:
+        """The elements of a chunk of a sparse A."""
+        return {8: 2, 64: 8}.get(self.depth, 4)
 
 
 KINDS = {
@@ -54,8 +59,10 @@ class Product(NamedTuple):
         Whether A and B are negated, and transposed.
     scale_ids : tuple of int
         The first byte of the scales of A and B in a word.
-    refused : str
-        A property that is not emulated.
+    depth : int
+        The stored elements of a row of A.
+    selector : int or None
+        The column of the metadata behind its address; None if A is not sparse.
     """
 
     d: str | None
@@ -68,7 +75,8 @@ class Product(NamedTuple):
     satfinite: bool
     scale_ids: tuple[int, int]
     scale_type: str
-    refused: str
+    depth: int
+    selector: int | None
 
     @classmethod
     def read(cls, word: int, kind: Kind) -> Product:
@@ -78,9 +86,7 @@ class Product(NamedTuple):
             return word >> at & ((1 << bits) - 1)
 
         scaled, packed = bool(kind.scales), kind.depth == 64
-        refused = "a sparse matrix" if field(2, 1) else ""
-        if packed and field(31, 1):
-            refused = "K of 96"
+        selector = field(0, 2) if kind.depth <= 16 else 0
         return cls(
             "f32" if scaled else kind.sums.get(field(4, 2)),
             kind.elements.get(field(7, 3)),
@@ -92,7 +98,8 @@ class Product(NamedTuple):
             not scaled and bool(field(3, 1)),
             (field(29, 2), field(4, 2)),
             "ue8m0" if field(23, 1) else "ue4m3",
-            refused,
+            96 if packed and field(31, 1) else kind.depth,
+            selector if field(2, 1) else None,
         )
 
 
@@ -109,7 +116,7 @@ class Places(NamedTuple):
 
 
 @functools.cache
-def places(m: int, n: int, *, pair: bool, ws: bool) -> Places | None:
+def places(m: int, n: int, *, pair: bool, ws: bool, sparse: bool) -> Places | None:
     """Return the places of a product; None if its shape does not exist."""
     share = m // 2 if pair else m
     rows = {(True, False): (64, 128), (False, True): (32, 64, 128)}.get((pair, ws), (64, 128))
@@ -117,13 +124,44 @@ def places(m: int, n: int, *, pair: bool, ws: bool) -> Places | None:
         return None
     row, column = np.arange(m)[:, None], np.arange(n)[None, :]
     own = row % share
-    if share == 64 and not pair and not ws:
+    if share == 64 and (sparse or not pair) and not ws:
         # Each warp has sixteen rows, in one half of its lanes.
         lane = own // 16 * 32 + own % 16
-        return Places(row * 0, lane + column * 0, column, lane[:, 0])
+        return Places(row // share, lane + column * 0, column, lane[:, 0])
     # Fewer rows than lanes: further lanes have further columns.
     wide = n * share // 128
     return Places(row // share, own + column // wide * share, column % wide, own[:, 0])
+
+
+def metadata_places(rows: _Array, kind: Kind) -> tuple[_Array, _Array, _Array]:
+    """Return the lane, the column and the lowest bit of the metadata of each chunk.
+
+    `rows` are the lanes of the rows of A. The layouts are those of CUTLASS (``tmem_e_frg``): the
+    manual has only figures of them.
+    """
+    row, chunk = np.indices((rows.shape[0], 2 * kind.depth // kind.chunk))
+    if kind.depth > 16:
+        return rows[row], chunk // 8, chunk % 8 * 4
+    # Sixteen lanes hold sixteen rows: two in a word, half of their chunks in the other eight lanes.
+    lane = rows[row // 16 * 16] + row % 8 + chunk // 4 * 8
+    return lane, row * 0, row // 8 % 2 * 16 + chunk % 4 * 4
+
+
+def zero_columns(word: int, m: int, n: int) -> _Array:
+    """Return which columns of B a descriptor replaces by zeros."""
+    parts = []
+    skip, use = (word >> 40 & 255) + 1, (word >> 48 & 255) + 1
+    count = 128 // m
+    for i in range(count):
+        # Spans of zeros and of columns in turn. The fields' names fit the manual's examples; the
+        # descriptions there are exchanged.
+        number = np.arange(n // count) + (word >> 8 * i & 255)
+        if word >> 32 + i & 1:
+            parts.append(number % (skip + use) < skip)
+        else:
+            parts.append(number % (skip + use) >= use)
+    mask: _Array = np.concatenate(parts) & bool(word >> 39 & 1)
+    return mask
 
 
 # All have one signature.

@@ -18,12 +18,13 @@ from culaunch._emulator.matrix.elements import WIDTHS, Elements, Registers, pack
 _Array = npt.NDArray[Any]
 
 # By the two uppermost bits of a descriptor: the bytes of a row, and the bits of an address that the
-# swizzle flips by those three places above them.
-_ROW_BYTES = np.array([16, 128, 64, 32], np.int64)
-_FLIPPED = np.array([0, 0x70, 0x30, 0x10], np.int64)
-# By the three uppermost bits of a descriptor of tcgen05: the mode above, or none. Mode 1 there is a
-# swizzle of 32 bytes, which the emulator does not have.
-_TCGEN05_MODES = np.array([0, -1, 1, -1, 2, -1, 3, -1], np.int64)
+# swizzle flips. Other bits flip them, by so many places above. The last mode is tcgen05's own:
+# its chunks have 32 bytes instead of 16.
+_ROW_BYTES = np.array([16, 128, 64, 32, 128], np.int64)
+_FLIPPED = np.array([0, 0x70, 0x30, 0x10, 0x60], np.int64)
+_SHIFTS = np.array([3, 3, 3, 3, 2], np.int64)
+# By the three uppermost bits of a descriptor of tcgen05: the mode above, or none.
+_TCGEN05_MODES = np.array([0, 4, 1, -1, 2, -1, 3, -1], np.int64)
 
 
 class Descriptors(NamedTuple):
@@ -35,30 +36,46 @@ class Descriptors(NamedTuple):
     stride: _Array
     base: _Array
     """The base offset: nonzero where a swizzled block does not begin at a multiple of its size."""
-    # The bytes of a row, and the bits that the swizzle flips.
+    # The bytes of a row, the bits that the swizzle flips, and the distance of those that flip.
     row: _Array
     flipped: _Array
+    shift: _Array
+    absolute: _Array
+    """Whether the leading distance is the address of what is behind the end of a row."""
 
     @classmethod
     def read(cls, words: _Array) -> Descriptors:
         """Take descriptors of 64 bits apart."""
         bits = words.astype(np.int64)
-        return cls._of(bits, bits >> 62 & 3)
+        return cls._of(bits, bits >> 62 & 3, np.zeros(bits.shape, bool))
 
     @classmethod
     def read_tcgen05(cls, words: _Array) -> Descriptors | None:
         """Take descriptors of tcgen05 apart; None if one has another version or swizzle."""
         bits = words.astype(np.int64)
         mode = _TCGEN05_MODES[bits >> 61 & 7]
-        # The version is 1, and the leading distance is not an address.
-        if (mode < 0).any() or ((bits >> 46 & 7) != 1).any() or (bits >> 52 & 1).any():
+        if (mode < 0).any() or ((bits >> 46 & 7) != 1).any():
             return None
-        return cls._of(bits, mode)
+        return cls._of(bits, mode, (bits >> 52 & 1).astype(bool))
 
     @classmethod
-    def _of(cls, bits: _Array, mode: _Array) -> Descriptors:
+    def _of(cls, bits: _Array, mode: _Array, absolute: _Array) -> Descriptors:
         start, leading, stride = ((bits >> at & 0x3FFF) << 4 for at in (0, 16, 32))
-        return cls(start, leading, stride, bits >> 49 & 7, _ROW_BYTES[mode], _FLIPPED[mode])
+        base, row, flipped = bits >> 49 & 7, _ROW_BYTES[mode], _FLIPPED[mode]
+        return cls(start, leading, stride, base, row, flipped, _SHIFTS[mode], absolute)
+
+    def problem(self, depth: int, *, transposed: bool) -> str | None:
+        """Return why a matrix of `depth` bytes along the depth cannot lie so; None if it can."""
+        if transposed:
+            return None if not self.absolute.any() else "a leading address of a transposed matrix"
+        if (self.shift == 2).any():
+            return "a swizzle of 32-byte atoms, but the matrix is not transposed"
+        if (self.absolute & ((self.flipped != 0x70) | (self.base != 0))).any():
+            return "a leading address without a swizzle of 128 bytes, or with a base offset"
+        long = (self.row > 16) & ~self.absolute & (self.start % self.row + depth > self.row)
+        if long.any():
+            return f"{depth} bytes along the depth, in rows of {int(self.row[long][0])} bytes"
+        return None
 
 
 def offsets(at: Descriptors, rows: _Array, depth: _Array, size: int, *, transposed: bool) -> _Array:
@@ -77,22 +94,26 @@ def offsets(at: Descriptors, rows: _Array, depth: _Array, size: int, *, transpos
     transposed : bool
         Whether elements of one column of A, or of one row of B, lie next to each other.
     """
-    start, leading, stride, _, row, flipped = (field[:, None, None] for field in at)
+    start, leading, stride, base, row, flipped, shift, absolute = (
+        field[:, None, None] for field in at
+    )
     r, k = rows[:, :, None], depth[None, None, :]
     plain = row == 16
     if transposed:
-        # A row of a block has elements of one k.
-        width = row // size
+        # A row of a block has elements of one k. Chunks of 32 bytes change places in four rows.
+        width, count = row // size, np.where(shift == 2, 4, 8)
         major = np.where(plain, stride, leading)
         minor = np.where(plain, leading, stride)
-        place = r % width * size + r // width * major + k % 8 * row + k // 8 * minor
+        place = r % width * size + r // width * major + k % count * row + k // count * minor
     else:
         inner = k * size
         # Without a swizzle a row has 16 bytes, and further ones are in another block.
         far = np.where(plain, inner // 16 * leading + inner % 16, inner)
+        over = start % row + inner - row
+        far = np.where(absolute & (over >= 0), leading - start + over, far)
         place = r % 8 * row + r // 8 * stride + far
     address: _Array = start + place
-    swizzled: _Array = address ^ address >> 3 & flipped
+    swizzled: _Array = address ^ (address - (base << 7)) >> shift & flipped
     return swizzled
 
 

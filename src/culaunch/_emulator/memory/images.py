@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from culaunch._emulator.memory.bytes import load
+from culaunch._emulator.memory.bytes import Bytes, load
 from culaunch._emulator.memory.texture_formats import FORMATS, Format
 
 if TYPE_CHECKING:
@@ -76,13 +76,19 @@ class CudaArray:
     ----------
     data : numpy.ndarray
         ``(slices, rows, width, channels)``; empty after its destruction.
+    bytes : Bytes
+        The same memory, for checks of accesses.
     """
 
     def __init__(self, shape: ArrayShape) -> None:
         self.shape = shape
         width, rows, _ = shape.sizes
-        self.data: Lanes = np.zeros((shape.slices, rows, width, shape.channels), shape.item.dtype)
         self.pitch: int = width * shape.texel_size
+        size = self.pitch * rows * shape.slices
+        memory: Lanes = np.zeros(-(-size // 8) * 8, np.uint8)
+        texels = memory[:size].view(shape.item.dtype)
+        self.data: Lanes = texels.reshape(shape.slices, rows, width, shape.channels)
+        self.bytes = Bytes(memory)
 
     @property
     def exists(self) -> bool:
@@ -92,6 +98,7 @@ class CudaArray:
     def destroy(self) -> None:
         """Free the memory, and keep the object for textures over it."""
         self.data = np.zeros((0, 0, 0, 0), self.data.dtype)
+        self.bytes = Bytes(np.zeros(0, np.uint8))
 
     @property
     def octets(self) -> Lanes:

@@ -98,6 +98,13 @@ class GlobalMemory:
             return [Piece(None, view, (address - np.uint64(base)).view(np.int64), view.shadow)]
         return self._locate_each(group, address, size, verb)
 
+    def require(self, group: Threads, address: int, size: int, verb: str) -> None:
+        """Raise the fault of a thread that starts an access to bytes outside of one range."""
+        index = bisect_right(self.bases, address) - 1
+        if index < 0 or address + size > self.ends[index]:
+            what = f"{size}-byte {verb} of global address {address:#x} by a copy or a fill"
+            raise self._outside(group, 0, address, what)
+
     def allocation_of(self, address: int) -> str:
         """Describe the allocation that contains an address; empty if there is none."""
         index = bisect_right(self.bases, address) - 1

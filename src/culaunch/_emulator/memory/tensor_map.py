@@ -9,15 +9,14 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-__all__ = ["CORNER_BITS", "FIELDS", "ITEM_SIZES", "MAGIC", "MAP_BYTES", "TensorMap"]
-
 MAP_BYTES = 128
 MAGIC = 0x50414D4C
 # CU_TENSOR_MAP_DATA_TYPE_UINT8 and the next: bytes of an element.
 ITEM_SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
 # Bits of a corner of the bounding box in im2col mode and of an offset, by the number of axes.
 CORNER_BITS = {3: 16, 4: 8, 5: 5}
-# magic, type, rank, interleave, swizzle, fill, is im2col, address, extents, strides, box, steps,
+MODES = ("tile", "im2col", "im2col::w", "im2col::w::128")
+# magic, type, rank, interleave, swizzle, fill, mode, address, extents, strides, box, steps,
 # lower corner, upper corner
 _FORMAT = struct.Struct("<I6B6xQ5I4x4Q5H5B3h3h")
 # The names of tensormap.replace: the first byte of a field, and the bytes of one of its numbers.
@@ -39,16 +38,19 @@ class TensorMap(NamedTuple):
         Numbers of ``CUtensorMapInterleave``, ``CUtensorMapSwizzle``, ``CUtensorMapFloatOOBfill``.
     address : int
     extents : tuple of int
-        The tensor's, in elements.
+        The tensor's, in elements. In an interleaved map, the innermost axis counts slices.
     strides : tuple of int
         In bytes; the innermost one is the size of an element.
     box : tuple of int
-        In elements; in im2col mode, the channels of a pixel and the pixels of a column.
+        In the same units; in im2col mode, the channels of a pixel and the pixels of a column.
     steps : tuple of int
         From one element of the box to the next, in elements of the tensor.
     lower, upper : tuple of int
         The corners of the bounding box in im2col mode, without channels and images. A lower one
-        counts from zero, an upper one from the tensor's extent. Both are empty in tiled mode.
+        counts from zero, an upper one from the tensor's extent. Both are empty in tiled mode, and
+        have only W in the modes ``im2col::w`` and ``im2col::w::128``.
+    mode : str
+        One of `MODES`.
     """
 
     kind: int
@@ -62,6 +64,7 @@ class TensorMap(NamedTuple):
     steps: tuple[int, ...]
     lower: tuple[int, ...] = ()
     upper: tuple[int, ...] = ()
+    mode: str = "tile"
 
     @property
     def item_size(self) -> int:
@@ -69,9 +72,25 @@ class TensorMap(NamedTuple):
         return ITEM_SIZES[self.kind]
 
     @property
+    def unit(self) -> int:
+        """The bytes of one step along the innermost axis: an element, or a slice of channels."""
+        return 8 << self.interleave if self.interleave else self.item_size
+
+    @property
+    def pitches(self) -> tuple[int, ...]:
+        """The bytes from one coordinate to the next, for each axis.
+
+        The slices of neighboring pixels of an interleaved tensor lie side by side. So the first
+        stride that a program gives is from one slice to the next one of the same pixel.
+        """
+        if not self.interleave:
+            return self.strides
+        return (self.strides[1], self.unit, *self.strides[2:])
+
+    @property
     def is_im2col(self) -> bool:
-        """Whether the mode is im2col."""
-        return bool(self.lower)
+        """Whether the map describes columns of pixels."""
+        return self.mode != "tile"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -81,7 +100,7 @@ class TensorMap(NamedTuple):
     @property
     def ends(self) -> tuple[int, ...]:
         """The first coordinates behind the bounding box in im2col mode."""
-        sizes = zip(self.extents[1:-1], self.upper, strict=True)
+        sizes = zip(self.extents[1:-1], self.upper, strict=False)
         return tuple(size + corner for size, corner in sizes)
 
     def pack(self) -> bytes:
@@ -92,8 +111,8 @@ class TensorMap(NamedTuple):
             return (*values, *(0,) * (count - len(values)))
 
         return _FORMAT.pack(
-            MAGIC, self.kind, rank, self.interleave, self.swizzle, self.fill, self.is_im2col,
-            self.address,
+            MAGIC, self.kind, rank, self.interleave, self.swizzle, self.fill,
+            MODES.index(self.mode), self.address,
             # An extent of 2^32 is stored as one less.
             *padded(tuple(extent - 1 for extent in self.extents), 5),
             *padded(self.strides[1:], 4), *padded(self.box, 5), *padded(self.steps, 5),
@@ -103,17 +122,21 @@ class TensorMap(NamedTuple):
     @classmethod
     def unpack(cls, data: bytes) -> TensorMap | None:
         """Read a map; None if these bytes are not a map, or a kernel has left out a part."""
-        magic, kind, rank, interleave, swizzle, fill, is_im2col, address, *rest = (
-            _FORMAT.unpack_from(data)
+        magic, kind, rank, interleave, swizzle, fill, mode, address, *rest = _FORMAT.unpack_from(
+            data
         )
-        if magic != MAGIC or not 1 <= rank <= 5 or kind >= len(ITEM_SIZES) or swizzle > 3:
+        if magic != MAGIC or not 1 <= rank <= 5 or kind >= len(ITEM_SIZES) or swizzle > 6:
             return None
-        if is_im2col and rank not in CORNER_BITS:
+        if interleave > 2 or ((mode or interleave) and rank not in CORNER_BITS):
             return None
         extents = tuple(extent + 1 for extent in rest[:rank])
         strides = (ITEM_SIZES[kind], *rest[5 : 5 + rank - 1])
-        box, steps = tuple(rest[9 : 9 + (2 if is_im2col else rank)]), tuple(rest[14 : 14 + rank])
+        box, steps = tuple(rest[9 : 9 + (2 if mode else rank)]), tuple(rest[14 : 14 + rank])
         if not all((*box, *steps)):
             return None
-        corners = (tuple(rest[i : i + rank - 2]) if is_im2col else () for i in (19, 22))
-        return cls(kind, interleave, swizzle, fill, address, extents, strides, box, steps, *corners)
+        given = (0, rank - 2, 1, 1)[mode]
+        lower, upper = (tuple(rest[i : i + given]) for i in (19, 22))
+        return cls(
+            kind, interleave, swizzle, fill, address, extents, strides, box, steps, lower, upper,
+            MODES[mode],
+        )  # fmt: skip

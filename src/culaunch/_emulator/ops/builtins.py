@@ -15,6 +15,8 @@ from culaunch._emulator.decode.instruction import decodes
 from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.fault import ASSERT, LAUNCH_FAILED, Fault
 from culaunch._emulator.machine.calls import CallEnd
+from culaunch._emulator.machine.spaces import LOCATORS
+from culaunch._emulator.memory.bytes import store
 from culaunch._emulator.memory.heap import HeapError
 from culaunch._emulator.ops.child_launches import DEVICE_RUNTIME
 from culaunch._emulator.ops.printf import LaneReader, format_message
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
 
 Builtin = Callable[..., Any]
+_NO_MEMORY = 2  # cudaErrorMemoryAllocation
 
 
 @dataclass(eq=False, kw_only=True)
@@ -100,6 +103,20 @@ def _malloc(group: Group, arguments: list[Lanes]) -> Lanes:
     return np.array(group.chunk.launch.heap_alloc(sizes, places), np.uint64)
 
 
+def _cuda_malloc(group: Group, arguments: list[Lanes]) -> Lanes:
+    """Allocate of the heap of malloc, as the device runtime does, and write the address."""
+    where, sizes = (np.broadcast_to(value, (group.n,)) for value in arguments[:2])
+    addresses = _malloc(group, [sizes])
+    store(group, LOCATORS[""](group, where, 8, "write"), 8, [addresses])
+    codes: Lanes = np.where(addresses == 0, np.uint32(_NO_MEMORY), np.uint32(0))
+    return codes
+
+
+def _cuda_free(group: Group, arguments: list[Lanes]) -> Lanes:
+    _free(group, arguments)
+    return np.zeros(1, np.uint32)
+
+
 def _call(group: Group) -> Position:
     return group.chunk.launch.position(group.code.blocks[group.block].instructions[-1])
 
@@ -146,6 +163,8 @@ BUILTINS: dict[str, Builtin] = {
     "malloc": _of_words(_malloc),
     "free": _of_words(_free),
     "cudaGraphSetConditional": _of_words(_set_conditional),
+    **dict.fromkeys(("__cudaCDP2Malloc", "cudaMalloc"), _of_words(_cuda_malloc)),
+    **dict.fromkeys(("__cudaCDP2Free", "cudaFree"), _of_words(_cuda_free)),
     **DEVICE_RUNTIME,
 }
 

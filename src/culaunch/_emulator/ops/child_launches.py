@@ -12,6 +12,7 @@ import numpy as np
 from culaunch._emulator.fault import LAUNCH_FAILED, Fault
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import store
+from culaunch._emulator.ops.device_copies import COPIES, TAIL_LAUNCH, words_of
 from culaunch._emulator.report import Related
 
 if TYPE_CHECKING:
@@ -20,15 +21,12 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group
     from culaunch._emulator.types import Lanes
 
-_TAIL_LAUNCH = 3  # cudaStreamTailLaunch
+_NO_EFFECT = (
+    *("GetLastError", "PeekAtLastError", "StreamDestroy", "EventDestroy", "EventRecord"),
+    *("EventRecord_ptsz", "EventRecordWithFlags", "EventRecordWithFlags_ptsz"),
+    *("StreamWaitEvent", "StreamWaitEvent_ptsz"),
+)
 _HANDLE = 0x10  # of every stream and event
-
-
-def _word(group: Group, value: Lanes) -> list[int]:
-    """Return a number for each lane."""
-    if value.ndim == 2:
-        value = np.ascontiguousarray(value[:, :8]).view(np.uint64)[:, 0]
-    return [int(one) for one in np.broadcast_to(value, (group.n,))]
 
 
 def _extents(group: Group, value: Lanes) -> list[tuple[int, ...]]:
@@ -39,10 +37,10 @@ def _extents(group: Group, value: Lanes) -> list[tuple[int, ...]]:
 
 def _parameter_buffer(group: Group, arguments: list[Lanes]) -> Lanes:
     launch = group.chunk.launch
-    kernels = [launch.kernel.module.function_name(at) for at in _word(group, arguments[0])]
+    kernels = [launch.kernel.module.function_name(at) for at in words_of(group, arguments[0])]
     image = launch.kernel.module.image
     grids, blocks = (_extents(group, value) for value in arguments[1:3])
-    shared, addresses, ranges = _word(group, arguments[3]), [], []
+    shared, addresses, ranges = words_of(group, arguments[3]), [], []
     for lane, name in enumerate(kernels):
         if name not in image.kernels:
             raise Fault(
@@ -61,11 +59,11 @@ def _parameter_buffer(group: Group, arguments: list[Lanes]) -> Lanes:
 def _launch(group: Group, arguments: list[Lanes]) -> Lanes:
     launch = group.chunk.launch
     call = launch.position(group.code.blocks[group.block].instructions[-1])
-    buffers, streams = (_word(group, value) for value in arguments[:2])
+    buffers, streams = (words_of(group, value) for value in arguments[:2])
     for lane, (buffer, stream) in enumerate(zip(buffers, streams, strict=True)):
         block, thread = group.chunk.place(group.lane_at(lane))
         place = Related(f"launched by block {block}, thread {thread} at {call}", call)
-        if not launch.children.launch(buffer, place, is_tail=stream == _TAIL_LAUNCH):
+        if not launch.children.launch(buffer, place, is_tail=stream == TAIL_LAUNCH):
             raise Fault(
                 LAUNCH_FAILED,
                 f"cudaLaunchDeviceV2 got {buffer:#x}, which is not a parameter buffer, or one that "
@@ -76,9 +74,20 @@ def _launch(group: Group, arguments: list[Lanes]) -> Lanes:
 
 
 def _create(group: Group, arguments: list[Lanes]) -> Lanes:
-    at = np.array(_word(group, arguments[0]), np.uint64)
+    at = np.array(words_of(group, arguments[0]), np.uint64)
     store(group, LOCATORS[""](group, at, 8, "write"), 8, [np.full(1, _HANDLE, np.uint64)])
     return np.zeros(1, np.uint32)
+
+
+def _number(value: int) -> Callable[..., Lanes]:
+    """Return a function that writes an int."""
+
+    def write(group: Group, arguments: list[Lanes]) -> Lanes:
+        at = np.array(words_of(group, arguments[0]), np.uint64)
+        store(group, LOCATORS[""](group, at, 4, "write"), 4, [np.full(1, value, np.uint32)])
+        return np.zeros(1, np.uint32)
+
+    return write
 
 
 def _succeed(_group: Group, _arguments: list[Lanes]) -> Lanes:
@@ -92,13 +101,10 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "LaunchDeviceV2_ptsz": _launch,
     "StreamCreateWithFlags": _create,
     "EventCreateWithFlags": _create,
-    **dict.fromkeys(
-        (
-            *("GetLastError", "PeekAtLastError", "StreamDestroy", "EventDestroy"),
-            *("EventRecord", "EventRecord_ptsz", "StreamWaitEvent", "StreamWaitEvent_ptsz"),
-        ),
-        _succeed,
-    ),
+    "GetDevice": _number(0),
+    "GetDeviceCount": _number(1),
+    **COPIES,
+    **dict.fromkeys(_NO_EFFECT, _succeed),
 }
 # Compilers call the names with __cudaCDP2, and PTX that is written by hand the documented ones.
 DEVICE_RUNTIME = {

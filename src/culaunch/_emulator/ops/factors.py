@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator.fault import ILLEGAL_ADDRESS, NOT_SUPPORTED, Fault
+from culaunch._emulator.fault import ILLEGAL_ADDRESS, ILLEGAL_INSTRUCTION, Fault
 from culaunch._emulator.matrix.elements import WIDTHS
 from culaunch._emulator.matrix.wgmma import Descriptors, offsets
 from culaunch._emulator.memory.bytes import Piece
@@ -37,8 +37,9 @@ def read_factor(
     the chunk whose shared memory it describes; `reader` is for messages. A `grouped` read ends
     when its warpgroup waits for it.
     """
-    if at.base.any():
-        raise Fault(NOT_SUPPORTED, "a matrix descriptor with a base offset", lane=group.lane_at(0))
+    wrong = at.problem(count * size, transposed=transposed)
+    if wrong:
+        raise Fault(ILLEGAL_INSTRUCTION, f"{reader}: {wrong}", lane=group.lane_at(int(index[0])))
     place = offsets(at, rows, np.arange(count), size, transposed=transposed)
     shared = group.chunk.shared
     if int(place.max()) + size > shared.size:
@@ -60,11 +61,8 @@ def tcgen05_descriptors(group: Group, words: Lanes) -> Descriptors:
     """Take matrix descriptors of tcgen05 apart."""
     at = Descriptors.read_tcgen05(words)
     if at is None:
-        reason = (
-            "a matrix descriptor whose version is not 1, with an absolute leading distance, or "
-            "with a swizzle of 32-byte atoms"
-        )
-        raise Fault(NOT_SUPPORTED, reason, lane=group.lane_at(0))
+        reason = "a matrix descriptor whose version is not 1, or with a swizzle of 3, 5 or 7"
+        raise Fault(ILLEGAL_INSTRUCTION, reason, lane=group.lane_at(0))
     return at
 
 

@@ -15,13 +15,16 @@ from culaunch._emulator.decode.undefined_bits import MOVES, Flow
 from culaunch._emulator.fault import MISALIGNED_ADDRESS, Fault
 from culaunch._emulator.machine.rows import from_rows, to_rows
 from culaunch._emulator.machine.spaces import LOCATORS
+from culaunch._emulator.matrix.fragments import extents
+from culaunch._emulator.matrix.sparse import chunk_size
 from culaunch._emulator.memory.bytes import load, store
 from culaunch._emulator.numerics.rounding import ROUNDINGS
 from culaunch._emulator.ops.memory import space_of
+from culaunch._emulator.ops.sparse import sparsity
 from culaunch._emulator.types import unsigned
 
 if TYPE_CHECKING:
-    from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.decode.decoder import Decoder, Reader
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
@@ -121,14 +124,18 @@ def _movmatrix(decoder: Decoder, instruction: Instruction) -> Op:
 )
 def _mma(decoder: Decoder, instruction: Instruction) -> Op:
     mods = instruction.mods
-    if "sp" in mods or any(word.startswith(("sp::", "kind::", "block_scale")) for word in mods):
+    if any(word.startswith(("kind::", "block_scale")) for word in mods):
         raise Unsupported
     shape = shape_of(mods)
     # All four types are named, in this order (PTX ISA, "mma").
     d, a, b, c = [word for word in mods if word in ELEMENT_TYPES]
     first, second = [word for word in mods if word in ("row", "col")]
+    types = (d, a, b, c)
     multiply = functools.partial(matrix.mma, layouts=(first, second))
-    return product(decoder, instruction, multiply, shape, (d, a, b, c))
+    if not any(word.partition("::")[0] == "sp" for word in mods):
+        return product(decoder, instruction, multiply, shape, types)
+    read_codes = sparsity(decoder, instruction, 4, a, extents(shape)[2])
+    return product(decoder, instruction, multiply, shape, types, read_codes)
 
 
 def product(
@@ -137,8 +144,9 @@ def product(
     multiply: Product,
     shape: str,
     types: tuple[str, str, str, str],
+    read_codes: Reader | None = None,
 ) -> Op:
-    """Decode a product of matrices whose fragments are in registers."""
+    """Decode a product of matrices whose fragments are in registers; A may be sparse."""
     mods, operands = instruction.mods, instruction.operands
     multiply = functools.partial(
         multiply,
@@ -158,12 +166,16 @@ def product(
         [np.zeros((1, 32), unsigned(register_kind(kind)))] * len(part)
         for kind, part in zip(types[1:], readers, strict=True)
     )
-    require(puts, len(multiply(*zeros)))
+    codes = {}
+    if read_codes is not None:
+        codes["codes"] = np.full((1, 16, extents(shape)[2] // chunk_size(types[1])), 0b0100)
+    require(puts, len(multiply(*zeros, **codes)))
 
     def run(group: Group) -> None:
         # Whole warps, since every lane has a part of each matrix.
         fragments = [[to_rows(group, read(group)) for read in part] for part in readers]
-        for put, rows in zip(puts, multiply(*fragments), strict=True):
+        codes = {} if read_codes is None else {"codes": read_codes(group)}
+        for put, rows in zip(puts, multiply(*fragments, **codes), strict=True):
             put(group, from_rows(group, rows))
 
     return run

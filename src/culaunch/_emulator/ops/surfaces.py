@@ -1,4 +1,4 @@
-"""Reads and writes of surfaces."""
+"""Reads, writes and reductions of surfaces."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import decodes
 from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.fault import LAUNCH_FAILED, MISALIGNED_ADDRESS, Fault
+from culaunch._emulator.memory.bytes import Piece
+from culaunch._emulator.memory.how import PLAIN, RELAXED
 from culaunch._emulator.memory.surface import Surface
 from culaunch._emulator.ops.texture_units import (
     Place,
@@ -29,14 +31,20 @@ if TYPE_CHECKING:
     from culaunch._emulator.types import Lanes
 
 _CLAMPS = ("trap", "clamp", "zero")
-_KNOWN = frozenset((*_CLAMPS, "b", "p", "v2", "v4", "ca", "cg", "cs", "cv", "wb", "wt"))
+_REDUCTIONS: dict[str, np.ufunc] = {
+    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
+    "or": np.bitwise_or,
+}  # fmt: skip
+_KNOWN = frozenset(
+    (*_CLAMPS, *_REDUCTIONS, "b", "p", "v2", "v4", "ca", "cg", "cs", "cv", "wb", "wt")
+)
 
 
 @decodes("suld", results=1, effects=True, waits=False, undefined=Flow.COMPUTES)
 def _suld(decoder: Decoder, instruction: Instruction) -> Op:
     geometry, clamp, kind = _form(instruction)
     if "p" in instruction.mods:
-        raise Unsupported("formatted reads")
+        raise Unsupported  # PTX has no formatted read
     place = Place(decoder, instruction.operands[1], geometry, "s32")
     put = [decoder.write(one, kind) for one in decoder.vector(instruction.operands[0])]
     size = size_of(kind)
@@ -46,6 +54,7 @@ def _suld(decoder: Decoder, instruction: Instruction) -> Op:
 
         def words_of(unit: Surface, part: Group, lanes: Lanes) -> Lanes:
             places = _places(named, part, lanes, unit, size * len(put), clamp)
+            _check_races(part, unit, places, _kept(places, clamp), size * len(put))
             octets = unit.load(places.first, size * len(put))
             octets[places.outside & (clamp == "zero")] = 0
             return octets.view(BITS[size])
@@ -72,9 +81,39 @@ def _sust(decoder: Decoder, instruction: Instruction) -> Op:
             # A formatted write counts texels, the others count bytes.
             step = size if is_formatted else 1
             places = _places(named, part, lanes, unit, size, clamp, step)
-            # Only .zero drops a write outside; .clamp writes to the nearest place.
-            kept = ~places.outside | (clamp != "zero")
+            kept = _kept(places, clamp)
+            _check_races(part, unit, places, kept, size, octets)
             unit.store(places.first[kept], octets[kept])
+
+    return run
+
+
+@decodes("sured", results=0, effects=True, waits=False, undefined=Flow.MUST_BE_DEFINED)
+def _sured(decoder: Decoder, instruction: Instruction) -> Op:
+    mods = instruction.mods
+    geometry, clamp, kind = _form(instruction)
+    place = Place(decoder, instruction.operands[0], geometry, "s32")
+    read, size = decoder.read(instruction.operands[1], kind), size_of(kind)
+    combine = next(_REDUCTIONS[word] for word in mods if word in _REDUCTIONS)
+    # The first coordinate of .p counts elements of the type.
+    step, by_format = (size, True) if "p" in mods else (1, False)
+
+    def run(group: Group) -> None:
+        named = place.read(group)
+        given = spread(group, read(group))
+        for unit, part, lanes in each_unit(group, named.handles, Surface):
+            sign = unit.image.shape.item.dtype.kind if by_format else kind[0].replace("b", "u")
+            if sign == "f":
+                reason = "sured.p on a surface of floats: its format must be of integers"
+                raise Fault(LAUNCH_FAILED, reason, lane=part.lane_at(0))
+            dtype = np.dtype(f"{sign.replace('s', 'i')}{size}")
+            places = _places(named, part, lanes, unit, size, clamp, step)
+            kept = _kept(places, clamp)
+            _check_races(part, unit, places, kept, size, reduces=True)
+            first, which = np.unique(places.first[kept], return_inverse=True)
+            values = np.ascontiguousarray(unit.load(first, size)).view(dtype)[:, 0]
+            combine.at(values, which, given[lanes][kept].view(dtype))
+            unit.store(first, values.view(np.uint8).reshape(-1, size))
 
     return run
 
@@ -86,6 +125,35 @@ def _form(instruction: Instruction) -> tuple[Geometry, str, str]:
     if len(words) > 1 or geometry.is_cube or clamp not in _CLAMPS:
         raise Unsupported
     return geometry, clamp, next(word for word in mods if is_type(word))
+
+
+def _kept(places: Places, clamp: str) -> Lanes:
+    """Return which lanes access the array: only .zero ignores places outside."""
+    return ~places.outside | (clamp != "zero")
+
+
+def _check_races(
+    group: Group,
+    unit: Surface,
+    places: Places,
+    kept: Lanes,
+    size: int,
+    values: Lanes | None = None,
+    *,
+    reduces: bool = False,
+) -> None:
+    """Record an access of `kept` lanes, with the bytes that a write brings."""
+    races, lanes = group.chunk.races, np.flatnonzero(kept)
+    if races is None or not lanes.shape[0]:
+        return
+    records = races.history.records_of(unit.image)
+    piece = Piece(lanes, unit.image.bytes, places.first[lanes])
+    if reduces:
+        races.update(group, piece, records, size, RELAXED)
+    elif values is None:
+        races.read(group, piece, records, size, PLAIN)
+    else:
+        races.write(group, piece, records, size, np.ascontiguousarray(values[lanes]), PLAIN)
 
 
 def _formatted(unit: Surface, words: Lanes) -> Lanes:

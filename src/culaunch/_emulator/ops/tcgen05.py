@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._emulator import numerics
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import ALL_LANES, decodes
 from culaunch._emulator.decode.undefined_bits import Flow
@@ -30,7 +32,8 @@ _LOW = np.uint32(0xFFFF)
 
 
 def _results(instruction: Instruction) -> int:
-    return 1 if instruction.mods[0] == "ld" else 0
+    mods = instruction.mods
+    return (2 if "red" in mods else 1) if mods[0] == "ld" else 0
 
 
 def _mask(instruction: Instruction) -> Operand | None:
@@ -111,14 +114,13 @@ def _move(decoder: Decoder, instruction: Instruction) -> Op:
     """Decode ld and st: each warp accesses its own 32 lanes."""
     mods, operands = instruction.mods, list(instruction.operands)
     loads = mods[0] == "ld"
-    if "red" in mods:
-        raise Unsupported
     shape = next((word for word in mods if word in SHAPES), None)
     count = next((int(w[1:]) for w in mods if w[0] == "x" and w[1:].isdigit()), 0)
     if shape is None or not count:
         raise Unsupported
     registers = decoder.vector(operands.pop(0 if loads else -1))
     require(registers, count * SHAPES[shape][0])
+    put_extreme = decoder.write(operands.pop(0), "b32") if "red" in mods else None
     address, split = decoder.address(operands[0]), 0
     packed = "pack::16b" in mods or "unpack::16b" in mods
     if shape == "16x32bx2":
@@ -162,6 +164,8 @@ def _move(decoder: Decoder, instruction: Instruction) -> Op:
             word = values[0] & _LOW | values[1] << np.uint32(16) if packed else values[0]
             for i, put in enumerate(puts):
                 put(group, from_rows(group, np.ascontiguousarray(word[:, :, i])))
+            if put_extreme is not None:
+                put_extreme(group, from_rows(group, _extreme(word, mods)))
             return
         word = np.stack([to_rows(group, read(group)) for read in reads], axis=2)
         if not packed:
@@ -171,6 +175,20 @@ def _move(decoder: Decoder, instruction: Instruction) -> Op:
         memory.words[b, row, places[1]] = word >> np.uint32(16)
 
     return run
+
+
+def _extreme(words: Lanes, mods: tuple[str, ...]) -> Lanes:
+    """Return the smallest or the largest of each thread's words."""
+    if "f32" in mods:
+        choose = numerics.minimum if "min" in mods else numerics.maximum
+        words = words & np.uint32(0x7FFFFFFF) if "abs" in mods else words
+        one: Lanes = functools.reduce(
+            lambda a, b: choose("f32", a, b, nan="NaN" in mods), np.moveaxis(words, 2, 0)
+        )
+        return one
+    signed = words.view(np.int32) if "s32" in mods else words
+    least: Lanes = signed.min(axis=2) if "min" in mods else signed.max(axis=2)
+    return least.view(np.uint32)
 
 
 def _require_ended(group: Group, index: Lanes, written: Lanes, block: Lanes, column: Lanes) -> None:

@@ -31,12 +31,10 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.types import Lanes
 
-__all__ = ["swizzled", "tensor_copy"]
-
 # For each number of CUtensorMapSwizzle, the bits of a shared-memory address that are flipped, and
-# the higher bits that flip them. Chunks of 16 bytes change places within rows of 32, 64 and 128
-# bytes.
-_SWIZZLES = {0: 0, 1: 0x10, 2: 0x30, 3: 0x70}
+# how much higher the bits are that flip them. Chunks of 16 bytes change places within rows of 32,
+# 64 and 128 bytes; chunks of 32 and 64 bytes, within rows of 128 bytes.
+_SWIZZLES = {1: (0x10, 3), 2: (0x30, 3), 3: (0x70, 3), 4: (0x60, 2), 6: (0x40, 1)}
 # The element type of a reduction, by CUtensorMapDataType.
 _TYPES = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32", "f32", "f32")
 _NANS = {2: 0x7FF7, 4: 0x7FF77FF7, 8: 0x7FF77FF77FF77FF7}  # as an H200 fills
@@ -46,8 +44,8 @@ def swizzled(address: Lanes, swizzle: int) -> Lanes:
     """Return where a chunk is that would be at `address` without the swizzle."""
     if not swizzle:
         return address
-    mask = address.dtype.type(_SWIZZLES[swizzle])
-    place: Lanes = address ^ address >> address.dtype.type(3) & mask
+    mask, shift = (address.dtype.type(number) for number in _SWIZZLES[swizzle])
+    place: Lanes = address ^ address >> shift & mask
     return place
 
 
@@ -55,7 +53,7 @@ def tensor_copy(decoder: Decoder, instruction: Instruction) -> Op:
     """Decode a copy of a box, which happens at once."""
     mods = instruction.mods
     mode = next((word for word in mods if word.startswith(("tile", "im2col"))), "tile")
-    if mode.startswith("im2col::w"):
+    if mode == "im2col_no_offs::w":
         raise Unsupported(f"a copy in the mode {mode}")
     operands = list(instruction.operands)
     loads = "mbarrier::complete_tx::bytes" in mods
@@ -67,7 +65,7 @@ def tensor_copy(decoder: Decoder, instruction: Instruction) -> Op:
     inside = decoder.address(operands[0 if loads else 1])
     rest: list[Operand] = operands[2:]
     barrier = decoder.address(rest.pop(0)) if loads else None
-    moved = decoder.vector(rest.pop(0)) if mode == "im2col" else []
+    moved = decoder.vector(rest.pop(0)) if rest and isinstance(rest[0], Vector) else []
     offsets = [decoder.read(one, "u16") for one in moved]
     ranks = target_ranks(decoder, instruction, rest)
     named = [word for word in mods if word in REDUCTIONS]
@@ -84,7 +82,7 @@ def tensor_copy(decoder: Decoder, instruction: Instruction) -> Op:
             tensor_map = _read_map(group, lane, places[lane])
             start, shift = ([int(one[lane]) for one in each] for each in (starts, shifts))
             wrong = misuse(tensor_map, mode, start, shift)
-            if loads and not wrong and start[0] * tensor_map.item_size % UNIT:
+            if loads and not wrong and start[0] * tensor_map.unit % UNIT:
                 # An H200 raises it for loads; stores were not tried.
                 wrong = f"the first coordinate {start[0]} is not a multiple of 16 bytes"
             if wrong:
@@ -131,9 +129,11 @@ class _Box:
         if int(shared[0]) % 128:
             reason = f"the shared address {int(shared[0]):#x} is not a multiple of 128"
             raise Fault(ILLEGAL_INSTRUCTION, reason, lane=group.lane_at(lane))
-        self.valid = ((at >= 0) & (at < np.array(tensor.extents)[:, None])).all(axis=0)
-        offset = (at * np.array(tensor.strides)[:, None]).sum(axis=0)
-        self.address = (np.int64(tensor.address) + offset[self.valid]).astype(np.uint64)
+        valid = ((at >= 0) & (at < np.array(tensor.extents)[:, None])).all(axis=0)
+        start = tensor.address + (at * np.array(tensor.pitches)[:, None]).sum(axis=0)[valid]
+        inside = np.arange(0, tensor.unit, tensor.item_size)  # of a unit: its elements
+        self.valid = np.repeat(valid, inside.shape[0])
+        self.address = (start[:, None] + inside).reshape(-1).astype(np.uint64)
         self.size = tensor.item_size * self.valid.shape[0]
         units = np.arange(0, self.size, UNIT).astype(shared.dtype)
         self.shared = swizzled(shared + units, tensor.swizzle)

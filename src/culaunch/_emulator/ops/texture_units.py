@@ -8,6 +8,8 @@ import numpy as np
 
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.fault import ILLEGAL_ADDRESS, Fault
+from culaunch._emulator.machine.spaces import LOCATORS
+from culaunch._emulator.memory.bytes import load
 from culaunch._emulator.memory.surface import Surface
 from culaunch._emulator.memory.texture import Texture
 from culaunch._emulator.ptx.syntax import Symbol, Vector
@@ -65,10 +67,8 @@ class Place:
         if not isinstance(operand, Vector) or len(operand.items) != 2:
             raise Unsupported("a separate sampler")
         unit, coordinates = operand.items
-        if isinstance(unit, Symbol):
-            raise Unsupported("a reference in the module; use a texture or surface object")
         items = list(decoder.vector(coordinates))
-        self._handle = decoder.read(unit, "u64")
+        self._handle = handle_of(decoder, unit)
         self._layer = decoder.read(items.pop(0), "u32") if geometry.has_layer else None
         self._axes: list[Reader] = [decoder.read(item, kind) for item in items[: geometry.axes]]
         if len(self._axes) < geometry.axes:
@@ -79,6 +79,18 @@ class Place:
         layer = None if self._layer is None else spread(group, self._layer(group))
         axes = [spread(group, axis(group)) for axis in self._axes]
         return Named(spread(group, self._handle(group)), layer, axes)
+
+
+def handle_of(decoder: Decoder, unit: Operand) -> Reader:
+    """Return a reader of a handle: a register, or what a reference in the module holds."""
+    read = decoder.read(unit, "u64")
+    if not isinstance(unit, Symbol):
+        return read
+
+    def held(group: Group) -> Lanes:
+        return load(group, LOCATORS["global"](group, read(group), 8, "read"), 8, 1)[0]
+
+    return held
 
 
 def spread(group: Group, values: Lanes) -> Lanes:

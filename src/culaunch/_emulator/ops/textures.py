@@ -12,8 +12,14 @@ from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.memory.surface import Surface
 from culaunch._emulator.memory.texture import Coordinates, Texture
 from culaunch._emulator.numerics import cvt
-from culaunch._emulator.ops.texture_units import Place, geometry_of, spread, write_words
-from culaunch._emulator.ptx.syntax import Immediate, Pair
+from culaunch._emulator.ops.texture_units import (
+    Place,
+    geometry_of,
+    handle_of,
+    spread,
+    write_words,
+)
+from culaunch._emulator.ptx.syntax import Address, Immediate, Pair
 from culaunch._emulator.types import is_type
 
 if TYPE_CHECKING:
@@ -166,7 +172,10 @@ def _query(decoder: Decoder, instruction: Instruction) -> Op:
     kind: Any = Texture if instruction.name == "txq" else Surface
     if query is None or "level" in instruction.mods:
         raise Unsupported("this query")
-    value, handle = _QUERIES[query], decoder.address(instruction.operands[1])
+    value, where = _QUERIES[query], instruction.operands[1]
+    if not isinstance(where, Address):
+        raise Unsupported
+    handle = handle_of(decoder, where.base)
     put = [decoder.write(instruction.operands[0], "b32")]
 
     def run(group: Group) -> None:
@@ -186,7 +195,7 @@ def _istypep(decoder: Decoder, instruction: Instruction) -> Op:
     kinds: dict[str, Any] = {"texref": Texture, "samplerref": Texture, "surfref": Surface}
     kind = kinds[instruction.mods[0]]
     put = decoder.write(instruction.operands[0], "pred")
-    read = decoder.read(instruction.operands[1], "u64")
+    read = handle_of(decoder, instruction.operands[1])
 
     def run(group: Group) -> None:
         units = group.chunk.launch.texture_units

@@ -15,6 +15,7 @@ from culaunch._emulator.machine.rows import from_rows, to_rows
 from culaunch._emulator.matrix.elements import WIDTHS, unpack
 from culaunch._emulator.matrix.fragments import a_places, gather
 from culaunch._emulator.matrix.product import multiply_add
+from culaunch._emulator.matrix.sparse import expand
 from culaunch._emulator.matrix.wgmma import (
     Descriptors,
     accumulators,
@@ -23,6 +24,7 @@ from culaunch._emulator.matrix.wgmma import (
 )
 from culaunch._emulator.ops.factors import negated, read_factor
 from culaunch._emulator.ops.matrix import ELEMENT_TYPES, require, shape_of
+from culaunch._emulator.ops.sparse import sparsity
 from culaunch._emulator.ptx.syntax import Immediate, Vector
 
 if TYPE_CHECKING:
@@ -60,13 +62,17 @@ def _wgmma(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, list(instruction.operands)
     if mods[0] in ("fence", "commit_group", "wait_group"):
         return _commit_or_wait(instruction)
-    if mods[0] != "mma_async" or "sp" in mods:
+    if mods[0] != "mma_async":
         raise Unsupported
     d, a, b = [word for word in mods if word in ELEMENT_TYPES]
     match = re.fullmatch(r"m64n(\d+)k(\d+)", shape_of(mods))
-    if match is None or WIDTHS[a] * int(match[2]) != _DEPTH_BITS:
+    is_sparse = "sp" in mods
+    if match is None or WIDTHS[a] * int(match[2]) != _DEPTH_BITS << is_sparse:
         raise Unsupported
     columns, depth = int(match[1]), int(match[2])
+    read_codes = sparsity(decoder, instruction, 3, a, depth) if is_sparse else None
+    if is_sparse:
+        del operands[3:5]
     targets = decoder.vector(operands[0])
     kind = "b32"
     puts = [decoder.write(one, kind) for one in targets]
@@ -74,7 +80,7 @@ def _wgmma(decoder: Decoder, instruction: Instruction) -> Op:
     require(puts, columns * WIDTHS[d] // 64)
     adds = decoder.read(operands[3], "pred")
     signs, transposed = _options(operands, a)
-    left = _factor(decoder, operands[1], a, depth, transposed[0])
+    left = _factor(decoder, operands[1], a, depth >> is_sparse, transposed[0])
     right = _factor(decoder, operands[2], b, depth, transposed[1])
 
     def run(group: Group) -> None:
@@ -84,6 +90,8 @@ def _wgmma(decoder: Decoder, instruction: Instruction) -> Op:
         # A warp's place in its warpgroup says which rows are its own.
         first = group.lanes[::32] % group.chunk.width // 32 % 4 * 16
         x = _negated(left(group, first[:, None] + np.arange(16)), a, signs[0])
+        if read_codes is not None:
+            x = expand(x, read_codes(group))
         y = _negated(right(group, np.arange(columns)[None, :]), b, signs[1]).swapaxes(1, 2)
         old = accumulators(d, [to_rows(group, read(group)) for read in olds])
         kept = to_rows(group, adds(group))[:, :1, None]

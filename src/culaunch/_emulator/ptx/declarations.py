@@ -16,6 +16,8 @@ _MAX_ALIGN = 1 << 20
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]{0,20})\Z").match
 _MAX_BYTES = 1 << 40
 
+_REFERENCES = (".texref", ".samplerref", ".surfref")
+
 # Words about the target of a pointer parameter: hints for the optimizer.
 _IGNORED = {".ptr", ".global", ".const", ".shared", ".local", ".generic", ".relaxed"}
 
@@ -62,7 +64,7 @@ def parse_parameters(cursor: Cursor) -> list[Variable]:
 
 def parse_variable(cursor: Cursor, space: str) -> Variable:
     """Parse ``.align 4 .b8 name[16] = {...}``, without the state space before it."""
-    align, lanes, kind = 0, 1, ""
+    align, lanes, kind, is_reference = 0, 1, "", False
     while cursor.peek().startswith("."):
         word = cursor.take()
         if word == ".align":
@@ -77,15 +79,17 @@ def parse_variable(cursor: Cursor, space: str) -> Variable:
             cursor.skip_past(")")
         elif is_type(word[1:]):
             kind = word[1:]
-        # A reference to a texture, sampler or surface has 64 bits; no instruction accepts one.
-        elif word == ".texref" or word.endswith("ref"):
-            kind = "b64"
+        # A reference to a texture, sampler or surface has 64 bits: the handle of an object.
+        elif word in _REFERENCES:
+            kind, is_reference = "b64", True
         elif word not in _IGNORED:
             cursor.fail(f"unknown word {word!r} in a declaration")
     if not kind:
         cursor.fail("a declaration without a type")
     element = size_of(kind)
-    return _parse_name(cursor, space, kind, max(align, element * lanes), element * lanes)
+    variable = _parse_name(cursor, space, kind, max(align, element * lanes), element * lanes)
+    variable.is_reference = is_reference
+    return variable
 
 
 def _parse_name(cursor: Cursor, space: str, kind: str, align: int, element: int) -> Variable:

@@ -132,6 +132,8 @@ class Variable:
     offset: int = 0
     external: bool = False
     generic: frozenset[int] = frozenset()
+    # Whether it is a .texref, .samplerref or .surfref.
+    is_reference: bool = False
 
     @property
     def is_definition(self) -> bool:

@@ -153,8 +153,6 @@ class TensorMap(ctypes.Structure):
             driver.pop_device()
         if code != 0:
             said = driver.describe(code)
-            if driver.name == "emulator":
-                said += " from the emulator, which has no tensor maps"
             raise DriverError(
                 f"the driver refuses a tensor map of shape {info.shape}, strides of {strides} "
                 f"bytes, box {tuple(box)}, swizzle {swizzle!r}: {said}",
