@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from emulate import launch
 from emulator_internals import Device, Fault, Options
+from gpu_driver import real_function
 from im2col_columns import ADD, COLUMNS, LOAD, STORE, Column, arguments, encode, ptx
 
 import culaunch as cl
@@ -26,15 +27,6 @@ CASES = [
 
 def made(name: str, store: int) -> Column:
     return COLUMNS[name].stored if store else COLUMNS[name]
-
-
-def real_function() -> Any:
-    """Return the GPU driver's function; it needs a current context."""
-    driver, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
-    assert driver.cuInit(0) == 0
-    assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
-    assert driver.cuCtxSetCurrent(context) == 0
-    return driver.cuTensorMapEncodeIm2col
 
 
 def exported(arch: str = "sm_90") -> Any:
@@ -77,7 +69,7 @@ def test_a_column_is_the_gpus(name: str, store: int) -> None:
     y[...] = 3
     given = y.copy()
     expected = emulated(column, x, y, store)
-    text, function = ptx(column.rank), real_function()
+    text, function = ptx(column.rank), real_function("cuTensorMapEncodeIm2col")
     with testing.use_driver("cuda"), cl.load(cl.Image(text.encode())) as module:
         arrays = [cl.to_device(one.reshape(-1)) for one in (x, given)]
         raw = cl.zeros(column.size, "uint8")
@@ -126,7 +118,7 @@ def test_the_gpus_driver_refuses_it_too(name: str) -> None:
     column, changed, _ = REFUSED[name]
     with testing.use_driver("cuda"):
         x = cl.zeros(16, "uint8")  # makes a context
-        function = real_function()
+        function = real_function("cuTensorMapEncodeIm2col")
         assert encode(function, COLUMNS[column], x.address, **changed)[0] == 1
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from emulate import launch
 from emulator_internals import Device, Options
+from gpu_driver import real_function
 from im2col_columns import KINDS, STORE, Map
 
 import culaunch as cl
@@ -190,7 +191,7 @@ def test_slices_are_the_gpus(name: str) -> None:
     expected = emulated(case, x, y)
     text = ptx(case.rank, not case.corners)
     with testing.use_driver("cuda"), cl.load(cl.Image(text.encode())) as module:
-        function = getattr(ctypes.CDLL("libcuda.so.1"), name_of(case))
+        function = real_function(name_of(case))
         arrays = [cl.to_device(one.reshape(-1)) for one in (x, given)]
         raw = cl.zeros(case.size, "uint8")
         maps = [encode(function, case, one.address) for one in arrays]
@@ -230,7 +231,7 @@ def test_the_gpus_driver_refuses_it_too(name: str) -> None:
     case, address, changed, _ = REFUSED[name]
     with testing.use_driver("cuda"):
         x = cl.zeros(64, "uint8")  # makes a context
-        function = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
+        function = real_function("cuTensorMapEncodeTiled")
         assert encode(function, CASES[case], x.address + address % 32, **changed)[0] == 1
 
 

@@ -98,7 +98,7 @@ def kernel_of(read: str, results: int = 4) -> str:
     """Return PTX: each thread reads with its four words %c0 to %c3 and writes %o0 and the next."""
     stores = "".join(f"st.global.b32 [%to+{4 * i}], %o{i};\n" for i in range(results))
     return f"""
-.version 7.8
+.version 8.1
 .target sm_80
 .address_size 64
 .visible .entry k(.param .u64 out, .param .u64 at, .param .u64 unit, .param .u32 n) {{
