@@ -124,8 +124,8 @@ def test_the_gpus_driver_refuses_it_too(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("changed", "arch"),
-    [({"steps": (1, 1, 1, 2)}, "sm_90"), ({}, "sm_80")],
-    ids=["images", "arch"],
+    [({"interleave": 1}, "sm_90"), ({"steps": (1, 1, 1, 2)}, "sm_90"), ({}, "sm_80")],
+    ids=["interleave", "images", "arch"],
 )
 def test_what_is_not_supported(changed: dict[str, Any], arch: str) -> None:
     assert encode(exported(arch), COLUMNS["4d"], 0x1000, **changed)[0] == 801
@@ -151,3 +151,11 @@ def test_what_is_wrong_with_a_column_is_said(
     x, y = column.tensor(), column.tensor()
     with pytest.raises(Fault, match=words):
         emulated(column, x, y, STORE, ptx(4).replace(old, new, 1))
+
+
+def test_the_error_of_a_map_ends_with_the_reason() -> None:
+    with testing.use_driver("emulator"):
+        x = cl.zeros((8, 8), "float16")
+        # The emulator's device has no tensor maps by default.
+        with pytest.raises(cl.DriverError, match=r"but the device is sm_80$"):
+            cl.arguments.TensorMap.tiled(x, (8, 8))

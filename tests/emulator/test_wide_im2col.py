@@ -185,7 +185,6 @@ def test_what_is_wrong_with_a_column_is_said(changed: Any, mode: str, words: str
         ("sm_100", {"mode": 2}, 1, "no CUtensorMapIm2ColWideMode 2"),
         ("sm_100", {"swizzle": 0}, 1, "im2col::w has no swizzle 0"),
         ("sm_100", {"swizzle": 5}, 801, "flips 8 bytes"),
-        ("sm_100", {"interleave": 1}, 1, "cannot be interleaved"),
         ("sm_100", {"corners": (5, -4)}, 1, "begins at 5, ends at 5"),
         ("sm_100", {"corners": (-32769, 0)}, 1, "the corner -32769 is not from -32768 to 32767"),
     ],

@@ -64,9 +64,8 @@ class TensorMapFunctions(DriverState):
     ) -> None:
         """Check a map and write its bytes."""
         _require(kind < len(ITEM_SIZES), f"there is no tensor map data type {kind}")
-        _require(interleave in range(3), f"there is no interleaved layout {interleave}")
         if interleave:
-            _require(rank >= 3, f"an interleaved tensor map has 3 to 5 axes (got {rank})")
+            raise Refusal(NOT_SUPPORTED, "interleaved tensor maps are not emulated")
         _require(swizzle in (0, *_SPANS), f"there is no swizzle {swizzle}")
         if swizzle == _FLIPS:
             raise Refusal(NOT_SUPPORTED, "a swizzle that flips 8 bytes is not emulated")
@@ -82,32 +81,27 @@ class TensorMapFunctions(DriverState):
         _check(made)
         if made.is_im2col:
             _check_im2col(made)
-        # The driver ignores the innermost element stride, unless slices can be skipped.
-        inner = made.steps[:1] if interleave else (1,)
-        ctypes.memmove(out, made._replace(steps=(*inner, *made.steps[1:])).pack(), 128)
+        # The driver ignores the innermost element stride.
+        ctypes.memmove(out, made._replace(steps=(1, *made.steps[1:])).pack(), 128)
 
 
 def _check(made: TensorMap) -> None:
-    unit = 32 if made.interleave == 2 else 16
-    _require(made.address % unit == 0, f"the address {made.address:#x} is not a multiple of {unit}")
+    _require(made.address % 16 == 0, f"the address {made.address:#x} is not a multiple of 16")
     for extent in made.extents:
         _require(1 <= extent <= 1 << 32, f"the extent {extent} is not from 1 to 2^32")
     for stride in made.strides[1:]:
         _require(
-            stride % unit == 0 and stride < 1 << 40,
-            f"the stride {stride} is not a multiple of {unit} below 2^40",
+            stride % 16 == 0 and stride < 1 << 40,
+            f"the stride {stride} is not a multiple of 16 below 2^40",
         )
     for size in made.box[:1] if made.is_im2col else made.box:
         _require(1 <= size <= 256, f"the box's extent {size} is not from 1 to 256")
     for step in made.steps:
         _require(1 <= step <= 8, f"the element stride {step} is not from 1 to 8")
     inner = made.box[0] * made.item_size
-    if made.interleave:
-        _require(unit == 16 or made.swizzle == 1, "slices of 32 bytes need the swizzle of 32 bytes")
-    else:
-        _require(inner % 16 == 0, f"the box has {inner} bytes in a row, not a multiple of 16")
-        span = _SPANS.get(made.swizzle, inner)
-        _require(inner <= span, f"the box has {inner} bytes in a row, but the swizzle has {span}")
+    _require(inner % 16 == 0, f"the box has {inner} bytes in a row, which is not a multiple of 16")
+    span = _SPANS.get(made.swizzle, inner)
+    _require(inner <= span, f"the box has {inner} bytes in a row, but the swizzle has {span}")
     floats = made.kind >= 6
     _require(not made.fill or (made.fill == 1 and floats), "only floats can be filled with NaN")
 
@@ -121,7 +115,6 @@ def _check_im2col(made: TensorMap) -> None:
             f"the corner {corner} is not from {-most} to {most - 1}, for {len(made.extents)} axes",
         )
     if made.mode != "im2col":
-        _require(not made.interleave, f"a map of the mode {made.mode} cannot be interleaved")
         _require(made.swizzle in _WIDE_SWIZZLES, f"{made.mode} has no swizzle {made.swizzle}")
     for low, end in zip(made.lower, made.ends, strict=True):
         _require(low < end, f"the bounding box is empty: an axis begins at {low}, ends at {end}")

@@ -74,22 +74,14 @@ def misuse(tensor: TensorMap, mode: str, start: list[int], offsets: list[int]) -
 
 
 def box_elements(tensor: TensorMap, mode: str, start: list[int], offsets: list[int]) -> Lanes:
-    """Return the coordinates of each unit: a row for each axis, in the order of the copy.
-
-    A unit is an element, or a slice of an interleaved tensor.
-    """
+    """Return the coordinates of each element: a row for each axis, in the order of the copy."""
     if tensor.is_im2col:
         return _column(tensor, start, offsets)
     if mode in _ROW_MODES:
         columns = start[0] + np.arange(tensor.shape[0])
         return np.stack([np.tile(columns, _ROWS), np.repeat(start[1:], columns.shape[0])])
-    # The innermost axis is the first of the map and the last of an array. A copy keeps the layout
-    # of an interleaved tensor: slices are outside of pixels, and inside of images.
-    axes = [*range(len(start))]
-    if tensor.interleave:
-        axes.insert(-1, axes.pop(0))
-    place = np.empty((len(axes), np.prod(tensor.shape)), np.int64)
-    place[axes[::-1]] = np.indices([tensor.shape[axis] for axis in axes[::-1]]).reshape(place.shape)
+    # The innermost axis is the first of the map and the last of an array.
+    place = np.indices(tensor.shape[::-1]).reshape(len(start), -1)[::-1]
     at: Lanes = np.array(start)[:, None] + place * np.array(tensor.steps)[:, None]
     return at
 
@@ -118,7 +110,5 @@ def _column(tensor: TensorMap, start: list[int], offsets: list[int]) -> Lanes:
     # The offsets move the pixels and the bounding box alike.
     axes = [at + offset for at, offset in zip(axes, offsets or [0] * len(axes), strict=True)]
     pixel = np.stack([*axes, start[-1] + count])
-    channel = start[0] + np.arange(channels) * tensor.steps[0]
-    if tensor.interleave:
-        return np.vstack([np.repeat(channel, pixels), np.tile(pixel, channels)])
+    channel = start[0] + np.arange(channels)
     return np.vstack([np.tile(channel, count.shape[0]), np.repeat(pixel, channels, axis=1)])

@@ -38,11 +38,11 @@ class TensorMap(NamedTuple):
         Numbers of ``CUtensorMapInterleave``, ``CUtensorMapSwizzle``, ``CUtensorMapFloatOOBfill``.
     address : int
     extents : tuple of int
-        The tensor's, in elements. In an interleaved map, the innermost axis counts slices.
+        The tensor's, in elements.
     strides : tuple of int
         In bytes; the innermost one is the size of an element.
     box : tuple of int
-        In the same units; in im2col mode, the channels of a pixel and the pixels of a column.
+        In elements; in im2col mode, the channels of a pixel and the pixels of a column.
     steps : tuple of int
         From one element of the box to the next, in elements of the tensor.
     lower, upper : tuple of int
@@ -70,22 +70,6 @@ class TensorMap(NamedTuple):
     def item_size(self) -> int:
         """The bytes of an element."""
         return ITEM_SIZES[self.kind]
-
-    @property
-    def unit(self) -> int:
-        """The bytes of one step along the innermost axis: an element, or a slice of channels."""
-        return 8 << self.interleave if self.interleave else self.item_size
-
-    @property
-    def pitches(self) -> tuple[int, ...]:
-        """The bytes from one coordinate to the next, for each axis.
-
-        The slices of neighboring pixels of an interleaved tensor lie side by side. So the first
-        stride that a program gives is from one slice to the next one of the same pixel.
-        """
-        if not self.interleave:
-            return self.strides
-        return (self.strides[1], self.unit, *self.strides[2:])
 
     @property
     def is_im2col(self) -> bool:
@@ -127,7 +111,7 @@ class TensorMap(NamedTuple):
         )
         if magic != MAGIC or not 1 <= rank <= 5 or kind >= len(ITEM_SIZES) or swizzle > 6:
             return None
-        if interleave > 2 or ((mode or interleave) and rank not in CORNER_BITS):
+        if mode and rank not in CORNER_BITS:
             return None
         extents = tuple(extent + 1 for extent in rest[:rank])
         strides = (ITEM_SIZES[kind], *rest[5 : 5 + rank - 1])

@@ -82,7 +82,7 @@ def tensor_copy(decoder: Decoder, instruction: Instruction) -> Op:
             tensor_map = _read_map(group, lane, places[lane])
             start, shift = ([int(one[lane]) for one in each] for each in (starts, shifts))
             wrong = misuse(tensor_map, mode, start, shift)
-            if loads and not wrong and start[0] * tensor_map.unit % UNIT:
+            if loads and not wrong and start[0] * tensor_map.item_size % UNIT:
                 # An H200 raises it for loads; stores were not tried.
                 wrong = f"the first coordinate {start[0]} is not a multiple of 16 bytes"
             if wrong:
@@ -129,11 +129,9 @@ class _Box:
         if int(shared[0]) % 128:
             reason = f"the shared address {int(shared[0]):#x} is not a multiple of 128"
             raise Fault(ILLEGAL_INSTRUCTION, reason, lane=group.lane_at(lane))
-        valid = ((at >= 0) & (at < np.array(tensor.extents)[:, None])).all(axis=0)
-        start = tensor.address + (at * np.array(tensor.pitches)[:, None]).sum(axis=0)[valid]
-        inside = np.arange(0, tensor.unit, tensor.item_size)  # of a unit: its elements
-        self.valid = np.repeat(valid, inside.shape[0])
-        self.address = (start[:, None] + inside).reshape(-1).astype(np.uint64)
+        self.valid = ((at >= 0) & (at < np.array(tensor.extents)[:, None])).all(axis=0)
+        offset = (at * np.array(tensor.strides)[:, None]).sum(axis=0)
+        self.address = (np.int64(tensor.address) + offset[self.valid]).astype(np.uint64)
         self.size = tensor.item_size * self.valid.shape[0]
         units = np.arange(0, self.size, UNIT).astype(shared.dtype)
         self.shared = swizzled(shared + units, tensor.swizzle)

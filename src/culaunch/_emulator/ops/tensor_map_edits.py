@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # The stored numbers of fields, from those of the PTX ISA ("tensormap.replace").
 _KINDS = np.array([0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12], np.uint64)  # a CUtensorMapDataType
-_MOST = {"elemtype": 12, "interleave_layout": 2, "swizzle_mode": 3, "swizzle_atomicity": 0}
+_MOST = {"elemtype": 12, "interleave_layout": 0, "swizzle_mode": 3, "swizzle_atomicity": 0}
 # A rank is given as one less, and an extent of 2^32 is stored as one less.
 _PLUS = {"rank": 1, "global_dim": -1}
 
