@@ -147,10 +147,11 @@ def test_rows_with_a_linear_filter(api: Api) -> None:
 
 
 def test_arrays(api: Api) -> None:
-    x = np.arange(8, dtype="f4") + 40
+    x = np.arange(8, dtype="f4")[None] + 40
     tex = api.reference()
+    api("cuTexRefSetFlags", tex, NORMALIZED)
     api("cuTexRefSetArray", tex, api.array(x, FLOAT), 1)
-    assert api.launched(b"read_1d", 8).tolist() == x.tolist()
+    assert api.launched(b"read_2d", 8).tolist() == x[0].tolist()
 
 
 def test_levels_and_a_border(api: Api) -> None:
