@@ -90,6 +90,14 @@ class KernelCode:
         return found
 
     @functools.cached_property
+    def is_built(self) -> bool:
+        """Whether the cache had a library of it for the compiled engine."""
+        # Loaded only now, because it needs the cache.
+        from culaunch._emulator.compiled.build import is_built
+
+        return is_built(self)
+
+    @functools.cached_property
     def smallest_access(self) -> int:
         """The bytes of the smallest access to global memory, at most four."""
         functions = [f for f in self.syntax.functions.values() if not f.is_kernel]

@@ -44,7 +44,7 @@ _WORKSPACE_BYTES = 16
 # Seconds in the NumPy engine after which a kernel is compiled: at least this, and for each of its
 # instructions. That is about what compiling takes, so nobody waits for more than twice what was
 # necessary.
-_HOT, _HOT_PER_INSTRUCTION = 0.3, 0.005
+_HOT, _HOT_PER_INSTRUCTION = 0.1, 0.0015  # seconds
 
 
 class Launch:
@@ -109,8 +109,9 @@ class Launch:
             With the kernel, block, thread and position of what went wrong.
         """
         engine = chosen_engine()
-        if not cooperative and (engine == "compiled" or (engine == "auto" and self._is_hot())):
-            # Loaded only if a kernel is hot: it needs a compiler, and the cache.
+        is_possible = not (cooperative or self.options.needs_numpy or self.cluster.size > 1)
+        if is_possible and (engine == "compiled" or (engine == "auto" and self._is_worth_it())):
+            # Loaded only now, because it needs a compiler, and the cache.
             from culaunch._emulator.compiled.engine import compiled_kernel
 
             if compiled_kernel(self.kernel).run(self, always=engine == "compiled"):
@@ -119,11 +120,12 @@ class Launch:
         self._run_chunks(cooperative=cooperative)
         self.kernel.seconds += time.perf_counter() - started
 
-    def _is_hot(self) -> bool:
+    def _is_worth_it(self) -> bool:
+        """Tell whether a kernel has run as long as its compilation takes, or is compiled."""
         seconds = self.kernel.seconds
-        return seconds >= _HOT and seconds >= _HOT_PER_INSTRUCTION * sum(
-            len(block.instructions) for block in self.code.blocks
-        )
+        count = sum(len(block.instructions) for block in self.code.blocks)
+        is_hot = seconds >= _HOT and seconds >= _HOT_PER_INSTRUCTION * count
+        return is_hot or self.kernel.is_built
 
     def _run_chunks(self, *, cooperative: bool) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,17 +137,48 @@ def test_threads_that_wait_for_others_take_turns() -> None:
     assert x.tolist() == [*range(63), 1]
 
 
-def test_auto_compiles_what_is_hot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "auto")
-    device, x = Device(), np.ones(64, "u4")
-    module = launch(HEAD + DOUBLE, "k", x, np.uint32(0), block=(64,), device=device)
+def new_text(body: str = DOUBLE) -> str:
+    """Return the text of a kernel that no cache has."""
+    return f"{HEAD}{body}\n// {uuid.uuid4()}\n"
+
+
+@pytest.mark.parametrize("engine", ["auto", None])
+def test_auto_compiles_what_is_hot(engine: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CULAUNCH_EMULATOR_ENGINE", raising=False)
+    if engine is not None:
+        monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", engine)
+    device, x, text = Device(), np.ones(64, "u4"), new_text()
+    module = launch(text, "k", x, np.uint32(0), block=(64,), device=device)
     state = state_of(module)
     assert state.ran == 0
     assert 0 < module.code("k").seconds < 10
     module.code("k").seconds = 10.0
-    launch(HEAD + DOUBLE, "k", x, np.uint32(0), block=(64,), device=device, module=module)
+    launch(text, "k", x, np.uint32(0), block=(64,), device=device, module=module)
     assert state.ran == 1
     assert (x == 4).all()
+
+
+def test_auto_takes_what_another_process_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "auto")
+    body = (
+        "mov.u64 %d, number; ld.global.u32 %w, [%d]; add.u32 %w, %w, 1; "
+        "st.global.u32 [%at], %w; ret; }"
+    )
+    text = new_text(body).replace(".visible .entry", ".global .u32 number = 6;\n.visible .entry", 1)
+    x = np.ones(64, "u4")
+
+    def ran(text: str) -> int:
+        module = launch(text, "k", x, np.uint32(0), block=(64,), device=Device())
+        assert (x == 7).all()
+        return state_of(module).ran
+
+    assert ran(text) == 0
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "compiled")
+    assert ran(text) == 1
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "auto")
+    # A module that is loaded again has its variables elsewhere.
+    assert ran(text) == 1
+    assert ran(text + "//") == 0
 
 
 def test_a_long_kernel_has_to_be_hotter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,15 +229,6 @@ def test_auto_leaves_what_depends_on_the_order_of_threads(
     assert state.ran == (0 if why else 1)
     monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "compiled")
     assert run(f"ld.param.u64 %d, [x]; {body} ret; }}", x, block=(64,)).ran == 1
-
-
-def test_the_engine_is_chosen_by_the_heat_of_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CULAUNCH_EMULATOR_ENGINE", raising=False)
-    device, x = Device(), np.ones(64, "u4")
-    module = launch(HEAD + DOUBLE, "k", x, np.uint32(0), block=(64,), device=device)
-    module.code("k").seconds = 10.0
-    launch(HEAD + DOUBLE, "k", x, np.uint32(0), block=(64,), device=device, module=module)
-    assert state_of(module).ran == 1
 
 
 def test_auto_gives_up_what_is_unusual_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

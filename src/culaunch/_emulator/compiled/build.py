@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import functools
@@ -11,9 +12,15 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from culaunch._cache.libraries import Libraries
+
+if TYPE_CHECKING:
+    from culaunch._cache.libraries import Library
+    from culaunch._emulator.kernel_code import KernelCode
 
 # -ffp-contract: a * b + c rounds twice, as PTX says. No option here lets a compiler change values.
 _FLAGS = (
@@ -34,37 +41,68 @@ _LONG = 200_000
 _OMIT = '#pragma GCC optimize("no-ivopts,no-dse,no-tree-slp-vectorize")\n'
 
 
-def build(name: str, text: str) -> ctypes.PyDLL:
-    """Return the loaded library of a text.
+class Built:
+    """The library of a kernel, which is found or built.
 
-    Raises
-    ------
-    OSError, subprocess.CalledProcessError
-        If there is no compiler, or it fails.
+    Parameters
+    ----------
+    kernel : KernelCode
     """
-    compiler = find_compiler()
-    if compiler is None:
-        raise FileNotFoundError("no C compiler (cc, gcc, clang) on PATH, or in CC")
-    # The flags of CC come last, because they may ask for less optimization.
-    level, text = ("-O2", text) if len(text) < _LONG else ("-O1", _OMIT + text)
-    command = [compiler[0], level, *_FLAGS, *_processor_flags(), *compiler[1:]]
-    key = hashlib.sha256("\0".join([text, *command, _identity(compiler[0])]).encode()).hexdigest()
-    libraries = dataclasses.replace(
-        Libraries.at(None, f"emulated-{name}", key, lambda _: _NoHeaders()), server=None
-    )
 
-    def compile_in(place: str) -> tuple[str, _NoHeaders]:
-        source, target = (
-            os.path.join(place, "kernel.c"),
-            os.path.join(place, libraries.name + ".so"),
-        )
-        Path(source).write_text(text, encoding="utf-8")
-        subprocess.run(  # noqa: S603 - the compiler that the user has
-            [*command, "-o", target, source, "-lm"], check=True, capture_output=True, text=True
-        )
-        return target, _NoHeaders()
+    def __init__(self, kernel: KernelCode) -> None:
+        compiler = find_compiler()
+        if compiler is None:
+            raise FileNotFoundError("no C compiler (cc, gcc, clang) on PATH, or in CC")
+        # The flags of CC come last, because they may ask for less optimization.
+        self._compiler, self._last = compiler[0], [*_FLAGS, *_processor_flags(), *compiler[1:]]
+        # The C is made from these. Making it takes longer than finding the library.
+        parts = ["\n".join(kernel.module.image.tokens.source), kernel.entry.name]
+        parts += [repr(kernel.checks), _sources(), np.__version__]
+        parts += [*compiler, *self._last, _identity(compiler[0])]
+        key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        name = f"emulated-{kernel.entry.name}"
+        libraries = Libraries.at(None, name, key, lambda _: _NoHeaders())
+        self._libraries = dataclasses.replace(libraries, server=None)
 
-    found = libraries.find() or libraries.build(compile_in)
+    @property
+    def exists(self) -> bool:
+        """Whether the library is in the cache."""
+        return self._libraries.find() is not None
+
+    def find(self) -> ctypes.PyDLL | None:
+        """Load the library if it is in the cache."""
+        found = self._libraries.find()
+        return None if found is None else _loaded(found)
+
+    def build(self, text: str) -> ctypes.PyDLL:
+        """Compile the C of the kernel, and load it.
+
+        Raises
+        ------
+        OSError, subprocess.CalledProcessError
+            If the compiler fails.
+        """
+        level, text = ("-O2", text) if len(text) < _LONG else ("-O1", _OMIT + text)
+
+        def compile_in(place: str) -> tuple[str, _NoHeaders]:
+            source = os.path.join(place, "kernel.c")
+            target = os.path.join(place, self._libraries.name + ".so")
+            Path(source).write_text(text, encoding="utf-8")
+            command = [self._compiler, level, *self._last, "-o", target, source, "-lm"]
+            subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - the user's
+            return target, _NoHeaders()
+
+        return _loaded(self._libraries.build(compile_in))
+
+
+def is_built(kernel: KernelCode) -> bool:
+    """Tell whether the cache has the library of a kernel."""
+    with contextlib.suppress(OSError):
+        return Built(kernel).exists
+    return False
+
+
+def _loaded(found: Library) -> ctypes.PyDLL:
     # Python's lock is kept: the kernel itself lets other threads run now and then, and a signal's
     # exception needs it.
     library = ctypes.PyDLL(found.path)
@@ -93,6 +131,14 @@ class _NoHeaders:
     def as_json(self) -> Any:
         """Return nothing."""
         return []
+
+
+@functools.cache
+def _sources() -> str:
+    """Return an identity of the emulator's files that changes when one of them does."""
+    files = sorted(Path(__file__).parents[1].rglob("*.[cp]*"))
+    found = [f"{one}:{stat.st_size}:{stat.st_mtime_ns}" for one in files if (stat := one.stat())]
+    return hashlib.sha256("\0".join(found).encode()).hexdigest()
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from culaunch._emulator.compiled.build import build, find_compiler
+from culaunch._emulator.compiled.build import Built, find_compiler
 from culaunch._emulator.compiled.lane import Untraceable
 from culaunch._emulator.compiled.text import kernel_text
 from culaunch._emulator.compiled.thread_order import communicating_access, ordered_access
@@ -77,8 +77,6 @@ class CompiledKernel:
         A kernel whose results may depend on the order of threads runs here only if it is to
         `always` run here. So results never depend on when a kernel was compiled.
         """
-        if launch.options.needs_numpy or launch.cluster.size > 1:
-            return False
         if self.ordered is None:
             kernel = self._kernel()
             assert kernel is not None
@@ -105,9 +103,8 @@ class CompiledKernel:
             if find_compiler() is None or not _loops():
                 self.why_not = "there is no C compiler, or this NumPy is not supported"
                 return
-            text = kernel_text(kernel)
-            c_text = f"#define RECORD {ctypes.sizeof(_Record)}\n{text.text}"
-            self._run = build(kernel.entry.name, c_text).culaunch_run
+            built = Built(kernel)
+            library = built.find() or built.build(_text_of(kernel))
         except (Untraceable, OSError) as error:
             if comes_from_outside(error):
                 raise
@@ -115,7 +112,10 @@ class CompiledKernel:
         except subprocess.CalledProcessError as error:
             self.why_not = f"{' '.join(error.cmd)} failed: {error.stderr}"
         else:
-            addresses = [kernel.module.address(name) for name in text.symbols]
+            self._run = library.culaunch_run
+            # The variables whose addresses it needs.
+            names = ctypes.cast(library.culaunch_symbols, ctypes.c_char_p).value or b""
+            addresses = [kernel.module.address(name) for name in names.decode().split()]
             self._symbols = np.array([*addresses, 0], np.uint64)
 
     def _run_once(self, launch: LaunchView) -> int:
@@ -233,6 +233,10 @@ def _loops() -> Any:
         functions[i] = head.functions[at]
         data[i] = head.data[at] if head.data else None
     return functions, data
+
+
+def _text_of(kernel: KernelCode) -> str:
+    return f"#define RECORD {ctypes.sizeof(_Record)}\n{kernel_text(kernel)}"
 
 
 def _address_of(name: str) -> int | None:

@@ -18,40 +18,10 @@ if TYPE_CHECKING:
 _FILES = ("types.c", "values.c", "memory.c", "warp.c", "runtime.c")
 
 
-class KernelText:
-    """The C of a kernel.
-
-    Attributes
-    ----------
-    symbols : list of str
-        The module's variables whose addresses it is given.
-    """
-
-    def __init__(self, kernel: KernelCode) -> None:
-        recorder = Recorder(kernel)
-        threads = ThreadText(recorder)
-        groups = GroupText(recorder, threads)
-        fields = "".join(f"{recorder.type(slot)} r{slot}; " for slot in sorted(recorder.kept))
-        self.symbols = recorder.decoder.symbols_used
-        self.text = "\n".join(
-            (
-                f"#define STOPS {int(threads.stops)}",
-                f"#define SITES {recorder.sites.count}",
-                f"#define LOCAL {recorder.code.local_bytes}",
-                f"#define GROUP {groups.width}",
-                f"#define STORED {groups.stored or 'char none;'}".replace("\n", " "),
-                f"#define REGISTERS {fields or 'char none;'}",
-                *(Path(__file__).with_name(name).read_text("utf-8") for name in _FILES),
-                groups.text,
-                threads.text(),
-            )
-        )
-
-
-def kernel_text(kernel: KernelCode) -> KernelText:
+def kernel_text(kernel: KernelCode) -> str:
     """Return the C of a kernel; raise Untraceable if the compiled engine does not support it."""
     try:
-        return KernelText(kernel)
+        return _text(kernel)
     except Untraceable:
         raise
     except Exception as error:
@@ -59,3 +29,26 @@ def kernel_text(kernel: KernelCode) -> KernelText:
             raise
         # Over which form a decoder stumbles is not known; the other engine says it.
         raise Untraceable(f"{type(error).__name__}: {error}") from error
+
+
+def _text(kernel: KernelCode) -> str:
+    recorder = Recorder(kernel)
+    threads = ThreadText(recorder)
+    groups = GroupText(recorder, threads)
+    fields = "".join(f"{recorder.type(slot)} r{slot}; " for slot in sorted(recorder.kept))
+    texts = (groups.text, threads.text())
+    # The module's variables whose addresses it needs. Their names contain no spaces.
+    symbols = " ".join(recorder.decoder.symbols_used)
+    return "\n".join(
+        (
+            f"#define STOPS {int(threads.stops)}",
+            f"#define SITES {recorder.sites.count}",
+            f"#define LOCAL {recorder.code.local_bytes}",
+            f"#define GROUP {groups.width}",
+            f"#define STORED {groups.stored or 'char none;'}".replace("\n", " "),
+            f"#define REGISTERS {fields or 'char none;'}",
+            *(Path(__file__).with_name(name).read_text("utf-8") for name in _FILES),
+            *texts,
+            f'const char culaunch_symbols[] = "{symbols}";\n',
+        )
+    )
