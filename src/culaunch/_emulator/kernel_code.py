@@ -74,6 +74,8 @@ class KernelCode:
         self._idle: dict[int, bool] = {}
         # How long the NumPy engine has run it.
         self.seconds = 0.0
+        # Whether the cache had the compiled engine's library of it; None before the first launch.
+        self.is_built: bool | None = None
 
     def code(self, name: str) -> Code:
         """Return the decoded function called `name`."""
@@ -88,14 +90,6 @@ class KernelCode:
             # last block.
             self._next_base += len(found.blocks) + 1
         return found
-
-    @functools.cached_property
-    def is_built(self) -> bool:
-        """Whether the cache had a library of it for the compiled engine."""
-        # Loaded only now, because it needs the cache.
-        from culaunch._emulator.compiled.build import is_built
-
-        return is_built(self)
 
     @functools.cached_property
     def smallest_access(self) -> int:

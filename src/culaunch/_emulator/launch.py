@@ -122,10 +122,16 @@ class Launch:
 
     def _is_worth_it(self) -> bool:
         """Tell whether a kernel has run as long as its compilation takes, or is compiled."""
-        seconds = self.kernel.seconds
+        kernel, seconds = self.kernel, self.kernel.seconds
         count = sum(len(block.instructions) for block in self.code.blocks)
-        is_hot = seconds >= _HOT and seconds >= _HOT_PER_INSTRUCTION * count
-        return is_hot or self.kernel.is_built
+        if seconds >= _HOT and seconds >= _HOT_PER_INSTRUCTION * count:
+            return True
+        if kernel.is_built is None:
+            # Loaded only now, because it needs the cache.
+            from culaunch._emulator.compiled.build import is_built
+
+            kernel.is_built = is_built(kernel)
+        return kernel.is_built
 
     def _run_chunks(self, *, cooperative: bool) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]
