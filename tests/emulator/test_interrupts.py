@@ -92,7 +92,7 @@ def works(module):
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, Stop, TimesUp])
 def test_a_kernel_is_stopped(module, alarm, kind, capsys):
     y = np.zeros(1, np.uint32)
-    alarm(0.3, kind)
+    alarm(0.1, kind)
     with pytest.raises(kind) as caught:
         module["forever"][1, 1](y)
     assert str(caught.value) == "time"
@@ -101,7 +101,7 @@ def test_a_kernel_is_stopped(module, alarm, kind, capsys):
     assert "Exception ignored" not in capsys.readouterr().err
 
 
-def rounds(alarm, kind, body, seconds=1.0):
+def rounds(alarm, kind, body, seconds=0.4):
     """Run a body for some time under many signals; count the signals and the exceptions.
 
     It is processor time, because the machine may be busy. Signals come after up to 3 ms, or four
