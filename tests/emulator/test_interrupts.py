@@ -14,9 +14,6 @@ import numpy as np
 import pytest
 
 import culaunch as cl
-
-# Loaded before any signal: an import that is interrupted leaves its file open.
-import culaunch._emulator.compiled.engine
 from culaunch import testing
 from culaunch._core import DriverFunction
 
@@ -79,7 +76,10 @@ def alarm():
 
 @pytest.fixture
 def module():
-    return cl.load(PTX)
+    module = cl.load(PTX)
+    # Imports what a launch needs, before any signal: an interrupted import leaves its file open.
+    assert works(module)
+    return module
 
 
 def works(module):
