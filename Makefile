@@ -42,7 +42,7 @@ PYTEST = mkdir -p build/tests && cd build/tests && CULAUNCH_TEST_INSTALLED=1 PAT
 # last commit where no other branch is known. Caches stay from one run to the next.
 BASE = $(shell git merge-base HEAD origin/HEAD 2>/dev/null || git merge-base HEAD main 2>/dev/null || echo HEAD)
 # Without a GPU a thousand tests need not be looked at to skip them.
-QUICK = not slow$(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),, and not gpu and not multi_gpu)
+QUICK = not slow and not takes_long$(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),, and not gpu and not multi_gpu)
 SOURCES = '*.h' '*.hpp' '*.c' '*.cpp' '*.cuh'
 
 check:
