@@ -4,8 +4,8 @@
 
 Run it in the environment and with the variables of ``make check``, on a quiet machine and twice:
 the first run fills the caches. It runs the tests that are not marked as slow, one after another. A
-test function whose cases together take longer than BUDGET is left out. If it has many cases, every
-n-th one stays, so that they fit.
+test function whose cases together take longer than BUDGET is left out. If it has many cases, only
+every n-th one runs.
 """
 
 from __future__ import annotations

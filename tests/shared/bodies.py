@@ -62,5 +62,5 @@ def both(function, *args, is_same=np.testing.assert_array_equal):
 
 
 def shape_only(shape, dtype):
-    """Return an array of a shape alone, as the method `abstract` of a function takes it."""
+    """Return an array without contents, for the method `abstract` of a function."""
     return cl.function(lambda: cl.empty(shape, dtype)).abstract()
