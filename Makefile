@@ -38,11 +38,15 @@ export PYTHONDONTWRITEBYTECODE =
 PYTEST = mkdir -p build/tests && cd build/tests && CULAUNCH_TEST_INSTALLED=1 PATH="$(BIN):$$PATH" \
 	$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) --dist worksteal $(ORDER) $(abspath $(TESTS))
 
+# KEEP=1 keeps the caches from one run of `make test` to the next, as `make check` does. A test that
+# is about a cache has its own.
+KEPT_CACHES = export CULAUNCH_CACHE_DIR="$(CURDIR)/build/cache" TRITON_CACHE_DIR="$(CURDIR)/build/triton";
+
 # The quick loop. C++ is looked at where it differs from what will be merged into, which is the
-# last commit where no other branch is known. Caches stay from one run to the next.
+# last commit where no other branch is known.
 BASE = $(shell git merge-base HEAD origin/HEAD 2>/dev/null || git merge-base HEAD main 2>/dev/null || echo HEAD)
 # Without a GPU a thousand tests need not be looked at to skip them.
-QUICK = not slow$(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),, and not gpu and not multi_gpu)
+QUICK = not slow and not takes_long$(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),, and not gpu and not multi_gpu)
 SOURCES = '*.h' '*.hpp' '*.c' '*.cpp' '*.cuh'
 
 check:
@@ -53,11 +57,11 @@ check:
 	PYTHONPATH=src $(BIN)/lint-imports --cache-dir build/import_linter >build/layers.txt || ! cat build/layers.txt
 	{ git diff -z --name-only --diff-filter=d $(BASE) -- $(SOURCES); git ls-files -zo --exclude-standard -- $(SOURCES); } | \
 		xargs -0r $(BIN)/clang-format --dry-run -Werror
-	export CULAUNCH_CACHE_DIR="$(CURDIR)/build/cache" TRITON_CACHE_DIR="$(CURDIR)/build/triton"; $(PYTEST) -q -r fE -m "$(QUICK)"
+	$(KEPT_CACHES) $(PYTEST) -q -r fE -m "$(QUICK)"
 
 test:
 	$(PYTHON) tools/environment.py test --for-tests
-	$(PYTEST)
+	$(if $(KEEP),$(KEPT_CACHES)) $(PYTEST)
 
 # The same results, with graphs forced on: `CULAUNCH_GRAPHS=0 make graphs` is the other half.
 graphs: export CULAUNCH_GRAPHS ?= 1

@@ -1,5 +1,7 @@
 """Softmax and layer norm as operators of torch: one kernel each, with gradients from the trace."""
 
+# needs torch
+
 import torch
 
 import culaunch as cl

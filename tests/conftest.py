@@ -1,7 +1,8 @@
 """Parts of all tests: capabilities, and the rule that a skip names the missing one.
 
 ``@pytest.mark.slow`` keeps a test of half a second or more out of the quick loop (``make check``),
-and ``@pytest.mark.sweep(8)`` all but every eighth case of a long table.
+and ``@pytest.mark.sweep(8)`` all but every eighth case of a long table. It also leaves out what
+``tests/slow_tests.txt`` lists, which ``tools/find_slow_tests.py`` writes.
 ``@pytest.mark.gpu``, ``@pytest.mark.multi_gpu`` and ``@pytest.mark.needs("torch", "nvcc")``
 skip a test with a reason such as ``needs torch``. Any other reason to skip is a failure. A skip
 for a capability in the environment variable ``CULAUNCH_REQUIRE`` (a list with commas, such as
@@ -43,6 +44,7 @@ TOOLS = (
 )  # fmt: skip
 # Whole folders that compile C++, build projects or run benchmarks.
 SLOW_ROOMS = {ROOT / "tests" / name for name in ("benchmarks", "cmake", "cpp")}
+SLOW_TESTS = ROOT / "tests" / "slow_tests.txt"
 DRIVER = os.environ.get("CULAUNCH_DRIVER")  # the choice for this run
 ROOM_IN_MEMORY = 8 << 30  # a run uses a fraction of it
 CUDA_TOOLS = ("compute-sanitizer", "cuobjdump", "nvcc", "nvdisasm")
@@ -232,8 +234,13 @@ def pytest_configure(config: pytest.Config) -> None:
         where = Path(spec.origin).resolve() if spec and spec.origin else None
         if where is None or ROOT / "src" in where.parents:
             raise pytest.UsageError(f"the installed wheel is to be tested, not {where}")
+    # Parsed and decoded kernels are many objects, with little garbage among them. Python's own
+    # thresholds cost a tenth of a run.
+    gc.set_threshold(20_000, 20, 50)
     if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit the environment
         use_own_folders(config)
+        # A process that imports NumPy starts no threads for it.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def use_own_folders(config: pytest.Config) -> None:
@@ -271,7 +278,21 @@ def folder_in_memory() -> str | None:
     return "/dev/shm"
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file that has slow tests only, if none of them runs."""
+    has_no_slow_ones = re.fullmatch("not slow( and .*)?", config.option.markexpr)
+    return True if has_no_slow_ones and collection_path in SLOW_ROOMS else None
+
+
+def slow_tests() -> dict[str, int]:
+    """Read the test functions that take long, and of how many cases one stays; 0: none stays."""
+    lines = SLOW_TESTS.read_text().splitlines()
+    rows = [line.partition(" ") for line in lines if line[0] != "#"]
+    return {name: int(every or 0) for name, _, every in rows}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    measured = slow_tests()
     cases: collections.Counter[str] = collections.Counter()
     # Of some ten thousand tests in a few hundred files: asked once for each file.
     is_slow = functools.cache(lambda path: not SLOW_ROOMS.isdisjoint(path.parents))
@@ -280,6 +301,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         table = item.nodeid.partition("[")[0]
         if is_slow(item.path) or (sweep and cases[table] % sweep.args[0]):
             item.add_marker("slow")
+        every = measured.get(table)
+        if every == 0 or (every and cases[table] % every):
+            item.add_marker("takes_long")
         cases[table] += 1
 
 
@@ -305,6 +329,12 @@ _HEAP = Heap()
 
 def pytest_collection_finish() -> None:
     _HEAP.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    gc.collect()
+    gc.freeze()  # pytest collects twice more, which takes seconds at the end of a long run
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

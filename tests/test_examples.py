@@ -45,7 +45,7 @@ def test_example_runs(request, path, tmp_path, has, unoptimized):
     if not has("gpu"):
         environment["CULAUNCH_DRIVER"] = "emulator"
     words, where = ["-W", "error", path], {"cwd": tmp_path, "env": environment, "timeout": 300}
-    if "torch" in needs(path):
+    if {"torch", "tvm_ffi"} & set(needs(path)):
         result = request.getfixturevalue("run_after_torch")(words, **where)
     else:
         result = subprocess.run(

@@ -42,6 +42,16 @@ def test_no_file_names_a_machine_or_leaves_a_mark():
     assert check.returncode == 0, check.stdout
 
 
+def test_the_tests_that_are_left_out_by_time_exist():
+    lines = (ROOT / "tests" / "slow_tests.txt").read_text().splitlines()[1:]
+    assert lines == sorted(lines)
+    for line in lines:
+        file, _, name = line.partition(" ")[0].partition("::")
+        assert f"\ndef {name}(" in (ROOT / file).read_text(), (
+            f"run tools/find_slow_tests.py: {line}"
+        )
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_make_targets_and_extras_that_pages_name_exist(page):
     text = page.read_text()

@@ -68,7 +68,9 @@ def build_library(
             Path(scratch, file).write_text(text)
         units = [str(Path(scratch, file)) for file in sources if file.endswith((".c", ".cpp"))]
         output = Path(scratch, name)
-        command = [compiler, *arguments, *units, "-o", str(output), *libraries]
+        # Several are one unit, whose headers are read once.
+        words = [word for unit in units[:-1] for word in ("-include", unit)]
+        command = [compiler, *arguments, *words, units[-1], "-o", str(output), *libraries]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise BuildError(

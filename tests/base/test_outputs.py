@@ -14,7 +14,6 @@ from full_disks import no_file_larger_than
 
 import culaunch as cl
 from culaunch._base.outputs import open_output, write_output, write_outputs
-from culaunch._library import write_library
 
 PTX = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n"
 NOBODY = 65534
@@ -29,7 +28,13 @@ def embed(path):
 
 
 def library(path):
-    write_library(path, [{"name": "k", "kind": "test"}], {"a.ptx": PTX}, "test 1")
+    def doubled(n):
+        return 2 * n
+
+    with cl.testing.use_driver("emulator"):
+        function = cl.function(doubled)
+        function(1)
+        cl.ship.save([function], path)
 
 
 def write(path):
@@ -242,10 +247,12 @@ def test_what_cannot_be_replaced_is_not_lost_where_there_is_no_room(tmp_path, mo
 
 AS_NOBODY = """
 import os, sys
+import culaunch as cl
+image = cl.Image(sys.argv[2].encode())
+image.save(os.devnull)  # what this imports may be only root's to read
 os.setgid({nobody}); os.setuid({nobody})
-from culaunch._base.outputs import write_output
 try:
-    write_output(sys.argv[1], b"new")
+    image.save(sys.argv[1])
 except OSError as error:
     print(type(error).__name__, error.filename)
 else:
@@ -259,11 +266,11 @@ def as_nobody(path):
         code = AS_NOBODY.replace("os.setgid({nobody}); os.setuid({nobody})", "")
     else:
         code = AS_NOBODY.format(nobody=NOBODY)
-    # Before it gives root up, the script must have been able to read the package.
-    code = "import tempfile, culaunch._base.outputs\n" + code
-    done = subprocess.run(
-        [sys.executable, "-c", code, path], check=True, capture_output=True, text=True
-    )
+    command = [sys.executable, "-c", code, path, PTX.decode()]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        environment = {**os.environ, "TMPDIR": folder}
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return done.stdout.split()
 
 
@@ -301,7 +308,7 @@ def test_a_file_in_a_read_only_directory_is_written_in_place(open_directory):
     os.chmod(open_directory, 0o555)
     assert as_nobody(path) == ["written"]
     with open(path, "rb") as file:
-        assert file.read() == b"new"
+        assert file.read() == PTX
 
 
 @pytest.mark.needs("root")

@@ -14,7 +14,7 @@ import culaunch
 pytestmark = pytest.mark.needs("gcc", "g++", "torch", "triton", "nvrtc")
 
 
-def test_both_wheels_are_measured_by_turns(benchmarks, build_cache, tmp_path):
+def test_both_wheels_are_measured_by_turns(benchmarks, build_cache, tmp_path, unoptimized):
     import torch
 
     if torch.version.cuda is not None:
@@ -32,7 +32,7 @@ def test_both_wheels_are_measured_by_turns(benchmarks, build_cache, tmp_path):
         text=True,
         check=False,
         cwd=tmp_path,
-        env={**os.environ, "XDG_CACHE_HOME": str(build_cache)},
+        env={**os.environ, **unoptimized, "XDG_CACHE_HOME": str(build_cache)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.needs("gcc", "g++", "torch", "triton")
 
 
 def test_every_row_is_measured_or_named(
-    benchmarks: Path, build_cache: Path, tmp_path: Path
+    benchmarks: Path, build_cache: Path, tmp_path: Path, unoptimized: dict[str, str]
 ) -> None:
     done = subprocess.run(
         [sys.executable, benchmarks / "functions.py", "--host-only", "--quick",
@@ -25,7 +25,7 @@ def test_every_row_is_measured_or_named(
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "XDG_CACHE_HOME": str(build_cache)},
+        env={**os.environ, **unoptimized, "XDG_CACHE_HOME": str(build_cache)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads((tmp_path / "functions.json").read_text())

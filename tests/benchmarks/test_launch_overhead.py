@@ -19,7 +19,10 @@ pytestmark = pytest.mark.needs("gcc", "g++")
 
 @pytest.fixture(scope="module")
 def run(
-    benchmarks: Path, build_cache: Path, tmp_path_factory: pytest.TempPathFactory
+    benchmarks: Path,
+    build_cache: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    unoptimized: dict[str, str],
 ) -> tuple[dict[str, Any], str]:
     target = tmp_path_factory.mktemp("out")
     script = benchmarks / "launch_overhead.py"
@@ -28,7 +31,7 @@ def run(
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "XDG_CACHE_HOME": str(build_cache)},
+        env={**os.environ, **unoptimized, "XDG_CACHE_HOME": str(build_cache)},
     )
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((target / "launch_overhead_host.json").read_text())
@@ -143,7 +146,11 @@ def test_without_a_driver_it_says_what_to_do(
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "XDG_CACHE_HOME": str(build_cache), "CUDA_VISIBLE_DEVICES": ""},
+        env={
+            **os.environ,
+            "XDG_CACHE_HOME": str(build_cache),
+            "CUDA_VISIBLE_DEVICES": "",
+        },
     )
     assert done.returncode == 1
     assert "cannot start: RuntimeError: opening libcuda.so.1 failed" in done.stderr

@@ -11,7 +11,16 @@ from runs import run_to_the_end
 @pytest.mark.needs("triton", "torch", "liger_kernel", "fla")
 def test_launches_are_recorded_and_made_in_either_way(benchmarks, tmp_path):
     done = subprocess.run(
-        [sys.executable, benchmarks / "triton_libraries.py", "--smoke", "--output", tmp_path],
+        [
+            sys.executable,
+            benchmarks / "triton_libraries.py",
+            "--smoke",
+            "--quick",
+            "--workers",
+            "1",
+            "--output",
+            tmp_path,
+        ],
         capture_output=True,
         text=True,
         check=False,

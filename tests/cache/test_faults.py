@@ -17,6 +17,7 @@ from runs import in_threads
 import culaunch as cl
 from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache import lock, store
+from culaunch._cache.kind import drop_file
 from culaunch._cache.library import LIBRARIES
 from culaunch._cache.note import Note
 
@@ -285,3 +286,17 @@ print(one.message)
         XDG_CACHE_HOME="",
     )
     assert "it is not used" in said.stdout
+
+
+def test_an_entry_that_was_replaced_since_it_was_read_is_not_dropped(tmp_path, image, key):
+    cache = cl.cache.Cache(tmp_path, remote=False)
+    name = f"{key(1)}.entry"
+    cache.store(key(1), image(1))
+    with TrustedDirectory.open(cache.path) as directory:
+        _, status = directory.read(name)
+        cache.store(key(1), image(1))  # another process, between the read and the removal
+        drop_file(directory, name, status)
+        assert cache.lookup(key(1)) == image(1)
+        _, status = directory.read(name)
+        drop_file(directory, name, status)
+    assert cache.lookup(key(1)) is None

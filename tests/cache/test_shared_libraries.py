@@ -3,8 +3,6 @@
 import hashlib
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -251,7 +249,7 @@ assert module.seven() == 7
 
 @pytest.mark.slow
 @pytest.mark.needs("cryptography", "fsspec", "tvm_ffi", "g++")
-def test_load_inline_on_two_machines(tmp_path, shared, key_pair):
+def test_load_inline_on_two_machines(run_after_torch, tmp_path, shared, key_pair):
     secret, public = key_pair()
 
     def run(machine, *arguments, code=0, **more):
@@ -262,10 +260,7 @@ def test_load_inline_on_two_machines(tmp_path, shared, key_pair):
             "CULAUNCH_CACHE_REMOTE_TIMEOUT": "30",
             **more,
         }
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, *arguments],
-            check=False, capture_output=True, text=True, env=environment,
-        )  # fmt: skip
+        done = run_after_torch(["-c", PROGRAM, *arguments], env=environment)
         assert done.returncode == code, done.stderr
         return done.stderr
 

@@ -173,21 +173,19 @@ def test_the_library_from_plain_cpp_on_a_gpu(kernel_library):
     assert (done.returncode, done.stdout, done.stderr) == (0, "21 * 2 = 42\n", "")
 
 
-def run_python(script, library, **environment):
-    done = subprocess.run(
-        [sys.executable, "-W", "error", EXAMPLES / "kernel_library" / script, library],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+@pytest.fixture
+def run_python(run_after_torch):
+    def run(script, library, **environment):
+        words = ["-W", "error", EXAMPLES / "kernel_library" / script, library]
+        done = run_after_torch(words, env={**os.environ, **environment})
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
 
 
 @pytest.mark.needs("numpy")
-def test_the_library_from_python(kernel_library, has):
+def test_the_library_from_python(kernel_library, run_python, has):
     environment = {} if has("gpu") else {"CULAUNCH_DRIVER": "emulator"}
     said = run_python("use_scale.py", kernel_library / "libscale.so", **environment)
     if not has("gpu"):
@@ -198,7 +196,7 @@ def test_the_library_from_python(kernel_library, has):
 
 
 @pytest.mark.needs("jax", "jax_tvm_ffi")
-def test_the_library_from_jax(kernel_library, has):
+def test_the_library_from_jax(kernel_library, run_python, has):
     environment = {} if has("gpu") else {"CULAUNCH_DRIVER": "emulator"}
     said = run_python("use_scale_jax.py", kernel_library / "libscale.so", **environment)
     assert said == "JAX: 999 * 2.5 = 2497.5\n"

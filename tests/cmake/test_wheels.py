@@ -32,7 +32,7 @@ def pip(*words, **environment):
 
 
 @pytest.fixture
-def use_wheel(tmp_path, has):
+def use_wheel(run_after_torch, tmp_path, has):
     """Build a project's wheel, install it elsewhere, and run code that imports it."""
 
     def run(project, code, *options, **environment):
@@ -45,14 +45,8 @@ def use_wheel(tmp_path, has):
         shutil.rmtree(place)
         driver = {} if has("gpu") else {"CULAUNCH_DRIVER": "emulator"}
         path = os.pathsep.join([str(tmp_path / "site"), *sys.path])
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, **driver, "PYTHONPATH": path},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {**os.environ, **driver, "PYTHONPATH": path}
+        done = run_after_torch(["-c", code], env=environment, cwd=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
         return wheel, done.stdout
 

@@ -10,7 +10,6 @@ import pytest
 from runs import in_threads, run_to_the_end
 
 import culaunch as cl
-from culaunch._cache.note import Note
 
 
 def entries(cache):
@@ -319,14 +318,23 @@ def test_use_decides_what_is_removed_even_within_a_minute(tmp_path, fake, key):
     assert [cache.lookup(key(n)) is not None for n in range(4)] == [True, False, True, True]
 
 
-def test_a_note_is_verified_like_any_entry(cache, key):
-    note = Note("result", [["a path", 1]])
+@pytest.fixture
+def note(tmp_path):
+    """Return what one cache noted of a compilation, for another cache."""
+    first = cl.cache.Cache(tmp_path / "first")
+    cl.compile("#include <cuda_fp16.h>\n__global__ void k() {}", arch="sm_80", cache=first)
+    (path,) = Path(first.path).glob("*.note")
+    return first.read_note(path.stem)
+
+
+@pytest.mark.needs("nvrtc")
+def test_a_note_is_verified_like_any_entry(cache, key, note):
     cache.keep_note(key(1), note)
     assert cache.read_note(key(1)) == note
     assert cache.info().entries == 0, "it only saves work"
     path = Path(cache.path, f"{key(1)}.note")
     whole = path.read_bytes()
-    path.write_bytes(whole.replace(b"a path", b"b path"))
+    path.write_bytes(whole.replace(note.result.encode(), note.result[::-1].encode()))
     assert cache.verify() == [str(path)]
     assert cache.read_note(key(1)) is None  # and no warning: nothing is lost but the work
     assert not path.exists()
@@ -334,11 +342,12 @@ def test_a_note_is_verified_like_any_entry(cache, key):
     assert cache.read_note(key(2)) is None, "it was another key's"
 
 
+@pytest.mark.needs("nvrtc")
 @pytest.mark.parametrize("metadata", ["[]", "{}", '{"result": 3, "reads": []}', "3"])
-def test_a_right_digest_over_no_note_is_none(cache, key, monkeypatch, metadata):
+def test_a_right_digest_over_no_note_is_none(cache, key, note, monkeypatch, metadata):
     with monkeypatch.context() as patch:
         patch.setattr("json.dumps", lambda *_, **__: metadata)
-        cache.keep_note(key(1), Note("result", []))
+        cache.keep_note(key(1), note)
     assert cache.read_note(key(1)) is None
 
 

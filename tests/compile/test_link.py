@@ -169,23 +169,6 @@ def test_what_may_be_there_twice_links(cache):
     assert {kernel.name for kernel in image.kernels} == {"k0", "k1", "_Z8instanceIiEvPT_"}
 
 
-def test_an_image_that_cannot_be_read_is_not_kept(cache, monkeypatch):
-    from culaunch._compile import linking
-
-    whole = linking.link_images
-
-    def cut(*arguments):
-        data, log = whole(*arguments)
-        return data[:-200], log
-
-    monkeypatch.setattr(linking, "link_images", cut)
-    ptx = cl.compile("__global__ void k() {}", arch="compute_80", cache=cache)
-    before = cache.info().entries
-    with pytest.raises(cl.CompileError, match="reported success and made an image that cannot"):
-        cl.link(ptx, arch="sm_80", cache=cache)
-    assert cache.info().entries == before
-
-
 @pytest.mark.parametrize(
     ("error", "keywords"),
     [

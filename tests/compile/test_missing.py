@@ -71,3 +71,18 @@ def test_nothing_but_nvidias_libraries_and_headers_is_needed():
     names = [one.partition(">")[0] for one in wanted if 'extra == "compile"' in one]
     assert names
     assert all(name.startswith("nvidia-") for name in names), names
+
+
+def test_an_image_that_cannot_be_read_is_not_kept(cache, monkeypatch):
+    whole = linking.link_images
+
+    def cut(*arguments):
+        data, log = whole(*arguments)
+        return data[:-200], log
+
+    monkeypatch.setattr(linking, "link_images", cut)
+    ptx = cl.compile("__global__ void k() {}", arch="compute_80", cache=cache)
+    before = cache.info().entries
+    with pytest.raises(cl.CompileError, match="reported success and made an image that cannot"):
+        cl.link(ptx, arch="sm_80", cache=cache)
+    assert cache.info().entries == before

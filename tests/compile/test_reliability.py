@@ -206,22 +206,6 @@ def test_the_directories_above_the_cache_are_private_whatever_the_umask(tmp_path
         assert (tmp_path / path).stat().st_mode & 0o777 == 0o700
 
 
-def test_an_entry_that_was_replaced_since_it_was_read_is_not_dropped(cache, fake, key):
-    from culaunch._base.trusted import TrustedDirectory
-    from culaunch._cache.kind import drop_file
-
-    name = f"{key(1)}.entry"
-    cache.store(key(1), fake(1))
-    with TrustedDirectory.open(cache.path) as directory:
-        _, status = directory.read(name)
-        cache.store(key(1), fake(1))  # another process, between the read and the removal
-        drop_file(directory, name, status)
-        assert cache.lookup(key(1)) == fake(1)
-        _, status = directory.read(name)
-        drop_file(directory, name, status)
-    assert cache.lookup(key(1)) is None
-
-
 def test_a_child_that_was_forked_meanwhile_does_not_hold_the_lock(tmp_path, key):
     # It has the descriptor: the lock is released by name, not by closing.
     program = f"""

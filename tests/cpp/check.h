@@ -30,7 +30,7 @@
       thrown = true;                                              \
       if (std::strstr(error.what(), text) == nullptr) {           \
         std::fprintf(stderr, "the error is: %s\n", error.what()); \
-        CHECK(!"the error has the text " text);                   \
+        CHECK(false && "the error has the text " text);           \
       }                                                           \
       CHECK(error.kind() == culaunch::ErrorKind::expected_kind);  \
     }                                                             \

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -337,7 +336,9 @@ void scale(tvm::ffi::TensorView y, tvm::ffi::TensorView x) {
 
 
 @pytest.mark.parametrize("door", ["exported", "inline"])
-def test_a_launch_of_a_library_is_one_call_of_the_driver(exported, fake_driver, tmp_path, door):
+def test_a_launch_of_a_library_is_one_call_of_the_driver(
+    run_after_torch, exported, fake_driver, tmp_path, door
+):
     if door == "exported":
         words = [exported / "libmylib.so", "scale_into", "2.5"]
     else:
@@ -351,15 +352,9 @@ def test_a_launch_of_a_library_is_one_call_of_the_driver(exported, fake_driver, 
             build_directory=tmp_path,
         )
         words = [built, "scale"]
-    done = subprocess.run(
-        [sys.executable, "-c", COUNTED, *words],
-        env={
-            **os.environ,
-            "CULAUNCH_DRIVER": str(fake_driver),
-            "FAKE_DRIVER_LOG_FILE": str(tmp_path / "log"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    variables = {
+        "CULAUNCH_DRIVER": str(fake_driver),
+        "FAKE_DRIVER_LOG_FILE": str(tmp_path / "log"),
+    }
+    done = run_after_torch(["-c", COUNTED, *words], env={**os.environ, **variables})
     assert (done.returncode, done.stdout) == (0, "10 10\n"), done.stderr

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -34,22 +32,16 @@ for path in sys.argv[1:]:
 
 
 @pytest.mark.needs("tvm_ffi", "numpy", "nvrtc", "g++")
-def test_examples_launch_where_their_arrays_are(tmp_path, fake_driver):
+def test_examples_launch_where_their_arrays_are(
+    run_after_torch, tmp_path, fake_driver, unoptimized
+):
     log = tmp_path / "record"
     examples = [LAUNCHERS / f"{name}.py" for name in ("dynamic", "embedded")]
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *examples],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "CULAUNCH_DRIVER": str(fake_driver),
-            "FAKE_DRIVER_LOG_FILE": str(log),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    environment = {
+        **os.environ, **unoptimized, "CULAUNCH_DRIVER": str(fake_driver),
+        "FAKE_DRIVER_LOG_FILE": str(log),
+    }  # fmt: skip
+    done = run_after_torch(["-c", SCRIPT, *examples], cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     found = re.findall(r"^launch \w+ device=(\d) .* stream=(\w+)", log.read_text(), re.MULTILINE)
     from_cpp = [launch for launch in found if launch[1] == "own"]

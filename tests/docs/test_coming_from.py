@@ -32,6 +32,8 @@ PEERS = {
 }
 # Packages that the right column needs besides culaunch.
 OURS = {"torch": ("torch",), "triton": ("triton", "torch")}
+# TVM-FFI imports it.
+IMPORT_TORCH = {"torch", "triton", "tvm_ffi"}
 # The left columns of these pages need no GPU, unless they say so.
 RUN_ANYWHERE = {"cuda_core", "triton", "tvm_ffi"}
 
@@ -50,7 +52,7 @@ def run_rows(request, tmp_path, has, unoptimized):
             environment["CULAUNCH_DRIVER"] = "emulator"
         words = ["-W", "error", HERE / "run_rows.py", page, *here]
         where = {"cwd": tmp_path, "env": environment, "timeout": 300}
-        if "torch" in OURS.get(page.stem, ()):
+        if has("torch") and page.stem in IMPORT_TORCH:
             done = request.getfixturevalue("run_after_torch")(words, **where)
         else:
             done = subprocess.run(

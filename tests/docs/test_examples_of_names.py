@@ -93,7 +93,7 @@ sys.exit(failed > 0)
 """
     words = ["-c", program]
     where = {"cwd": tmp_path, "env": {**os.environ, **unoptimized}, "timeout": 600}
-    if need in ("torch", "triton") and has("torch"):
+    if need in ("torch", "triton", "tvm_ffi") and has("torch"):
         done = request.getfixturevalue("run_after_torch")(words, **where)
     else:
         done = subprocess.run(

@@ -28,8 +28,8 @@ def _needs(extras):
     "extras",
     [pytest.param(one, id=one or "none", marks=_needs(one)) for one in tool.STAGES],
 )
-def test_first_ten_minutes(extras, tmp_path):
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+def test_first_ten_minutes(extras, tmp_path, unoptimized):
+    environment = {**os.environ, **unoptimized, "TMPDIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, TOOL, extras],
         check=False, capture_output=True, text=True, env=environment, timeout=300,

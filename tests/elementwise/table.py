@@ -36,6 +36,11 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def names_for(kind: str, arity: int) -> list[str]:
+    """Return the functions of so many arrays that take a kind of element."""
+    return [o.name for o in OPERATIONS.values() if kind in o.kinds and o.arity == arity]
+
+
 def on_page() -> str:
     """Return the table that the page has."""
     return PAGE.read_text().split(BEGIN)[1].split(END)[0].strip("\n") + "\n"

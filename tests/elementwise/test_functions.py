@@ -6,10 +6,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from reference import apart, reference
+from table import names_for
 
 import culaunch as cl
 from culaunch import elementwise as ew
-from culaunch._elementwise.operations import OPERATIONS
 
 # The elementwise functions of the standard, version 2024.12, in its order.
 STANDARD = """
@@ -31,10 +31,6 @@ ULPS = {"float32": 5, "float64": 4, "float16": 1, "bfloat16": 1}
 COMPLEX_ERROR = {"complex64": 3e-6, "complex128": 2e-14}
 # libcu++ computes these with rsqrt.approx.f64, which has 20 bits on the emulator.
 APPROXIMATE = ("acos", "acosh", "asin", "asinh")
-
-
-def names_for(kind, arity):
-    return [o.name for o in OPERATIONS.values() if kind in o.kinds and o.arity == arity]
 
 
 def numpy_dtype(name):

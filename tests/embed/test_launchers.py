@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,18 +21,11 @@ NEEDS = ("g++", "tvm_ffi", "numpy", "nvrtc")
         pytest.param("triton_embedded", marks=pytest.mark.needs(*NEEDS, "triton")),
     ],
 )
-def test_launcher(tmp_path, has, unoptimized, name):
+def test_launcher(run_after_torch, tmp_path, has, unoptimized, name):
     environment = {**os.environ, **unoptimized}
     if not has("gpu"):
         environment["CULAUNCH_DRIVER"] = "emulator"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", LAUNCHERS / f"{name}.py"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    words = ["-W", "error", LAUNCHERS / f"{name}.py"]
+    done = run_after_torch(words, cwd=tmp_path, env=environment)  # TVM-FFI imports torch
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.strip()

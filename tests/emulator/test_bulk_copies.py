@@ -11,10 +11,10 @@ import pytest
 from driver_table import Table
 from emulate import launch
 from emulator_internals import Device, Fault, Options
+from matrix_maps import map_of
 
 import culaunch as cl
 from culaunch import testing
-from culaunch._emulator.memory.tensor_map import TensorMap
 
 SOURCE = r"""
 typedef unsigned long long u64;
@@ -162,15 +162,6 @@ def test_one_copy_for_several_blocks(mask: int) -> None:
     run("spread", out.reshape(-1), x, np.int32(mask), grid=(4,), block=(64,), cluster=(4,))
     for rank in range(4):
         assert out[rank].tolist() == (x.tolist() if mask >> rank & 1 else [-1] * 64)
-
-
-def map_of(array: np.ndarray, box: tuple[int, int], swizzle: int, fill: int = 0) -> bytes:
-    kind = {"u1": 0, "f2": 6, "f4": 7, "i4": 3}[array.dtype.str[1:]]
-    size = array.itemsize
-    return TensorMap(
-        kind, 0, swizzle, fill, array.ctypes.data, array.shape[::-1],
-        (size, array.strides[0]), box[::-1], (1, 1),
-    ).pack()  # fmt: skip
 
 
 def aligned(shape: tuple[int, int], dtype: str) -> np.ndarray:

@@ -20,7 +20,6 @@ from texture_cases import (
 
 import culaunch as cl
 from culaunch import testing
-from culaunch._launch.devices.driver import current_driver
 
 # The depth and height of an array, and the order of its coordinates after x.
 GEOMETRIES = {
@@ -49,7 +48,7 @@ def image_of(geometry: str = "2d", dtype: str = "u4", channels: int = 1) -> Imag
 
 
 def surface_of(image: Image) -> int:
-    return int(current_driver().surface_create(0, image.resource()))
+    return int(image.driver.surface_create(0, image.resource()))
 
 
 def places_of(geometry: str, image: Image, count: int = 80, beyond: int = 0) -> np.ndarray:
@@ -268,7 +267,8 @@ def test_a_number_that_is_no_handle(read: str) -> None:
 
 def test_a_destroyed_object_and_a_destroyed_array() -> None:
     with testing.use_driver("emulator"):
-        image, driver = image_of(), current_driver()
+        image = image_of()
+        driver = image.driver
         surface, texture = surface_of(image), texture_of(image.resource(), Sampling())
         gone = texture_of(image.resource(), Sampling())
         driver.texture_destroy(0, gone)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from emulate import launch
 from emulator_internals import Device, Fault, Options
+from matrix_maps import map_of
 
 import culaunch as cl
-from culaunch._emulator.memory.tensor_map import TensorMap
 
 # Four rows of one matrix become four rows of another.
 SOURCE = r"""
@@ -63,12 +63,7 @@ def matrix() -> np.ndarray:
 
 def run(columns: int, x: int, from_: Any, to: Any, rows: int = 1, swizzle: int = 0) -> Any:
     given, out = matrix(), -matrix()
-    maps = [
-        TensorMap(
-            3, 0, swizzle, 0, one.ctypes.data, (24, 10), (4, 96), (columns, rows), (1, 1)
-        ).pack()
-        for one in (given, out)
-    ]
+    maps = [map_of(one, (rows, columns), swizzle) for one in (given, out)]
     raw = np.zeros((4, columns), "i4")
     launch(
         ptx(), "rows", *maps, raw.reshape(-1), np.int32(raw.nbytes), np.int32(x),

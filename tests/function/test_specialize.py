@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from bodies import shape_only
 
 import culaunch as cl
-from culaunch._function import AbstractArray
 
 pytestmark = pytest.mark.usefixtures("emulated")
 
@@ -103,21 +103,21 @@ def test_a_loop_whose_end_depends_on_a_size():
 
 
 def test_shapes_alone(scale):
-    y = scale.abstract(AbstractArray((7,), "float64"), 2.0)
+    y = scale.abstract(shape_only((7,), "float64"), 2.0)
     assert (y.shape, repr(y.dtype), y.argument, y.strides) == ((7,), "float64", None, (1,))
 
     @cl.function
     def views(x, xs):
         return x, xs[1], x[1:], {"n": x.shape[0] * 2}
 
-    pair = [AbstractArray((1,), "int8"), AbstractArray((2,), "int8")]
-    whole, element, view, numbers = views.abstract(AbstractArray((3, 2), "float16"), pair)
+    pair = [shape_only((1,), "int8"), shape_only((2,), "int8")]
+    whole, element, view, numbers = views.abstract(shape_only((3, 2), "float16"), pair)
     assert whole.argument == (0,)
     assert element.argument == (1, 1)
     assert (view.argument, view.base, view.shape) == (None, (0,), (2, 2))
     assert numbers == {"n": 6}
     with pytest.raises(TypeError, match="x must be an array of float32 or float64"):
-        scale.abstract(AbstractArray((7,), "int8"), 2.0)
+        scale.abstract(shape_only((7,), "int8"), 2.0)
 
 
 @pytest.mark.slow
@@ -131,7 +131,7 @@ def test_shapes_of_a_framework(scale):
     size = env.create_symintnode(
         env.create_symbol(40, source=ConstantSource("n")), hint=40, source=ConstantSource("n")
     )
-    y = scale.abstract(AbstractArray((size,), torch.float32), 2.0)
+    y = scale.abstract(shape_only((size,), torch.float32), 2.0)
     assert y.shape[0] is size
     assert isinstance(size, torch.SymInt)
 
@@ -139,7 +139,7 @@ def test_shapes_of_a_framework(scale):
     def blocks(x):
         return cl.empty((cl.ceildiv(x.shape[0], 16), max(x.shape[0], 3)), x.dtype)
 
-    found = blocks.abstract(AbstractArray((size,), torch.bfloat16))
+    found = blocks.abstract(shape_only((size,), torch.bfloat16))
     assert [int(one) for one in found.shape] == [3, 40]
 
 

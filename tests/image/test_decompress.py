@@ -103,3 +103,15 @@ def test_zstd_of_the_standard_library(monkeypatch):
     frame = zstandard.compress(b"text" * 100)
     monkeypatch.setitem(sys.modules, "zstandard", None)
     assert decompress.zstd_frame(reader(frame), 400) == b"text" * 100
+
+
+def test_listing_only(make_fatbin, monkeypatch):
+    """Without kernels no payload is opened, so no decompressor is needed."""
+    data = make_fatbin("-compress-all")
+    expected = cl.inspect(data).images
+    monkeypatch.setattr(decompress, "_zstd_library", None)
+    images = cl.inspect(data, kernels=False).images
+    assert [(i.format, i.arch, i.size, i.compressed) for i in images] == [
+        (i.format, i.arch, i.size, i.compressed) for i in expected
+    ]
+    assert all(image.compressed and image.kernels == () for image in images)

@@ -103,20 +103,6 @@ def test_a_host_object_without_cuda_code(tmp_path):
         cl.inspect(tmp_path / "none.o")
 
 
-def test_listing_only(make_fatbin, monkeypatch):
-    """Without kernels no payload is opened, so no decompressor is needed."""
-    from culaunch._image import decompress
-
-    data = make_fatbin("-compress-all")
-    expected = cl.inspect(data).images
-    monkeypatch.setattr(decompress, "_zstd_library", None)
-    images = cl.inspect(data, kernels=False).images
-    assert [(i.format, i.arch, i.size, i.compressed) for i in images] == [
-        (i.format, i.arch, i.size, i.compressed) for i in expected
-    ]
-    assert all(image.compressed and image.kernels == () for image in images)
-
-
 @pytest.mark.slow
 def test_a_large_library(libcurand, cuobjdump):
     """Real code of another team, with every architecture: the counts are those of cuobjdump."""

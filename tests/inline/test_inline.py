@@ -299,11 +299,9 @@ def test_cuda_sources(libraries):
 
 
 @pytest.mark.slow
-def test_a_static_module_outlives_python(libraries):
+def test_a_static_module_outlives_python(libraries, run_after_torch):
     # Its destructor calls the driver, whose functions are Python's, after Python has ended.
-    done = subprocess.run(
-        [sys.executable, "-c", AT_EXIT, str(libraries)], capture_output=True, text=True, check=False
-    )
+    done = run_after_torch(["-c", AT_EXIT, libraries])
     assert (done.returncode, done.stdout, done.stderr) == (0, "twice\n", "")
 
 

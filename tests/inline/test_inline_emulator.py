@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -192,7 +190,7 @@ def test_inspect_reads_the_library(module, libraries):
     assert [param.type for param in image.kernels[0].parameters][2:] == ["float", "int"]
 
 
-def test_a_read_past_the_end_is_found(module, libraries, tmp_path):
+def test_a_read_past_the_end_is_found(module, libraries, run_after_torch, tmp_path):
     # In a process of its own: the error stays with the emulated device, as with a real one.
     (tmp_path / "program.py").write_text(
         "import sys, numpy as np, tvm_ffi, culaunch as cl\n"
@@ -202,18 +200,14 @@ def test_a_read_past_the_end_is_found(module, libraries, tmp_path):
         "except RuntimeError as error: print(error)\n"
     )
     (library,) = libraries.glob("*/emulated-*.so")
-    done = subprocess.run(
-        [sys.executable, tmp_path / "program.py", library],
-        env={**os.environ, "CULAUNCH_DRIVER": "emulator"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    environment = {**os.environ, "CULAUNCH_DRIVER": "emulator"}
+    done = run_after_torch([tmp_path / "program.py", library], env=environment)
+    assert done.returncode == 0, done.stderr
     assert "CUDA_ERROR_ILLEGAL_ADDRESS" in done.stdout
     assert "4-byte read of global address" in done.stdout
 
 
-def test_a_library_starts_the_chosen_emulator_itself(module, libraries):
+def test_a_library_starts_the_chosen_emulator_itself(module, libraries, run_after_torch):
     (library,) = libraries.glob("*/emulated-*.so")
     script = """
 import sys, numpy as np, tvm_ffi
@@ -227,4 +221,5 @@ assert not hasattr(sys.modules["__main__"], "culaunch")
 """
     environment = {**os.environ, "CULAUNCH_DRIVER": "emulator"}
     environment.pop("CULAUNCH_DRIVER_TABLE", None)
-    subprocess.run([sys.executable, "-c", script, library], env=environment, check=True)
+    done = run_after_torch(["-c", script, library], env=environment)
+    assert done.returncode == 0, done.stderr

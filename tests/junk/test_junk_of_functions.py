@@ -80,7 +80,9 @@ METHODS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
-def test_junk_is_refused_by_name(name, monkeypatch, tmp_path):
+def test_junk_is_refused_by_name(name, monkeypatch, tmp_path, unoptimized):
+    for variable, value in unoptimized.items():  # export compiles where a junk value is allowed
+        monkeypatch.setenv(variable, value)
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
     monkeypatch.chdir(tmp_path)
     function, call = CALLS[name]

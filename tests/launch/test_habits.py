@@ -7,7 +7,6 @@ import pytest
 
 import culaunch as cl
 import culaunch.elementwise as ew
-from culaunch._base.other_words import DONE_BY_OTHERS
 
 SOURCE = 'extern "C" __global__ void one(float* x) { *x = 1; }'
 
@@ -56,15 +55,6 @@ def test_an_item_is_not_assigned(x):
         x[:] = 1
     x[1:3].copy_from(np.full(2, 7, "f4"))
     np.testing.assert_array_equal(x.numpy(), [0, 7, 7, 3])
-
-
-def test_names_that_frameworks_have(x):
-    for owner, value in (("culaunch", cl), ("DeviceArray", x)):
-        for name, advice in DONE_BY_OTHERS[owner].items():
-            assert name not in dir(value)
-            with pytest.raises(AttributeError) as caught:
-                getattr(value, name)
-            assert str(caught.value).endswith(f" has no attribute {name!r}: {advice}")
 
 
 @pytest.mark.parametrize("name", ["sum", "max", "mean", "argmin", "all"])

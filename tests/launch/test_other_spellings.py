@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import culaunch as cl
-from culaunch._base.other_words import OTHER_WORDS
+from culaunch._base.other_words import DONE_BY_OTHERS, OTHER_WORDS
 
 SOURCE = """
 extern "C" __global__ void add(float* z, const float* x, float a, int n) {
@@ -235,3 +235,12 @@ def test_a_tensor_map_is_made_by_its_method(module):
 def test_an_argument_of_load_inline_that_is_nearly_right():
     with pytest.raises(TypeError, match="has no argument function: did you mean 'functions'"):
         cl.cpp.load_inline("a", "int f() { return 1; }", function="f")
+
+
+def test_names_that_frameworks_have(module):
+    for owner, value in (("culaunch", cl), ("DeviceArray", cl.zeros(4))):
+        for name, advice in DONE_BY_OTHERS[owner].items():
+            assert name not in dir(value)
+            with pytest.raises(AttributeError) as caught:
+                getattr(value, name)
+            assert str(caught.value).endswith(f" has no attribute {name!r}: {advice}")

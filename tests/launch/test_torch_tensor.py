@@ -12,9 +12,7 @@ import pytest
 from torch_tensors import REFUSED, call_with
 
 import culaunch as cl
-from culaunch._launch.torch import bits as torch_bits
-from culaunch._launch.torch import layout as torch_layout
-from culaunch._launch.torch.versions import find_counters
+from culaunch._launch.torch import bits, layout, versions
 
 pytestmark = [
     pytest.mark.needs("torch"),
@@ -68,7 +66,7 @@ def test_what_is_resolved_empty_or_conjugated_twice_is_taken(host_driver):
 
 def test_the_place_of_the_bits_is_found_in_this_torch():
     """Else each tensor is asked, which is right and slow: then find_bits needs an update."""
-    place = torch_bits.find_bits()
+    place = bits.find_bits()
     assert place is not None
     assert place[3] != 0
 
@@ -77,15 +75,13 @@ def test_bits_that_move_are_not_believed(monkeypatch):
     """If one tensor of all kinds does not fit, the tensors are asked."""
     import torch
 
-    samples = torch_bits.sample_tensors()
+    samples = bits.sample_tensors()
     odd = torch.ones(2, dtype=torch.complex64)
     odd.is_conj = lambda: True
-    monkeypatch.setattr(torch_bits, "sample_tensors", lambda: (*samples[:3], [*samples[3], odd]))
-    assert torch_bits.find_bits() is None
-    monkeypatch.setattr(
-        torch_bits, "sample_tensors", lambda: (samples[0], samples[0], *samples[2:])
-    )
-    assert torch_bits.find_bits() is None
+    monkeypatch.setattr(bits, "sample_tensors", lambda: (*samples[:3], [*samples[3], odd]))
+    assert bits.find_bits() is None
+    monkeypatch.setattr(bits, "sample_tensors", lambda: (samples[0], samples[0], *samples[2:]))
+    assert bits.find_bits() is None
 
 
 @pytest.mark.slow
@@ -93,12 +89,12 @@ def test_a_mode_leads_to_no_other_place():
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    place = torch_bits.find_bits()
+    place = bits.find_bits()
     found = []
     with FakeTensorMode():
-        found.append(torch_bits.find_bits())
-    torch.vmap(lambda x: found.append(torch_bits.find_bits()) or x)(torch.ones(2, 2))
-    torch.func.grad(lambda x: found.append(torch_bits.find_bits()) or x.sum())(torch.ones(2))
+        found.append(bits.find_bits())
+    torch.vmap(lambda x: found.append(bits.find_bits()) or x)(torch.ones(2, 2))
+    torch.func.grad(lambda x: found.append(bits.find_bits()) or x.sum())(torch.ones(2))
     # A mode may hide where a gradient would be: then tensors are asked for it.
     assert all(one in (place, (*place[:3], 0, place[4]), None) for one in found)
 
@@ -121,22 +117,22 @@ def test_nobody_sees_how_it_is_found(host_driver):
             return function(*args, **(kwargs or {}))
 
     with Functions(), Operations():
-        place = torch_bits.find_bits()
-        layout = torch_layout.find_layout()
-        find_counters(native=True)
+        place = bits.find_bits()
+        found_layout = layout.find_layout()
+        versions.find_counters(native=True)
     assert seen == []
-    assert place == torch_bits.find_bits()
-    assert layout is not None
+    assert place == bits.find_bits()
+    assert found_layout is not None
 
 
 def test_a_tensor_is_asked_for_its_gradient_where_its_place_is_not_known(monkeypatch):
     import torch
 
     with torch.inference_mode():
-        assert torch_bits.find_bits()[3] == 0
+        assert bits.find_bits()[3] == 0
     zeros = torch.zeros_like
     monkeypatch.setattr(torch, "zeros_like", lambda t, requires_grad: zeros(t))
-    assert torch_bits.find_bits()[3] == 0
+    assert bits.find_bits()[3] == 0
 
 
 @pytest.mark.slow
@@ -147,8 +143,7 @@ def test_where_the_bits_are_not_known_the_tensor_is_asked(run_after_torch):
         from recording import the_recorder
         from culaunch import _core
         from culaunch._launch import upcalls
-        from culaunch._launch.torch import bits as torch_bits
-        from culaunch._launch.torch import tensor as torch_tensor
+        from culaunch._launch.torch import bits, tensor as torch_tensor
 
         driver = the_recorder(device_types=(1,), devices=1)
         z = torch.ones(4, dtype=torch.complex64)
@@ -167,7 +162,7 @@ def test_where_the_bits_are_not_known_the_tensor_is_asked(run_after_torch):
             asked += 1
             return torch_tensor.is_lazy(tensor)
 
-        upcalls.find_bits = lambda: None if hidden else torch_bits.find_bits()
+        upcalls.find_bits = lambda: None if hidden else bits.find_bits()
         upcalls.is_lazy = is_lazy
         _core.set_upcalls(launch=upcalls)
 

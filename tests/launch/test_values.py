@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -10,7 +11,6 @@ import numpy as np
 import pytest
 
 import culaunch as cl
-from culaunch._base.values import show, spell
 
 HUGE = 10**5000  # Python refuses to write it: "Exceeds the limit (4300 digits)"
 PLACES = {
@@ -103,6 +103,14 @@ def test_the_other_byte_order_is_not_copied_to_a_device(host_driver, dtype):
     assert (cl.to_device(native).numpy() == 1).all()
 
 
+TAKES_A_STRUCTURE = b"""
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .align 4 .b8 p[12]) { ret; }
+"""
+
+
 class Loud:
     __module__ = "loud.module"
 
@@ -129,5 +137,11 @@ class Loud:
     ids=range(12),
 )
 def test_how_values_are_shown(value, shown, spelled):
-    assert show(value) == shown
-    assert spell(value) == spelled
+    with cl.testing.use_driver("emulator"):
+        kernel = cl.load(TAKES_A_STRUCTURE)["k"]
+        with pytest.raises((TypeError, ValueError)) as caught:
+            kernel[1, 1](value)
+        caught.match(rf"\(got {re.escape(shown)}( with 4 bytes)?\)")
+        with pytest.raises((TypeError, ValueError)) as caught:
+            cl.driver.Device(0).attribute(value)
+        caught.match(rf"^name must be a str \(got {re.escape(spelled)}\)$|attribute a str;")

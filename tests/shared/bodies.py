@@ -59,3 +59,8 @@ def both(function, *args, is_same=np.testing.assert_array_equal):
     for result in results[1:]:
         is_same(result, results[0])
     return results[-1]
+
+
+def shape_only(shape, dtype):
+    """Return an array without contents, for the method `abstract` of a function."""
+    return cl.function(lambda: cl.empty(shape, dtype)).abstract()

@@ -6,11 +6,11 @@ import contextlib
 
 import numpy as np
 import pytest
+from bodies import shape_only
 from library_parts import mutants, parts_of, saved_bytes
 
 import culaunch as cl
 from culaunch import elementwise as ew
-from culaunch._function import AbstractArray
 
 pytestmark = pytest.mark.usefixtures("emulated")
 
@@ -79,7 +79,7 @@ def test_arrays_of_every_layout():
     loaded = saved(chained)
     for (x, y), one in zip(LAYOUTS, expected, strict=True):
         same(loaded(x, y, 1.5), one)
-    assert loaded.abstract(AbstractArray((4, 6), "float32"), AbstractArray((6,), "float32"), 1.0)[
+    assert loaded.abstract(shape_only((4, 6), "float32"), shape_only((6,), "float32"), 1.0)[
         0
     ].shape == (4, 6)
 

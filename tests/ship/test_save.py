@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from bodies import shape_only
 from library_parts import parts_of
 from runs import run_command
 
 import culaunch as cl
-from culaunch._function import AbstractArray
 
 pytestmark = pytest.mark.usefixtures("emulated")
 
@@ -79,7 +79,7 @@ def test_a_branch_that_is_not_there(scale, path):
         caught.match(rf"the branch at conftest\.py:\d+ .*`{condition}` is (True|False)")
         caught.match(rf"x: shape \({len(x)},\), factor: 2\.0")
     with pytest.raises(ValueError, match="only one side of the branch at"):
-        lib.scale.abstract(AbstractArray((7,), "float32"), 2.0)
+        lib.scale.abstract(shape_only((7,), "float32"), 2.0)
 
 
 def test_what_a_library_says_of_its_functions(scale, path):
@@ -200,7 +200,7 @@ def test_everything_that_a_program_may_have(kernels, path):
         assert made[3][3] == "float16"
     assert lib.filled(pair, 0, np.float16)["ones"].size == 0
     assert lib.keyed(7) == {"text": float("inf"), "more": {1: [7, "a", 1j, b"\x00"]}}
-    shapes = [AbstractArray((6,), "float32"), AbstractArray((9,), "float32")]
+    shapes = [shape_only((6,), "float32"), shape_only((9,), "float32")]
     found = lib.filled.abstract(shapes, 3, np.float16)
     assert found["ones"].shape == (3,)
     assert (found["last"].argument, found["same"].base) == ((0, 1), (0, 0))

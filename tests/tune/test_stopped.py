@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import culaunch as cl
+from culaunch._tune import candidate, contest, unfinished
+from culaunch.profile import Timing
 
 HEAD = '"format": "culaunch tuned configurations", "version": 1'
 
@@ -67,8 +69,6 @@ def test_a_tuning_that_was_killed_goes_on(tmp_path):
 
 def test_times_of_a_gpu_go_on_too(monkeypatch):
     """A completed configuration gets no more runs; the others get the rest."""
-    from culaunch._tune import candidate, contest, unfinished
-    from culaunch.profile import Timing
 
     def timed(bound, *args, repeat, warmup, **options):
         assert repeat > 0
@@ -233,3 +233,31 @@ def test_more_trials_than_configurations(on_the_emulator, tmp_path):
 def test_a_table_without_a_directory_is_refused_before_anything_is_measured(tmp_path):
     with pytest.raises(FileNotFoundError, match="directory of the table does not exist"):
         cl.tuning.TunedConfigs(tmp_path / "no" / "t.json")
+
+
+def test_rounds_end_where_one_is_the_best_or_all_have_run(on_the_emulator, monkeypatch):
+    """The contest of a GPU, with times that are known: the emulator's say nothing."""
+
+    def timed(bound, *args, repeat, warmup, **options):
+        slow = bound(*args)
+        return Timing("run", "device", tuple(slow + 0.1 * (i % 5) for i in range(repeat)))
+
+    monkeypatch.setattr(contest, "benchmark", timed)
+
+    def race(*slow, repeat):
+        trials = [cl.tuning.Trial({"slow": one}) for one in slow]
+        call = candidate.caller_of(lambda slow: slow, None)
+        rounds = contest.Contest(call, (), trials, repeat, flush=True, stream=None).rounds()
+        settled = []
+        for is_settled in rounds:
+            settled.append(is_settled)
+            if is_settled:
+                break
+        return [len(trial.times) for trial in trials], settled
+
+    # Far apart: ten runs are enough to know. Alike: all the runs are made, and no more.
+    assert race(1.0, 9.0, repeat=100) == ([10, 10], [False, True])
+    assert race(1.0, 1.0, repeat=23) == ([23, 23], [False] * 4 + [True])
+    # The third is out after ten runs, and the others go on.
+    assert race(1.0, 1.0, 9.0, repeat=20) == ([20, 20, 10], [False, False, False, True])
+    assert race(1.0, repeat=3) == ([3], [True])

@@ -174,36 +174,6 @@ def test_a_set_of_variants_is_tuned_and_looks_up(culaunch_driver):
         kernels.with_table(["m"], [((x, 1000), {"BLOCK": 64})])
 
 
-def test_rounds_end_where_one_is_the_best_or_all_have_run(on_the_emulator, monkeypatch):
-    """The contest of a GPU, with times that are known: the emulator's say nothing."""
-    from culaunch._tune import candidate, contest
-    from culaunch.profile import Timing
-
-    def timed(bound, *args, repeat, warmup, **options):
-        slow = bound(*args)
-        return Timing("run", "device", tuple(slow + 0.1 * (i % 5) for i in range(repeat)))
-
-    monkeypatch.setattr(contest, "benchmark", timed)
-
-    def race(*slow, repeat):
-        trials = [cl.tuning.Trial({"slow": one}) for one in slow]
-        call = candidate.caller_of(lambda slow: slow, None)
-        rounds = contest.Contest(call, (), trials, repeat, flush=True, stream=None).rounds()
-        settled = []
-        for is_settled in rounds:
-            settled.append(is_settled)
-            if is_settled:
-                break
-        return [len(trial.times) for trial in trials], settled
-
-    # Far apart: ten runs are enough to know. Alike: all the runs are made, and no more.
-    assert race(1.0, 9.0, repeat=100) == ([10, 10], [False, True])
-    assert race(1.0, 1.0, repeat=23) == ([23, 23], [False] * 4 + [True])
-    # The third is out after ten runs, and the others go on.
-    assert race(1.0, 1.0, 9.0, repeat=20) == ([20, 20, 10], [False, False, False, True])
-    assert race(1.0, repeat=3) == ([3], [True])
-
-
 @pytest.mark.parametrize(
     ("runs", "interval"),
     [(1, (0, 0)), (2, (0, 1)), (5, (0, 4)), (6, (0, 5)), (9, (1, 7)), (12, (2, 9)), (25, (7, 17)),

@@ -258,6 +258,8 @@ def numbers() -> np.ndarray:
 def test_both_engines_give_the_same_bits(
     start: int, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if source != "own numbers":  # whose code is compiled as users have it
+        monkeypatch.setenv("CC", "cc -O1")
     lines = FORMS[start : start + 48]
     ptx, size = kernel(lines, source)
     words = numbers()

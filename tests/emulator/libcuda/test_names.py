@@ -7,6 +7,7 @@ import pytest
 from declarations import Declarations, agree
 
 from culaunch._emulator.libcuda import c_function, names
+from culaunch._emulator.libcuda.passed_on import PASSED_ON
 
 # Later forms whose further parameters may be skipped.
 LONGER = {
@@ -94,3 +95,19 @@ def test_a_name_and_a_version_give_a_form(emulate):
     # CUDA_ERROR_NOT_FOUND, and CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND.
     assert done.stdout.splitlines() == [*answers, "cuNothing 13000 500 1 True"]
     assert done.stderr == ""
+
+
+def test_a_function_of_the_runtime_has_the_parameters_that_are_declared(include, driver):
+    declarations, checked = Declarations(include, "cuda_runtime_api.h"), set()
+    for name in declarations.forms:
+        method = names.method_name(driver, name)
+        if method is None or method in names.NO_EFFECT:
+            continue
+        words, declared = c_function.words_of(getattr(driver, method)), declarations.words(name)
+        if name == "cudaCreateChannelDesc":  # it returns a structure, whose place comes first
+            declared = ("p", *declared)
+        assert agree(words, declared), (name, words, declared)
+        assert len(words) == len(declared) or name == "cudaStreamGetCaptureInfo", name
+        checked.add(re.sub("_pt[sd][sz]$", "", name))
+    assert {f"cuda{name}" for name in PASSED_ON} <= checked
+    assert len(checked) > 70

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,7 @@ def named(code: str, function, result: str, *operands: str, error: float | None 
     return Case(f"{code} {names};", function, result, operands, error)
 
 
+@cache
 def cases() -> list[Case]:
     found = []
     modes = ("rn", "rz", "rm", "rp")

@@ -342,28 +342,3 @@ def test_from_cache(recorder, tutorials, x, tmp_path):
     (tmp_path / "add.json").write_text("{}")
     with pytest.raises(cl.ImageError, match="not the metadata of a Triton kernel"):
         ct.from_cache(tmp_path, FLOATS)
-
-
-def test_an_unknown_newer_triton(tutorials):
-    """Its kernels load if their parameters are as expected, else the error says so."""
-    from dataclasses import replace
-
-    from culaunch._triton.variants import launch_facts, parameter_sources
-
-    facts = launch_facts.LaunchFacts("k", "3.12.0")
-    sizes = [(0, 8), (8, 4), (16, 8), (24, 8)]
-    assert len(parameter_sources.parameter_sources(["*fp32", "i32"], facts, sizes)) == 4
-    with pytest.raises(cl.ImageError, match=r"newer than the newest that culaunch knows, 3\.9"):
-        parameter_sources.parameter_sources(["*fp32", "i32"], facts, [*sizes, (32, 8)])
-    with pytest.raises(cl.ImageError, match="has 2"):
-        parameter_sources.parameter_sources(
-            ["*fp32", "i32"], replace(facts, triton_version="3.6.0"), sizes[:2]
-        )
-    assert (
-        len(
-            parameter_sources.parameter_sources(
-                ["*fp32", "i32"], replace(facts, triton_version="3.2.0"), sizes[:2]
-            )
-        )
-        == 2
-    )

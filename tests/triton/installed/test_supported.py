@@ -9,9 +9,10 @@ import as_triton_kernels as kernels  # noqa: E402
 from triton.backends import compiler  # noqa: E402
 from triton.runtime import autotuner, jit  # noqa: E402
 
+import culaunch as cl  # noqa: E402
 from culaunch import MissingDependencyError  # noqa: E402
 from culaunch._triton.upstream import supported  # noqa: E402
-from culaunch._triton.variants.launch_facts import LaunchFacts  # noqa: E402
+from culaunch._triton.variants import launch_facts, parameter_sources  # noqa: E402
 from culaunch.triton import install, native  # noqa: E402
 
 
@@ -66,6 +67,29 @@ def test_a_triton_without_its_source_is_taken(monkeypatch):
 
 def test_metadata_of_a_newer_version_must_have_all_that_is_known():
     metadata = {"name": "kernel", "num_warps": 4, "shared": 0}
-    assert LaunchFacts.from_metadata(metadata, "3.6.0").global_scratch_size == 0
+    assert launch_facts.LaunchFacts.from_metadata(metadata, "3.6.0").global_scratch_size == 0
     with pytest.raises(ValueError, match=r"Triton 9\.1\.0 has no num_ctas, global_scratch_size"):
-        LaunchFacts.from_metadata(metadata, "9.1.0")
+        launch_facts.LaunchFacts.from_metadata(metadata, "9.1.0")
+
+
+def test_an_unknown_newer_triton():
+    """Its kernels load if their parameters are as expected, else the error says so."""
+    from dataclasses import replace
+
+    facts = launch_facts.LaunchFacts("k", "3.12.0")
+    sizes = [(0, 8), (8, 4), (16, 8), (24, 8)]
+    assert len(parameter_sources.parameter_sources(["*fp32", "i32"], facts, sizes)) == 4
+    with pytest.raises(cl.ImageError, match=r"newer than the newest that culaunch knows, 3\.9"):
+        parameter_sources.parameter_sources(["*fp32", "i32"], facts, [*sizes, (32, 8)])
+    with pytest.raises(cl.ImageError, match="has 2"):
+        parameter_sources.parameter_sources(
+            ["*fp32", "i32"], replace(facts, triton_version="3.6.0"), sizes[:2]
+        )
+    assert (
+        len(
+            parameter_sources.parameter_sources(
+                ["*fp32", "i32"], replace(facts, triton_version="3.2.0"), sizes[:2]
+            )
+        )
+        == 2
+    )

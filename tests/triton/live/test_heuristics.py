@@ -105,6 +105,12 @@ def test_what_a_function_depends_on(function, values, nones, others):
         (swallow, "catches exceptions|SETUP_FINALLY"),
         (print, "is not a function"),
         (types.SimpleNamespace(), "is not a function"),
+        (lambda args: args["x"].shape.numel(), "reads .numel"),
+        (lambda args: args["x"].size(dim=0), "reads .size"),
+        (lambda args: args["x"].is_contiguous(memory_format=ROWS), "reads .is_contiguous"),
+        (lambda args: args["x"].strides, "reads .strides"),
+        (lambda args: args["x"].data_ptr() % 16, "reads .data_ptr"),
+        (lambda args: args["x"].t().shape[0], "reads .t"),
     ],
 )
 def test_what_has_to_be_called(function, reason):
@@ -410,3 +416,43 @@ def test_what_a_new_version_of_python_has_is_not_guessed(monkeypatch):
     monkeypatch.setattr(dis, "get_instructions", with_another)
     with pytest.raises(purity.Unknown, match="DO_SOMETHING_NEW in assigned"):
         of_code.reads_of(assigned)
+
+
+ROWS = 1
+WHOLE = {"RANK 0", *(f"SIZE {i}" for i in range(8))}
+
+
+@pytest.mark.parametrize(
+    ("function", "parts"),
+    [
+        (lambda args: args["x"].shape[0], {"SIZE 0"}),
+        (lambda args: args["x"].shape[-1] % 2 == 0, {"SIZE -1"}),
+        (lambda args: args["x"].size(1), {"SIZE 1"}),
+        (lambda args: args["x"].stride(-2) == args["x"].shape[1], {"STRIDE -2", "SIZE 1"}),
+        (lambda args: args["x"].ndim + args["x"].dim(), {"RANK 0"}),
+        (lambda args: triton.cdiv(args["x"].numel(), 4), {"COUNT 0"}),
+        (lambda args: args["x"].nelement(), {"COUNT 0"}),
+        (lambda args: len(args["x"].shape), WHOLE),
+        (lambda args: args["x"].shape[ROWS], WHOLE),
+        (lambda args: args["x"].shape == args["x"].size(), WHOLE),
+        (lambda args: args["x"].is_contiguous(), WHOLE | {f"STRIDE {i}" for i in range(8)}),
+    ],
+)
+def test_what_is_read_of_a_shape(function, parts):
+    reads = of_code.reads_of(function)
+    assert {f"{part.kind.name} {part.dimension}" for _, part in reads.shapes} == parts
+    assert reads.names == {"x"}
+    assert not reads.values
+
+
+@pytest.mark.parametrize(
+    ("function", "names"),
+    [
+        (lambda args: args["x"].element_size(), {"x"}),
+        (lambda args: args["x"].dtype.itemsize, {"x"}),
+        (lambda args: args["x"].dtype.is_floating_point, {"x"}),
+    ],
+)
+def test_what_an_element_type_says(function, names):
+    reads = of_code.reads_of(function)
+    assert reads.dtypes == reads.names == names
