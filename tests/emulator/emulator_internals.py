@@ -27,8 +27,11 @@ from culaunch._emulator.driver.c_types import (
     NOTE_FUNCTION,
     NOTE_LAUNCH,
     LaunchConfig,
+    prototype,
 )
 from culaunch._emulator.driver.table import EmulatedDriver
+from culaunch._emulator.libcuda.c_function import words_of
+from culaunch._emulator.libcuda.connect import ProgramDriver
 from culaunch._emulator.machine.state import Group, Op
 from culaunch._emulator.memory.read_only import NamedArray
 from culaunch._emulator.options import options_from_text
@@ -60,6 +63,7 @@ __all__ = [
     "Op",
     "Options",
     "Position",
+    "ProgramDriver",
     "PtxImage",
     "Result",
     "compiled_kernel",
@@ -72,4 +76,6 @@ __all__ = [
     "memory_rules",
     "numerics",
     "options_from_text",
+    "prototype",
+    "words_of",
 ]

@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from emulate import launch
-from emulator_internals import Device, Fault, Options
+from emulator_internals import Device, Fault, Options, ProgramDriver, prototype, words_of
 from gpu_driver import real_function
 from im2col_columns import ADD, COLUMNS, LOAD, STORE, Column, arguments, encode, ptx
 
 import culaunch as cl
 from culaunch import testing
-from culaunch._emulator.driver.c_types import prototype
-from culaunch._emulator.libcuda.c_function import words_of
-from culaunch._emulator.libcuda.connect import ProgramDriver
 
 CASES = [
     *((name, store) for name in COLUMNS for store in (LOAD, STORE)),

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emulator_internals import Device, Result
+from emulator_internals import Device, ProgramDriver, Result, prototype, words_of
 
-from culaunch._emulator.driver.c_types import prototype
-from culaunch._emulator.libcuda.c_function import words_of
-from culaunch._emulator.libcuda.connect import ProgramDriver
 from culaunch._emulator.libcuda.names import method_name
 
 PTX = b"""

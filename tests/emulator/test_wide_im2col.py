@@ -10,13 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from emulate import launch
-from emulator_internals import Device, Fault, Options
+from emulator_internals import Device, Fault, Options, ProgramDriver, prototype, words_of
 from im2col_columns import KINDS, Map
 
 import culaunch as cl
-from culaunch._emulator.driver.c_types import prototype
-from culaunch._emulator.libcuda.c_function import words_of
-from culaunch._emulator.libcuda.connect import ProgramDriver
 
 SOURCE = r"""
 typedef unsigned long long u64;
