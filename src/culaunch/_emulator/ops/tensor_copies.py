@@ -11,8 +11,9 @@ from culaunch._emulator.fault import ILLEGAL_INSTRUCTION, Fault
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import load
 from culaunch._emulator.memory.how import BULK, COUNTED
+from culaunch._emulator.memory.shared import named_rank
 from culaunch._emulator.memory.tensor_boxes import box_elements, misuse
-from culaunch._emulator.memory.tensor_map import MAP_BYTES, TensorMap
+from culaunch._emulator.memory.tensor_map import MAP_BYTES, PACKED, TensorMap
 from culaunch._emulator.ops.atomics import atomic_update
 from culaunch._emulator.ops.bulk_units import (
     REDUCTIONS,
@@ -68,6 +69,7 @@ def tensor_copy(decoder: Decoder, instruction: Instruction) -> Op:
     moved = decoder.vector(rest.pop(0)) if rest and isinstance(rest[0], Vector) else []
     offsets = [decoder.read(one, "u16") for one in moved]
     ranks = target_ranks(decoder, instruction, rest)
+    pair = "cta_group::2" in mods
     named = [word for word in mods if word in REDUCTIONS]
     reduction = named[0] if mods[0] == "reduce" else None
 
@@ -82,13 +84,21 @@ def tensor_copy(decoder: Decoder, instruction: Instruction) -> Op:
             tensor_map = _read_map(group, lane, places[lane])
             start, shift = ([int(one[lane]) for one in each] for each in (starts, shifts))
             wrong = misuse(tensor_map, mode, start, shift)
+            unit, packed = UNIT, PACKED.get(tensor_map.kind)
+            if packed and not wrong:
+                unit = UNIT * packed[0] // packed[1]
+                if unit < UNIT and (not loads or start[0] % 128):
+                    wrong = "a store of padded elements, or a first coordinate that is no multiple "
+                    wrong += f"of 128 ({start[0]})"
+                start[0] = start[0] * packed[0] // 16
+                tensor_map = tensor_map.in_bytes()
             if loads and not wrong and start[0] * tensor_map.item_size % UNIT:
                 # An H200 raises it for loads; stores were not tried.
                 wrong = f"the first coordinate {start[0]} is not a multiple of 16 bytes"
             if wrong:
                 raise Fault(ILLEGAL_INSTRUCTION, wrong, lane=group.lane_at(lane))
             at = box_elements(tensor_map, mode, start, shift)
-            box = _Box(group, lane, tensor_map, at, shared[lane : lane + 1])
+            box = _Box(group, lane, tensor_map, at, shared[lane : lane + 1], unit)
             if barriers is None:
                 box.store(reduction)
                 continue
@@ -96,11 +106,23 @@ def tensor_copy(decoder: Decoder, instruction: Instruction) -> Op:
             for rank, mask in chosen:
                 if mask[lane]:
                     box.put(words, rank)
-                    arrived = to_rank(barriers[lane : lane + 1], rank)
-                    size = np.array([box.size], np.uint64)
+                    at_barrier = barriers[lane : lane + 1]
+                    arrived = to_rank(at_barrier, _barrier_rank(group, at_barrier, rank, pair=pair))
+                    size = np.array([box.counted], np.uint64)
                     complete_bytes(group.narrow(np.array([lane])), arrived, "shared", size)
 
     return run
+
+
+def _barrier_rank(group: Group, barrier: Lanes, rank: int | None, *, pair: bool) -> int | None:
+    """Return the block whose mbarrier counts the bytes that the block `rank` gets."""
+    if rank is None or not pair:
+        return rank
+    # It is the block of the target's pair whose parity the block of the given mbarrier has.
+    parity = int(named_rank(barrier.astype(np.uint32))[0])
+    if parity < 0:
+        parity = int(group.block_index[0])
+    return rank & ~1 | parity & 1
 
 
 def _each(group: Group, values: Lanes) -> Lanes:
@@ -120,19 +142,24 @@ def _read_map(group: Group, lane: int, address: int) -> TensorMap:
 
 
 class _Box:
-    """A box of a tensor that one lane copies, and its place in shared memory."""
+    """A box of a tensor that one lane copies, and its place in shared memory.
+
+    Each `unit` bytes in global memory are 16 in shared memory.
+    """
 
     def __init__(
-        self, group: Group, lane: int, tensor: TensorMap, at: Lanes, shared: Lanes
+        self, group: Group, lane: int, tensor: TensorMap, at: Lanes, shared: Lanes, unit: int
     ) -> None:
-        self.group, self.lane, self.tensor = group, lane, tensor
+        self.group, self.lane, self.tensor, self.unit = group, lane, tensor, unit
         if int(shared[0]) % 128:
             reason = f"the shared address {int(shared[0]):#x} is not a multiple of 128"
             raise Fault(ILLEGAL_INSTRUCTION, reason, lane=group.lane_at(lane))
         self.valid = ((at >= 0) & (at < np.array(tensor.extents)[:, None])).all(axis=0)
         offset = (at * np.array(tensor.strides)[:, None]).sum(axis=0)
         self.address = (np.int64(tensor.address) + offset[self.valid]).astype(np.uint64)
-        self.size = tensor.item_size * self.valid.shape[0]
+        # The mbarrier counts the bytes without padding.
+        self.counted = tensor.item_size * self.valid.shape[0]
+        self.size = self.counted * UNIT // unit
         units = np.arange(0, self.size, UNIT).astype(shared.dtype)
         self.shared = swizzled(shared + units, tensor.swizzle)
 
@@ -144,6 +171,11 @@ class _Box:
             part = self._part(self.address.shape[0])
             pieces = LOCATORS["global"](part, self.address, item, "read")
             out[self.valid] = load(part, pieces, item, 1)[0]
+        if self.unit < UNIT:
+            # Padding has no value on a GPU.
+            padded = np.zeros((self.size // UNIT, UNIT), out.dtype)
+            padded[:, : self.unit] = out.reshape(-1, self.unit)
+            out = padded.reshape(-1)
         return out
 
     def put(self, values: Lanes, rank: int | None) -> None:
