@@ -63,7 +63,7 @@ class TensorMapFunctions(DriverState):
         fill: int,
     ) -> None:
         """Check a map and write its bytes."""
-        _require(kind < len(ITEM_SIZES) or kind in PACKED, f"there is no tensor map data type {kind}")
+        _require(kind < len(ITEM_SIZES), f"there is no tensor map data type {kind}")
         if interleave:
             raise Refusal(NOT_SUPPORTED, "interleaved tensor maps are not emulated")
         _require(swizzle in (0, *_SPANS), f"there is no swizzle {swizzle}")
@@ -75,7 +75,7 @@ class TensorMapFunctions(DriverState):
         made = TensorMap(
             kind, interleave, swizzle, fill, address or 0,
             list_of(extents, rank, ctypes.c_uint64),
-            (1 if kind in PACKED else ITEM_SIZES[kind], *list_of(strides, rank - 1, ctypes.c_uint64)),
+            (ITEM_SIZES[kind], *list_of(strides, rank - 1, ctypes.c_uint64)),
             box, list_of(steps, rank, ctypes.c_uint32), lower, upper, mode,
         )  # fmt: skip
         if kind in PACKED:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 MAP_BYTES = 128
 MAGIC = 0x50414D4C
-# CU_TENSOR_MAP_DATA_TYPE_UINT8 and the next: bytes of an element.
-ITEM_SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
+# CU_TENSOR_MAP_DATA_TYPE_UINT8 and the next: bytes of an element; 1 if several are packed.
+ITEM_SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4, 1, 1, 1)
 # CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B, 16U4_ALIGN16B and 16U6_ALIGN16B: the bytes of 16 elements in
 # global and in shared memory.
 PACKED = {13: (8, 8), 14: (8, 16), 15: (12, 16)}
@@ -72,7 +72,7 @@ class TensorMap(NamedTuple):
     @property
     def item_size(self) -> int:
         """The bytes of an element; 1 if several are packed."""
-        return 1 if self.kind in PACKED else ITEM_SIZES[self.kind]
+        return ITEM_SIZES[self.kind]
 
     @property
     def row_bytes(self) -> int:
@@ -83,9 +83,7 @@ class TensorMap(NamedTuple):
     def in_bytes(self) -> TensorMap:
         """Return a map of the bytes of packed elements in global memory."""
         size = PACKED[self.kind][0]
-        extents, box = (
-            (sizes[0] * size // 16, *sizes[1:]) for sizes in (self.extents, self.box)
-        )
+        extents, box = ((sizes[0] * size // 16, *sizes[1:]) for sizes in (self.extents, self.box))
         return self._replace(kind=0, extents=extents, box=box)
 
     @property
@@ -126,12 +124,12 @@ class TensorMap(NamedTuple):
         magic, kind, rank, interleave, swizzle, fill, mode, address, *rest = _FORMAT.unpack_from(
             data
         )
-        if magic != MAGIC or not 1 <= rank <= 5 or kind >= len(ITEM_SIZES) + len(PACKED) or swizzle > 6:
+        if magic != MAGIC or not 1 <= rank <= 5 or kind >= len(ITEM_SIZES) or swizzle > 6:
             return None
         if mode and rank not in CORNER_BITS:
             return None
         extents = tuple(extent + 1 for extent in rest[:rank])
-        strides = (1 if kind in PACKED else ITEM_SIZES[kind], *rest[5 : 5 + rank - 1])
+        strides = (ITEM_SIZES[kind], *rest[5 : 5 + rank - 1])
         box, steps = tuple(rest[9 : 9 + (2 if mode else rank)]), tuple(rest[14 : 14 + rank])
         if not all((*box, *steps)):
             return None

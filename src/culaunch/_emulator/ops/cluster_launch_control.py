@@ -33,9 +33,7 @@ def _undefined(instruction: Instruction) -> BitFlow:
     return Flow.MUST_BE_DEFINED if instruction.mods[0] == "try_cancel" else Flow.COMPUTES
 
 
-@decodes(
-    "clusterlaunchcontrol", results=_results, effects=True, waits=False, undefined=_undefined
-)
+@decodes("clusterlaunchcontrol", results=_results, effects=True, waits=False, undefined=_undefined)
 def _cluster_launch_control(decoder: Decoder, instruction: Instruction) -> Op:
     if instruction.mods[0] == "try_cancel":
         return _try_cancel(decoder, instruction)
