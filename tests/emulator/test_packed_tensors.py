@@ -116,7 +116,10 @@ def test_dense_elements_go_back() -> None:
     assert out.tolist() == packed(expected, 4).tolist()
 
 
-@pytest.mark.parametrize(("x", "stores"), [(64, 0), (0, 1)])
-def test_padded_elements_have_rules(x: int, stores: int) -> None:
-    with pytest.raises(Fault, match="store of padded elements, or a first coordinate"):
+@pytest.mark.parametrize(
+    ("x", "stores", "words"),
+    [(64, 0, "first coordinate 64 of elements with padding"), (0, 1, "are not stored")],
+)
+def test_padded_elements_have_rules(x: int, stores: int, words: str) -> None:
+    with pytest.raises(Fault, match=words):
         run(PADDED, np.zeros((ROWS, COLUMNS), "i8"), x, stores=stores)

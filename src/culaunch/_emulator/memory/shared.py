@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.threads import Threads
     from culaunch._emulator.types import Lanes
 
-# An address names a block of the cluster above these bits, which hold any offset: `mapa` puts a
-# rank there, and so does the address of a variable in a cluster. Programs clear the lowest bit of
-# the rank to name the even block of a pair, as CUTLASS does. So another bit marks a name.
+# An address names a block of the cluster above these bits, which hold any offset. `mapa` and the
+# address of a variable in a cluster have a rank there. CUTLASS clears the lowest bit of the rank to
+# name the even block of a pair, so another bit marks a name.
 RANK_SHIFT = 24
 _NAMED = 32
 _NAMES = 0xFF  # a cluster has at most sixteen blocks

@@ -54,9 +54,8 @@ def narrow_octets(to: str, value: Floats, relu: bool) -> Bits:
 
 def pair_octets(to: str, upper: Bits, lower: Bits) -> Bits:
     """Return two numbers of `narrow_octets` or `to_powers` as one."""
-    if to == "e2m1x2":
-        return upper << np.uint8(4) | lower
-    pair: Bits = upper.astype(np.uint16) << np.uint16(8) | lower
+    dtype, width = (np.uint8, 4) if to == "e2m1x2" else (np.uint16, 8)
+    pair: Bits = upper.astype(dtype) << dtype(width) | lower
     return pair
 
 
