@@ -190,3 +190,17 @@ def test_a_cluster_that_cannot_be_is_refused(arch: str, grid: int, cluster: int,
     with pytest.raises(Fault) as caught:
         launch(text, "k", grid=(grid,), block=(32,), cluster=(cluster,), device=Device(arch))
     assert caught.value.code == code
+
+
+def test_an_offset_too_large_for_any_block_names_none() -> None:
+    text = """
+    .version 8.0
+    .target sm_90
+    .address_size 64
+    .visible .entry k() {
+        .shared .align 4 .b8 box[16]; .reg .b32 %r<2>;
+        ld.shared.u32 %r1, [box+16777216]; ret;
+    }
+    """
+    with pytest.raises(Fault, match="shared address 0x1000000: the block has 16 bytes"):
+        launch(text, "k", device=Device("sm_90"), grid=(2,), cluster=(2,))

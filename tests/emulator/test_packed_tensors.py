@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from typing import Any
 
 import numpy as np
 import pytest
+from driver_table import Table
 from emulate import launch
 from emulator_internals import Device, Fault, Options
 
@@ -123,3 +125,49 @@ def test_dense_elements_go_back() -> None:
 def test_padded_elements_have_rules(x: int, stores: int, words: str) -> None:
     with pytest.raises(Fault, match=words):
         run(PADDED, np.zeros((ROWS, COLUMNS), "i8"), x, stores=stores)
+
+
+ENCODED = {"kind": 14, "address": 1 << 20, "extent": 384, "stride": 192, "inner": 128, "fill": 0}
+
+
+def encode(arch: str, **given: int) -> tuple[int, str, bytes]:
+    """Return the code of the driver's function, its words, and the map."""
+    one = {**ENCODED, **given}
+    table, encoded = Table(arch), (ctypes.c_ubyte * 128)()
+    code = table(
+        "cuTensorMapEncodeTiled", encoded, one["kind"], 2, one["address"],
+        (ctypes.c_size_t * 2)(one["extent"], 12), (ctypes.c_size_t * 1)(one["stride"]),
+        (ctypes.c_uint * 2)(one["inner"], 16), (ctypes.c_uint * 2)(1, 1), 0, 3, 0, one["fill"],
+    )  # fmt: skip
+    return code, table.text(code), bytes(encoded)
+
+
+def test_the_driver_encodes_packed_types() -> None:
+    code, _, encoded = encode("sm_100")
+    expected = TensorMap(14, 0, 3, 0, 1 << 20, (384, 12), (1, 192), (128, 16), (1, 1))
+    assert (code, TensorMap.unpack(encoded)) == (0, expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"kind": 16}, "no tensor map data type 16"),
+        ({"address": 16}, "address 0x10 is not a multiple of 32"),
+        ({"stride": 208}, "stride 0xd0 is not a multiple of 32"),
+        ({"extent": 320}, "first extent 320 is not a multiple of 128"),
+        ({"kind": 13, "extent": 385}, "first extent 385 is not a multiple of 2"),
+        ({"inner": 64}, "box's first extent is 64, which is not 128"),
+        ({"kind": 13, "inner": 48}, "24 bytes in a row, which is not a multiple of 16"),
+        ({"fill": 1}, "only floats can be filled with NaN"),
+    ],
+)
+def test_the_driver_has_rules_for_packed_types(given: dict[str, int], words: str) -> None:
+    code, text, _ = encode("sm_100", **given)
+    assert code == 1
+    assert words in text
+
+
+def test_packed_types_need_a_device() -> None:
+    code, text, _ = encode("sm_90")
+    assert code == 801
+    assert "tensor maps of packed elements need sm_100 or newer" in text
