@@ -10,7 +10,7 @@ import numpy as np
 
 from culaunch._emulator.machine.special import special_register
 from culaunch._emulator.machine.state import Group
-from culaunch._emulator.memory.shared import name_rank
+from culaunch._emulator.memory.shared import RANK_SHIFT, name_rank
 from culaunch._emulator.ptx.syntax import (
     Address,
     Immediate,
@@ -66,7 +66,10 @@ class Decoder:
         if isinstance(operand, Symbol):
             clusters = self.symbols.checks.clusters and size_of(kind) >= _ADDRESS_BYTES
             if clusters and self.symbols.is_shared(operand.name, self.code.function):
-                return _own_address(self.constant(operand, kind))
+                offset = self.constant(operand, kind)
+                # An offset that is too large stays as it is, and a fault reports it.
+                if not offset[0] >> offset.dtype.type(RANK_SHIFT):
+                    return _own_address(offset)
             # A symbol that depends on the frame is computed at run time. Every other symbol is a
             # number by now.
             local = self.code.function.variables.get(operand.name)
