@@ -126,7 +126,8 @@ def multiply(
     """Return the dump of tensor memory, and the exact product.
 
     With a `selector`, A is sparse; with `tensor`, it is in tensor memory. B has `beyond` columns
-    behind those of the product.
+    behind those of the product. With `zero_codes`, chunks of zeros have metadata of 0, as CUTLASS's
+    compressors write them.
     """
     depth, packed = depth or DEPTHS.get(kind, 32), kind.startswith("mxf4")
     whole = depth if selector is None else 2 * depth
@@ -145,6 +146,10 @@ def multiply(
         words[lanes_of(m, ws), LEFT : LEFT + raw.shape[1]] = raw
     if selector is not None:
         mask, found = draw(RNG, m, whole, size={8: 2, 64: 8}.get(depth, 4))
+        empty = ~x.reshape(*found.shape, -1).any(axis=-1)
+        if options.pop("zero_codes", False):
+            assert empty.any()
+            found[empty] = 0
         x = place(x, mask)
         put_codes(words[:, CODES:], found, lanes_of(m, ws), selector, wide=depth <= 16)
         word, codes = word | 4 | (selector if depth <= 16 else 0), "[%cs], "

@@ -11,6 +11,7 @@ from emulate import launch
 from emulator_internals import Device, Fault, Options
 
 import culaunch as cl
+from culaunch import testing
 
 SOURCE = r"""
 extern "C" __global__ void places(uint4* out) {
@@ -190,3 +191,50 @@ def test_a_cluster_that_cannot_be_is_refused(arch: str, grid: int, cluster: int,
     with pytest.raises(Fault) as caught:
         launch(text, "k", grid=(grid,), block=(32,), cluster=(cluster,), device=Device(arch))
     assert caught.value.code == code
+
+
+# CUTLASS clears this bit of an address to name the even block of a pair.
+NAMES = r"""
+extern "C" __global__ void names(unsigned* out) {
+  __shared__ unsigned box;
+  unsigned own = (unsigned)__cvta_generic_to_shared(&box), even, same, self;
+  unsigned rank = __clusterRelativeBlockRank();
+  asm("getctarank.shared::cluster.u32 %0, %1;" : "=r"(even) : "r"(own & ~(1u << 24)));
+  asm("getctarank.shared::cluster.u32 %0, %1;" : "=r"(self) : "r"(own));
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(same) : "r"(own), "r"(rank));
+  out[blockIdx.x] = even + 10 * self + 100 * (same == own);
+}
+"""
+
+
+# The even block of the pair, the block itself, and whether `mapa` gives the same address.
+NAMED = [100, 110, 122, 132]
+
+
+def test_the_address_of_a_variable_names_its_block() -> None:
+    text = cl.compile(NAMES, arch="compute_90").data.decode()
+    out = np.zeros(4, "u4")
+    launch(text, "names", out, device=Device("sm_90"), grid=(4,), block=(1,), cluster=(4,))
+    assert out.tolist() == NAMED
+
+
+@pytest.mark.gpu
+def test_on_the_gpu_the_address_of_a_variable_names_its_block() -> None:
+    with testing.use_driver("cuda"), cl.load(cl.compile(NAMES, arch="compute_90")) as module:
+        out = cl.zeros(4, "uint32")
+        module["names"].launch(out, grid=4, block=1, cluster=4)
+        assert out.numpy().tolist() == NAMED
+
+
+def test_an_offset_too_large_for_any_block_names_none() -> None:
+    text = """
+    .version 8.0
+    .target sm_90
+    .address_size 64
+    .visible .entry k() {
+        .shared .align 4 .b8 box[16]; .reg .b32 %r<2>;
+        ld.shared.u32 %r1, [box+16777216]; ret;
+    }
+    """
+    with pytest.raises(Fault, match="shared address 0x1000000: the block has 16 bytes"):
+        launch(text, "k", device=Device("sm_90"), grid=(2,), cluster=(2,))

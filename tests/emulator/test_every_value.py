@@ -297,6 +297,7 @@ OPAQUE = {"createpolicy"}
 # or multiply matrices, and a line says too little of them.
 ELSEWHERE = {
     "atom": "test_data_instructions.py",
+    "clusterlaunchcontrol": "test_cluster_launch_control.py",
     "istypep": "test_textures.py",
     "ldmatrix": "matrix/test_ldmatrix.py",
     "mbarrier": "test_data_instructions.py",

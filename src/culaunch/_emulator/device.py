@@ -306,7 +306,7 @@ class Device:
         launch = Launch(
             self.options,
             self.heap,
-            module.code(kernel, self.options.code_checks),
+            module.code(kernel, self.options.code_checks._replace(clusters=shape.size > 1)),
             params,
             grid3,
             block3,

@@ -17,6 +17,7 @@ from culaunch._emulator.ops import (  # noqa: F401  (each registers its instruct
     bits,
     builtins,
     carries,
+    cluster_launch_control,
     compare,
     control_flow,
     convert,
@@ -129,6 +130,11 @@ class KernelCode:
         # Not the code itself: a table of function pointers is looked through before any of them is
         # called.
         return lambda: self.code(found)
+
+    def is_shared(self, name: str, function: Function) -> bool:
+        """Tell whether a symbol used in `function` is a shared variable."""
+        name = self.syntax.aliases.get(name, name)
+        return self.variables.shared_offset(name, function) is not None
 
     def address_of(self, name: str, function: Function) -> int:
         """Return the address of a symbol used in `function`, in its own state space."""

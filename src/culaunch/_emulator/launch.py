@@ -85,6 +85,8 @@ class Launch:
         # The counter of grid barriers; null unless the launch is cooperative.
         self.grid_workspace = 0
         self.lacks_workspace = False
+        # The first block that has not started, in the order of the run.
+        self._next_block = 0
         # The order of clusters, or of blocks without clusters; None for the grid's own. It depends
         # only on the seed and on their number.
         self._cluster_order: Lanes | None = None
@@ -161,13 +163,24 @@ class Launch:
             self._history = History(self)
         if self.options.check_races or self.options.check_unwritten:
             self.memory.observe = self._observe
-        for first in range(0, total, step):
-            self._run_chunk(first, min(step, total - first))
+        while self._next_block < total:
+            first = self._next_block
+            self._next_block = min(first + step, total)
+            self._run_chunk(first, self._next_block - first)
         for (base, _), shadow in self._shadows.items():
             # The garbage collector may have freed an allocation.
             followed = self.unwritten.get(base)
             if followed is not None and shadow.undefined is not None:
                 followed.end_launch()
+
+    def cancel_cluster(self) -> tuple[int, int, int] | None:
+        """Cancel the next cluster that has not started, and return its first block."""
+        number = self._next_block
+        if number >= self.grid[0] * self.grid[1] * self.grid[2]:
+            return None
+        self._next_block += self.cluster.size
+        x, y, z = self.cluster.block_of(self.block_numbers(number, 1), self.grid)
+        return int(x[0]), int(y[0]), int(z[0])
 
     def block_numbers(self, first: int, count: int) -> Lanes:
         """Return the numbers in the grid of some consecutive blocks in the order of the run."""

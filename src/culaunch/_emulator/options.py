@@ -68,6 +68,8 @@ class CodeChecks(NamedTuple):
     # Report divisions by zero, and signed results that do not fit.
     division: bool = False
     overflow: bool = False
+    clusters: bool = False
+    """Name the block in addresses of shared variables; for a launch with clusters."""
 
 
 @dataclass(frozen=True)

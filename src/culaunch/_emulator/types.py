@@ -21,7 +21,9 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "f32": np.dtype("f4"),
     "f64": np.dtype("f8"),
     # These have no NumPy arithmetic that rounds as PTX does: the numerics take them as bits.
-    **dict.fromkeys(("f16", "bf16", "e4m3x2", "e5m2x2", "ue8m0x2"), np.dtype("u2")),
+    **dict.fromkeys(("f16", "bf16", "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2"), np.dtype("u2")),
+    "ue8m0x2": np.dtype("u2"),
+    "e2m1x2": np.dtype("u1"),
     **dict.fromkeys(("f16x2", "bf16x2", "tf32"), np.dtype("u4")),
     **{f"s{8 * size}": np.dtype(f"i{size}") for size in BITS},
     **{f"u{8 * size}": dtype for size, dtype in BITS.items()},
@@ -63,4 +65,4 @@ def is_integer(ptx_type: str) -> bool:
 
 def is_float(ptx_type: str) -> bool:
     """Tell whether `ptx_type` is a floating-point type."""
-    return ptx_type[0] == "f" or ptx_type.startswith(("bf", "tf", "e4", "e5"))
+    return ptx_type[0] == "f" or ptx_type.startswith(("bf", "tf", "e2m", "e3m", "e4", "e5", "ue8"))

@@ -53,6 +53,11 @@ int main() {
   int blocks, threads;
   SHOW(cudaOccupancyMaxPotentialBlockSize(&blocks, &threads, add, 0, 0));
   std::printf("%d x %d\n", blocks, threads);
+  cudaLaunchConfig_t config = {};
+  config.gridDim = 1, config.blockDim = 512;
+  SHOW(cudaOccupancyMaxActiveClusters(&blocks, add, &config));
+  SHOW(cudaOccupancyMaxPotentialClusterSize(&threads, add, &config));
+  std::printf("%d clusters of %d\n", blocks, threads);
 
   fill<<<1, 2000>>>(x, 1);
   SHOW(cudaPeekAtLastError());

@@ -35,6 +35,7 @@ def test_a_program_of_nvcc(compiled, emulate, options):
         "3 297 105",
         "2.5",
         "32 x 1024",
+        "64 clusters of 1",
         "cudaPeekAtLastError(): cudaErrorInvalidConfiguration",
         "cudaGetLastError(): cudaErrorInvalidConfiguration",
         "cudaIpcGetMemHandle(&shared, x): cudaErrorNotSupported",

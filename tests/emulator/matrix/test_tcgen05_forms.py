@@ -182,6 +182,19 @@ def test_what_is_wrong_with_a_sparse_product_is_said(old: str, new: str, words: 
 
 
 @pytest.mark.needs("ml_dtypes")
+@pytest.mark.parametrize(
+    ("kind", "a", "vector"),
+    [("f16", "f16", 0), ("tf32", "tf32", 0), ("i8", "s8", 0), ("mxf8f6f4", "e2m3", 1)],
+)
+def test_chunks_of_zeros_may_have_any_metadata(kind: str, a: str, vector: int) -> None:
+    d = 2 if kind == "i8" else 1
+    out, expected = multiply(
+        kind, a, a, d=d, vector=vector, selector=0, signs=(int(kind != "i8"), 0), zero_codes=True
+    )
+    check(kind, out, expected)
+
+
+@pytest.mark.needs("ml_dtypes")
 def test_metadata_without_a_meaning_is_a_fault() -> None:
     def edit(text: str) -> str:
         return text.replace("add.u32 %cs, %i, 272", "add.u32 %cs, %i, 276")

@@ -123,15 +123,22 @@ CASES = [
 def multiply(
     d: str, a: str, b: str, n: int, run: Any, *, swizzle: str = "none", registers: bool = False,
     turned: tuple[bool, bool] = (False, False), signs: tuple[int, int] = (1, 1), adds: bool = True,
-    selector: int | None = None,
+    selector: int | None = None, zero_codes: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Return what an instruction gives, and what it must give."""
+    """Return what an instruction gives, and what it must give.
+
+    With `zero_codes`, chunks of zeros have metadata of 0, as CUTLASS's compressors write them.
+    """
     depth = 256 // BITS[a]
     x, x_bits = numbers(a, (64, depth))
     y, y_bits = numbers(b, (n, depth if selector is None else 2 * depth))
     metadata, sparse = np.zeros(128, "u4"), ""
     if selector is not None:
         mask, codes = draw(RNG, 64, 2 * depth, size=2 if a == "tf32" else 4)
+        empty = ~x.reshape(*codes.shape, -1).any(axis=-1)
+        if zero_codes:
+            assert empty.any()
+            codes[empty] = 0
         whole = np.zeros((64, 2 * depth))
         whole[mask] = x.reshape(-1)
         x, sparse = whole, f"%e, {selector},"
@@ -260,6 +267,15 @@ def test_sparse_products(d: str, a: str, b: str, n: int, selector: int, swizzle:
             d, a, b, n, emulated, swizzle=swizzle, registers=registers, selector=selector
         )
         np.testing.assert_array_equal(got, expected, err_msg=f"registers {registers}")
+
+
+@pytest.mark.parametrize("registers", [False, True])
+@pytest.mark.parametrize(("d", "a"), [("f32", "f16"), ("f32", "tf32"), ("s32", "s8")])
+def test_chunks_of_zeros_may_have_any_metadata(d: str, a: str, registers: bool) -> None:
+    got, expected = multiply(
+        d, a, a, 64, emulated, swizzle="128B", registers=registers, selector=0, zero_codes=True
+    )
+    np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("turned", [(True, False), (False, True), (True, True)])

@@ -283,6 +283,67 @@ def test_octets_agree_with_ml_dtypes(kind, dtype):
     assert got.tolist() == [top << 8, 0, 0x7F00]
 
 
+SMALL = [
+    ("e2m1x2", ml_dtypes.float4_e2m1fn, 4), ("e2m3x2", ml_dtypes.float6_e2m3fn, 6),
+    ("e3m2x2", ml_dtypes.float6_e3m2fn, 6),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "dtype", "width"), SMALL)
+def test_pairs_of_small_floats_agree_with_ml_dtypes(kind, dtype, width):
+    step = 4 if width == 4 else 8
+    carrier = np.uint8 if width == 4 else np.uint16
+    codes = np.arange(1 << width, dtype=np.uint8)
+    values = codes.view(dtype).astype(np.float32)
+    pairs = codes.astype(carrier) << step | codes[::-1]
+    wide = nm.cvt("f16x2", kind, pairs).view(np.float16).reshape(-1, 2)
+    np.testing.assert_array_equal(wide[:, 1], values)
+    np.testing.assert_array_equal(wide[:, 0], values[::-1])
+
+    rng = np.random.default_rng(1)
+    singles = (rng.standard_normal(2000) * np.exp2(rng.integers(-6, 5, 2000))).astype(np.float32)
+    middles = (values[1:] + values[:-1]) / 2  # ties
+    singles = np.concatenate([singles, values, middles, [0.0, -0.0, 1e9, -np.inf, np.nan]])
+    singles = singles.astype(np.float32)
+    largest = float(ml_dtypes.finfo(dtype).max)
+    wanted = np.nan_to_num(singles, nan=largest).clip(-largest, largest).astype(dtype)
+    want = wanted.view(np.uint8).astype(carrier)
+    bits = singles.view(np.uint32)
+    got = nm.cvt_pair(kind, bits, bits[::-1].copy(), satfinite=True)
+    assert got.dtype == carrier
+    assert (got == (want << step | want[::-1])).all()
+    clamped = np.where(np.signbit(singles), carrier(0), want)
+    got = nm.cvt_pair(kind, bits, bits, satfinite=True, relu=True)
+    assert (got == (clamped << step | clamped)).all()
+
+
+@pytest.mark.parametrize("rounding", ["rz", "rp"])
+def test_powers_of_two_agree_with_python(rounding):
+    values = [0.0, 1.0, 1.5, -3.0, 2.0**-127, 2.0**-126, 2.0**-149, 1.1 * 2.0**127, 2.0**127]
+    edges = {0.0: -127, 2.0**-149: -127}
+    want = []
+    for value in values:
+        fraction, exponent = math.frexp(abs(value))
+        up = rounding == "rp" and fraction > 0.5
+        want.append(127 + edges.get(value, exponent if up else exponent - 1))
+    bits = np.array([*values, np.inf, np.nan], np.float32).view(np.uint32)
+    zeros = np.zeros_like(bits)
+    beyond = 255 if rounding == "rp" else 254
+    assert want[7] == beyond
+    got = nm.cvt_pair("ue8m0x2", bits, zeros, rounding=rounding)
+    assert got.tolist() == [word << 8 for word in (*want, 255, 255)]
+    got = nm.cvt_pair("ue8m0x2", zeros, bits, rounding=rounding, satfinite=True)
+    assert got.tolist() == [min(word, 254) for word in want] + [254, 255]
+
+
+def test_powers_of_two_become_bf16():
+    octets = np.arange(256, dtype=np.uint8)
+    wide = nm.cvt("bf16x2", "ue8m0x2", octets.view(np.uint16)).view(np.uint16)
+    want = octets.view(ml_dtypes.float8_e8m0fnu).astype(np.float32)
+    got = (wide.astype(np.uint32) << 16).view(np.float32)
+    np.testing.assert_array_equal(got, want)
+
+
 def test_packing_saturates_and_shifts():
     a = np.array([70000, -5, 3], np.int32).view(np.uint32)
     b = np.array([-70000, 200, 7], np.int32).view(np.uint32)

@@ -17,8 +17,8 @@ _NAMES = {
     "matrix": "mma tcgen05 wgmma wmma",
     "control": "bra brkpt brx call exit pmevent ret setmaxnreg trap",
     "synchronization": (
-        "activemask bar barrier elect fence griddepcontrol match mbarrier membar nanosleep redux "
-        "shfl vote"
+        "activemask bar barrier clusterlaunchcontrol elect fence griddepcontrol match mbarrier "
+        "membar nanosleep redux shfl vote"
     ),
     "move": "cvt cvta isspacep istypep mapa mov movmatrix prmt selp slct suq txq",
 }

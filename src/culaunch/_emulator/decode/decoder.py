@@ -10,6 +10,7 @@ import numpy as np
 
 from culaunch._emulator.machine.special import special_register
 from culaunch._emulator.machine.state import Group
+from culaunch._emulator.memory.shared import RANK_SHIFT, name_rank
 from culaunch._emulator.ptx.syntax import (
     Address,
     Immediate,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.options import CodeChecks
     from culaunch._emulator.ptx.syntax import Function, Instruction, Module
 
+_ADDRESS_BYTES = 4
 Reader = Callable[[Group], Lanes]
 Writer = Callable[[Group, Lanes], None]
 
@@ -62,6 +64,12 @@ class Decoder:
         if isinstance(operand, Special):
             return self._read_special(operand, kind)
         if isinstance(operand, Symbol):
+            clusters = self.symbols.checks.clusters and size_of(kind) >= _ADDRESS_BYTES
+            if clusters and self.symbols.is_shared(operand.name, self.code.function):
+                offset = self.constant(operand, kind)
+                # An offset that is too large stays as it is, and a fault reports it.
+                if not offset[0] >> offset.dtype.type(RANK_SHIFT):
+                    return _own_address(offset)
             # A symbol that depends on the frame is computed at run time. Every other symbol is a
             # number by now.
             local = self.code.function.variables.get(operand.name)
@@ -174,6 +182,10 @@ class Symbols(Protocol):
     checks: CodeChecks
     syntax: Module
 
+    def is_shared(self, name: str, function: Function) -> bool:
+        """Tell whether a symbol used in `function` is a shared variable."""
+        raise NotImplementedError
+
     def address_of(self, name: str, function: Function) -> int:
         """Return the address of a symbol used in `function`, in its own state space."""
         raise NotImplementedError
@@ -196,6 +208,13 @@ class Symbols(Protocol):
 
 class Unsupported(Exception):  # noqa: N818
     """An instruction, or a form of one, that is not emulated."""
+
+
+def _own_address(offset: Lanes) -> Reader:
+    def read(group: Group) -> Lanes:
+        return name_rank(offset, group.block_index % group.chunk.launch.cluster.size)
+
+    return read
 
 
 def _local_address(offset: int, dtype: np.dtype[Any]) -> Reader:

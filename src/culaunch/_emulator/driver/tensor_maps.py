@@ -7,7 +7,7 @@ from typing import Any
 
 from culaunch._emulator.driver.state import DriverState, Refusal
 from culaunch._emulator.fault import INVALID_VALUE, NOT_SUPPORTED
-from culaunch._emulator.memory.tensor_map import CORNER_BITS, ITEM_SIZES, TensorMap
+from culaunch._emulator.memory.tensor_map import CORNER_BITS, ITEM_SIZES, PACKED, TensorMap
 
 # Bytes: the largest innermost axis of a swizzled box.
 _SPANS = {1: 32, 2: 64, 3: 128, 4: 128, 5: 128, 6: 128}
@@ -78,6 +78,9 @@ class TensorMapFunctions(DriverState):
             (ITEM_SIZES[kind], *list_of(strides, rank - 1, ctypes.c_uint64)),
             box, list_of(steps, rank, ctypes.c_uint32), lower, upper, mode,
         )  # fmt: skip
+        if kind in PACKED:
+            self.require_arch("tensor maps of packed elements", 10)
+            _check_packed(made)
         _check(made)
         if made.is_im2col:
             _check_im2col(made)
@@ -98,12 +101,23 @@ def _check(made: TensorMap) -> None:
         _require(1 <= size <= 256, f"the box's extent {size} is not from 1 to 256")
     for step in made.steps:
         _require(1 <= step <= 8, f"the element stride {step} is not from 1 to 8")
-    inner = made.box[0] * made.item_size
+    inner = made.row_bytes
     _require(inner % 16 == 0, f"the box has {inner} bytes in a row, which is not a multiple of 16")
     span = _SPANS.get(made.swizzle, inner)
     _require(inner <= span, f"the box has {inner} bytes in a row, but the swizzle has {span}")
-    floats = made.kind >= 6
+    floats = made.kind >= 6 and made.kind not in PACKED
     _require(not made.fill or (made.fill == 1 and floats), "only floats can be filled with NaN")
+
+
+def _check_packed(made: TensorMap) -> None:
+    padded = PACKED[made.kind][1] > 8
+    unit, alignment = (128, 32) if padded else (2, 16)
+    extent, inner = made.extents[0], made.box[0]
+    _require(extent % unit == 0, f"the first extent {extent} is not a multiple of {unit}")
+    _require(not padded or inner == 128, f"the box's first extent is {inner}, which is not 128")
+    for name, number in (("address", made.address), *(("stride", s) for s in made.strides[1:])):
+        wrong = f"the {name} {number:#x} is not a multiple of {alignment}"
+        _require(number % alignment == 0, wrong)
 
 
 def _check_im2col(made: TensorMap) -> None:

@@ -168,6 +168,14 @@ class BinaryFunctions(RuntimeFunctions):
     def cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(self, *given: Any) -> None:
         self.cudaOccupancyMaxActiveBlocksPerMultiprocessor(*given[:-1])
 
+    @takes("*i p *l")
+    def cudaOccupancyMaxActiveClusters(self, out: Any, function: int, config: Any) -> None:
+        self.cuOccupancyMaxActiveClusters(out, self._kernel_of(function), config)
+
+    @takes("*i p *l")
+    def cudaOccupancyMaxPotentialClusterSize(self, out: Any, function: int, config: Any) -> None:
+        self.cuOccupancyMaxPotentialClusterSize(out, self._kernel_of(function), config)
+
     # -- variables -------------------------------------------------------------------------------
 
     @takes("*q p")

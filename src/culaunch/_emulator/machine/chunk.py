@@ -154,6 +154,10 @@ class LaunchView(Protocol):
     texture_units: dict[int, Texture | Surface | None]
     """The textures and surfaces by handle; None: destroyed."""
 
+    def cancel_cluster(self) -> tuple[int, int, int] | None:
+        """Cancel the next cluster that has not started, and return its first block."""
+        raise NotImplementedError
+
     def block_numbers(self, first: int, count: int) -> Lanes:
         """Return the numbers in the grid of some consecutive blocks in the order of the run."""
         raise NotImplementedError

@@ -48,11 +48,24 @@ def _places(wide: bool, chunks: int, selector: int) -> tuple[_Array, _Array]:
     return lane, shift.astype(np.uint32)
 
 
-def invalid(codes: _Array, size: int) -> tuple[int, ...] | None:
-    """Return the index of a chunk of `size` elements whose metadata has no meaning."""
+def invalid(codes: _Array, size: int, nonzero: _Array | None = None) -> tuple[int, ...] | None:
+    """Return the index of a chunk of `size` elements whose metadata has no meaning.
+
+    If it is known which stored elements are `nonzero`, chunks of zeros may have any metadata:
+    CUTLASS's compressors write 0 for them.
+    """
     tf32 = (codes != 0b0100) & (codes != 0b1110)
     wrong = tf32 if size == 2 else codes & 3 == codes >> 2
+    if nonzero is not None and wrong.any():
+        wrong &= nonzero.reshape(*codes.shape, -1).any(axis=-1)
     return tuple(map(int, np.argwhere(wrong)[0])) if wrong.any() else None
+
+
+def nonzero(stored: Elements, kind: str) -> _Array:
+    """Tell which stored elements are not zero, of either sign."""
+    sign = 0 if kind in ("s8", "u8") else 1 << (WIDTHS[kind] - 1)
+    different: _Array = stored & ~stored.dtype.type(sign) != 0
+    return different
 
 
 def expand(stored: Elements, codes: _Array) -> Elements:

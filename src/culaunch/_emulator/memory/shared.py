@@ -14,10 +14,34 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.threads import Threads
     from culaunch._emulator.types import Lanes
 
-# `mapa` names a block of the cluster in an address: its rank plus one is above these bits, which
-# hold any offset. An address without a rank is the executing block's own, in `shared::cluster` as
-# well (PTX ISA, "State Spaces").
+# An address names a block of the cluster above these bits, which hold any offset. `mapa` and the
+# address of a variable in a cluster have a rank there. CUTLASS clears the lowest bit of the rank to
+# name the even block of a pair, so another bit marks a name.
 RANK_SHIFT = 24
+_NAMED = 32
+_NAMES = 0xFF  # a cluster has at most sixteen blocks
+
+
+def name_rank(address: Lanes, rank: Lanes | int) -> Lanes:
+    """Return the same place in the shared memory of a block of the cluster."""
+    dtype = address.dtype.type
+    shift = dtype(RANK_SHIFT)
+    # A generic address keeps the bits that name its window.
+    kept = address & ~(dtype(_NAMES) << shift)
+    name = np.minimum(rank, _NAMES - _NAMED).astype(dtype) + dtype(_NAMED)
+    named: Lanes = kept | name << shift
+    return named
+
+
+def named_rank(address: Lanes) -> Lanes:
+    """Return the ranks that addresses name, -1 where they name none.
+
+    An address without a rank is the executing block's own, in ``shared::cluster`` as well (PTX ISA,
+    "State Spaces"). An offset that is too large has a rank that no block has.
+    """
+    name = (address >> address.dtype.type(RANK_SHIFT)).astype(np.int64)
+    ranks: Lanes = np.where(name == 0, -1, np.where(name < _NAMED, _NAMES, name - _NAMED))
+    return ranks
 
 
 class SharedMemory(Scratch):
@@ -35,7 +59,7 @@ class SharedMemory(Scratch):
         self, group: Threads, row: Lanes, offset: Lanes, size: int, verb: str
     ) -> list[Piece]:
         """Find the bytes of an access to other blocks of the cluster."""
-        rank = (offset >> offset.dtype.type(RANK_SHIFT)).astype(np.int64) - 1
+        rank = named_rank(offset)
         inner = offset & offset.dtype.type((1 << RANK_SHIFT) - 1)
         outside = inner.astype(np.int64) + size > self.size
         if (outside | (rank >= self.cluster)).any():

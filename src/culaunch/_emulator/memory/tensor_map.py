@@ -11,8 +11,11 @@ from typing import NamedTuple
 
 MAP_BYTES = 128
 MAGIC = 0x50414D4C
-# CU_TENSOR_MAP_DATA_TYPE_UINT8 and the next: bytes of an element.
-ITEM_SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
+# CU_TENSOR_MAP_DATA_TYPE_UINT8 and the next: bytes of an element; 1 if several are packed.
+ITEM_SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4, 1, 1, 1)
+# CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B, 16U4_ALIGN16B and 16U6_ALIGN16B: the bytes of 16 elements in
+# global and in shared memory.
+PACKED = {13: (8, 8), 14: (8, 16), 15: (12, 16)}
 # Bits of a corner of the bounding box in im2col mode and of an offset, by the number of axes.
 CORNER_BITS = {3: 16, 4: 8, 5: 5}
 MODES = ("tile", "im2col", "im2col::w", "im2col::w::128")
@@ -68,8 +71,20 @@ class TensorMap(NamedTuple):
 
     @property
     def item_size(self) -> int:
-        """The bytes of an element."""
+        """The bytes of an element; 1 if several are packed."""
         return ITEM_SIZES[self.kind]
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of a row of the box in shared memory."""
+        packed = PACKED.get(self.kind)
+        return self.box[0] * self.item_size if packed is None else self.box[0] * packed[1] // 16
+
+    def in_bytes(self) -> TensorMap:
+        """Return a map of the bytes of packed elements in global memory."""
+        size = PACKED[self.kind][0]
+        extents, box = ((sizes[0] * size // 16, *sizes[1:]) for sizes in (self.extents, self.box))
+        return self._replace(kind=0, extents=extents, box=box)
 
     @property
     def is_im2col(self) -> bool:

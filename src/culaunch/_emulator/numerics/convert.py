@@ -18,7 +18,13 @@ from culaunch._emulator.numerics.formats import (
     unknown_kind,
 )
 from culaunch._emulator.numerics.formats import relu as _relu
-from culaunch._emulator.numerics.octets import narrow_octets, widen_octets
+from culaunch._emulator.numerics.octets import (
+    NARROW_PAIRS,
+    narrow_octets,
+    pair_octets,
+    powers_to_bf16,
+    widen_octets,
+)
 from culaunch._emulator.numerics.rounding import cut, narrow, step, to_odd, two_sum
 
 _INTEGERS = {
@@ -28,7 +34,6 @@ _INTEGERS = {
 }
 _QUIET = np.uint64(1 << 51)
 _PAYLOAD = np.uint64((1 << 52) - 1)
-_OCTET_PAIRS = ("e4m3x2", "e5m2x2")
 _INTEGRAL = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
@@ -50,7 +55,8 @@ def cvt(
     ----------
     to, source : str
         The PTX types: ``s8`` to ``s64``, ``u8`` to ``u64``, ``f16``, ``bf16``, ``tf32``, ``f32``,
-        ``f64``. Also between ``f16x2`` and ``e4m3x2`` or ``e5m2x2``.
+        ``f64``. Also between ``f16x2`` and pairs of 8 bits and fewer, and from
+        ``ue8m0x2`` to ``bf16x2``.
     a : numpy.ndarray
         Unsigned integers exactly as wide as `source`. The caller truncates a wider register:
         ``bits.astype(numpy.uint8)``.
@@ -83,9 +89,12 @@ def cvt(
         if source in _INTEGERS:
             return _between_integers(to, source, a, sat)
         return _to_integer(to, source, a, rounding or "rzi", ftz)
-    if to in _OCTET_PAIRS and source == "f16x2":
-        return narrow_octets(to, to_f64("f16", halves(a)), relu).view(np.uint16)
-    if to == "f16x2":
+    if to in NARROW_PAIRS and source == "f16x2":
+        octets = narrow_octets(to, to_f64("f16", halves(a)), relu)
+        return pair_octets(to, octets[1::2], octets[::2])
+    if to == "bf16x2" and source == "ue8m0x2":
+        return powers_to_bf16(a).view(np.uint32)
+    if to == "f16x2" and source in NARROW_PAIRS:
         wide = widen_octets(source, a)
         return np.where(wide & 0x8000, 0, wide).view(np.uint32) if relu else wide.view(np.uint32)
     if to not in FORMATS:

@@ -6,7 +6,7 @@ import numpy as np
 
 from culaunch._emulator.numerics.convert import cvt
 from culaunch._emulator.numerics.formats import PACKED, Bits, to_f64
-from culaunch._emulator.numerics.octets import narrow_octets
+from culaunch._emulator.numerics.octets import narrow_octets, pair_octets, to_powers
 
 
 @np.errstate(all="ignore")
@@ -23,19 +23,20 @@ def cvt_pair(
 
     Parameters
     ----------
-    to : {"f16x2", "bf16x2", "e4m3x2", "e5m2x2"}
-        The packed type. The 8-bit ones always saturate to the largest finite number.
+    to : {"f16x2", "bf16x2", "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2"}
+        The packed type. Those of 8 bits and fewer always saturate to the largest finite number,
+        but ``ue8m0x2`` only with `satfinite`.
     a, b : numpy.ndarray of uint32
         Converted to the upper, and to the lower, part of the result.
-    rounding : {"rn", "rz"}, optional
-        The rounding.
+    rounding : {"rn", "rz", "rp"}, optional
+        The rounding; ``rp`` only to ``ue8m0x2``.
     relu, satfinite : bool, optional
         As for `cvt`.
 
     Returns
     -------
     numpy.ndarray
-        uint32, or uint16 for the 8-bit types.
+        uint32, uint16 for the types of 6 and 8 bits, or uint8 for ``e2m1x2``.
     """
     if to in PACKED:
         upper, lower = (
@@ -44,9 +45,12 @@ def cvt_pair(
         )
         both: Bits = upper.astype(np.uint32) << np.uint32(16)
         return both | lower
-    upper, lower = (narrow_octets(to, to_f64("f32", x), relu) for x in (a, b))
-    octets: Bits = upper.astype(np.uint16) << np.uint16(8)
-    return octets | lower
+    values = (to_f64("f32", x) for x in (a, b))
+    if to == "ue8m0x2":
+        upper, lower = (to_powers(x, up=rounding == "rp", satfinite=satfinite) for x in values)
+    else:
+        upper, lower = (narrow_octets(to, x, relu) for x in values)
+    return pair_octets(to, upper, lower)
 
 
 def cvt_pack(to: str, a: Bits, b: Bits, c: Bits | None = None) -> Bits:

@@ -8,7 +8,7 @@ import numpy as np
 
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import load, store
-from culaunch._emulator.memory.shared import RANK_SHIFT
+from culaunch._emulator.memory.shared import name_rank
 from culaunch._emulator.ops.atomics import run_atomic
 
 if TYPE_CHECKING:
@@ -48,9 +48,8 @@ def to_rank(address: Lanes, rank: int | None) -> Lanes:
     """Return the same place in the shared memory of another block of the cluster."""
     if rank is None:
         return address
-    dtype = address.dtype.type
-    named: Lanes = address & dtype((1 << RANK_SHIFT) - 1) | dtype((rank + 1) << RANK_SHIFT)
-    return named
+    # The window of a generic address is above 32 bits.
+    return name_rank(address.astype(np.uint32), rank)
 
 
 def each_unit(group: Group, lane: Lanes) -> Group:

@@ -10,7 +10,7 @@ from culaunch._emulator import numerics
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
 from culaunch._emulator.decode.undefined_bits import MOVES, Flow
-from culaunch._emulator.memory.shared import RANK_SHIFT
+from culaunch._emulator.memory.shared import name_rank, named_rank
 from culaunch._emulator.memory.windows import BASES, WINDOW_SHIFT
 from culaunch._emulator.numerics.rounding import ROUNDINGS
 from culaunch._emulator.ptx.syntax import Instruction, Register, Vector
@@ -107,34 +107,22 @@ def _isspacep(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, address(g) >> np.uint64(WINDOW_SHIFT) == window)
 
 
-_RANKS = 0xFF  # above RANK_SHIFT: a cluster has at most sixteen blocks
-
-
 @computes("mapa", "getctarank", undefined=Flow.COMPUTES)
 def _mapa(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     address = decoder.read(instruction.operands[1], kind)
-    dtype = lane_dtype(kind).type
-    shift = dtype(RANK_SHIFT)
     if instruction.name == "getctarank":
         put = decoder.write(instruction.operands[0], "u32")
 
         def rank_of(group: Group) -> None:
             own = group.block_index % group.chunk.launch.cluster.size
-            named = (address(group) >> shift & dtype(_RANKS)).astype(np.int64)
-            put(group, np.where(named > 0, named - 1, own).astype(np.uint32))
+            named = named_rank(address(group).astype(np.uint32))
+            put(group, np.where(named < 0, own, named).astype(np.uint32))
 
         return rank_of
     put = decoder.write(instruction.operands[0], kind)
     rank = decoder.read(instruction.operands[2], "u32")
-    # A generic address keeps the bits that name its window.
-    kept = ~(dtype(_RANKS) << shift)
-
-    def name_rank(group: Group) -> None:
-        named = np.minimum(rank(group), _RANKS - 1).astype(dtype) + dtype(1)
-        put(group, address(group) & kept | named << shift)
-
-    return name_rank
+    return lambda group: put(group, name_rank(address(group), rank(group)))
 
 
 @computes("mov", undefined=MOVES)

@@ -9,6 +9,7 @@ import numpy as np
 from culaunch._emulator.fault import ILLEGAL_INSTRUCTION, Fault
 from culaunch._emulator.matrix.elements import WIDTHS
 from culaunch._emulator.matrix.product import values_of
+from culaunch._emulator.matrix.sparse import nonzero
 from culaunch._emulator.matrix.tcgen05 import metadata_places, padded, zero_columns
 from culaunch._emulator.ops.factors import negated, read_factor, tcgen05_descriptors
 from culaunch._emulator.ops.sparse import require_meaning
@@ -59,15 +60,16 @@ class Factors:
             bits = np.bitwise_and(bits >> 2, 15)
         return self._signed(bits, kind, 0)
 
-    def codes(self, given: Lanes) -> Lanes:
-        """Return the metadata of a sparse A: (threads, m, chunks)."""
+    def codes(self, given: Lanes, stored: Elements) -> Lanes:
+        """Return the metadata of a sparse A, given its elements: (threads, m, chunks)."""
         lanes, columns, shift = metadata_places(self.where.rows, self.kind)
         lane, start = self.at(given, lanes)
         column = start[:, None, None] + columns + (self.fields.selector or 0)
         block = self.block[:, :, None]
         self.memory.check(self.group, self.index, block, lane, column)
         codes: Lanes = self.memory.words[block, lane, column] >> shift.astype(np.uint32) & 15
-        require_meaning(self.group, self.index, codes, self.kind.chunk)
+        different = nonzero(stored, self.fields.a or "")
+        require_meaning(self.group, self.index, codes, self.kind.chunk, different)
         return codes
 
     def right(self, given: Lanes, mask: int) -> Elements:

@@ -72,7 +72,7 @@ def multiply(decoder: Decoder, instruction: Instruction) -> Op:
             one = Factors(group, index, blocks, kind, fields, where)
             x = one.left(each(a(group), index), from_tensor=from_tensor, shifted=form.shifted)
             if metadata is not None:
-                x = expand(x, one.codes(each(metadata(group), index)))
+                x = expand(x, one.codes(each(metadata(group), index), x))
             y = one.right(each(b(group), index), int(key[1]))
             scaled = None
             if scales:

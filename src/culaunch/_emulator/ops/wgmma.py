@@ -91,7 +91,7 @@ def _wgmma(decoder: Decoder, instruction: Instruction) -> Op:
         first = group.lanes[::32] % group.chunk.width // 32 % 4 * 16
         x = _negated(left(group, first[:, None] + np.arange(16)), a, signs[0])
         if read_codes is not None:
-            x = expand(x, read_codes(group))
+            x = expand(x, read_codes(group, x))
         y = _negated(right(group, np.arange(columns)[None, :]), b, signs[1]).swapaxes(1, 2)
         old = accumulators(d, [to_rows(group, read(group)) for read in olds])
         kept = to_rows(group, adds(group))[:, :1, None]
