@@ -1,5 +1,5 @@
-// NVRTC for a program on the emulator: PTX instead of machine code. The program is started with this
-// library before its own, and the calls continue to its own NVRTC.
+// NVRTC for a program on the emulator: PTX instead of machine code. The program is started with
+// this library before its own, and the calls continue to its own NVRTC.
 #include <dlfcn.h>
 
 #include <cstddef>
