@@ -86,6 +86,16 @@ def test_bytes_may_end_in_zero() -> None:
     assert PtxImage((HEAD + ".entry k() { ret; }").encode() + b"\0").kernels == ("k",)
 
 
+def test_a_kernel_of_another_file_is_only_declared() -> None:
+    declared = HEAD + ".extern .entry other(.param .u64 p);\n.entry k() { ret; }\n"
+    assert PtxImage(declared).kernels == ("k",)
+    both = PtxImage(declared + ".visible .entry other(.param .u64 p) { ret; }")
+    assert set(both.kernels) == {"k", "other"}
+    use = ".entry l() { .reg .b64 %d; mov.b64 %d, other; ret; }"
+    with pytest.raises(cl.ImageError, match="'other' is not defined"):
+        PtxImage(declared + use)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

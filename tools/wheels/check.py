@@ -40,8 +40,11 @@ OLDER_HAVE_IT = re.compile(
     r"|exp2?|log2?|pow|fmod"  # without errno since 2.29 and 2.38
     r"|_ZSt28__throw_bad_array_new_lengthv"  # in the part of libstdc++ that GCC's toolsets link
 )
-# The driver and the runtime of the emulator, for other programs.
-EMULATED = [f"culaunch/_emulator/libcuda/{one}" for one in ("libcuda.so.1", "libcudart.so.13")]
+# The driver and the runtime of the emulator, and its hook for NVRTC, for other programs.
+EMULATED = [
+    f"culaunch/_emulator/libcuda/{one}"
+    for one in ("libcuda.so.1", "libcudart.so.13", "libculaunch_nvrtc.so.1")
+]
 MACHINES = {"x86_64": "X86-64", "aarch64": "AArch64"}
 
 

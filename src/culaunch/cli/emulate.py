@@ -38,8 +38,11 @@ def command(program: tuple[str, ...], arch: str | None, options: str | None, str
     if shutil.which(program[0]) is None:
         raise click.ClickException(f"PROGRAM must be a program (got {program[0]!r}, not found)")
     environment = {**os.environ, "CULAUNCH_EMULATE_PYTHON": _this_python()}
-    before = environment.get("LD_LIBRARY_PATH")
-    environment["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, (str(_LIBRARY.parent), before)))
+    _put_first(environment, "LD_LIBRARY_PATH", str(_LIBRARY.parent))
+    # Found in that folder: a path with a space would be two names.
+    _put_first(environment, "LD_PRELOAD", "libculaunch_nvrtc.so.1")
+    # AddressSanitizer refuses to start after another library, in case that replaces malloc.
+    _put_first(environment, "ASAN_OPTIONS", "verify_asan_link_order=0")
     environment[VARIABLE] = "emulator"
     # The table of functions of this process, whose number the program will have.
     environment.pop("CULAUNCH_DRIVER_TABLE", None)
@@ -49,6 +52,10 @@ def command(program: tuple[str, ...], arch: str | None, options: str | None, str
             environment[f"CULAUNCH_EMULATOR_{name}"] = value
     sys.stdout.flush()
     os.execvpe(program[0], program, environment)  # noqa: S606 - the program is the user's
+
+
+def _put_first(environment: dict[str, str], name: str, word: str) -> None:
+    environment[name] = os.pathsep.join(filter(None, (word, environment.get(name))))
 
 
 def _this_python() -> str:

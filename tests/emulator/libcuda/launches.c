@@ -42,6 +42,8 @@ int main(void) {
   EXPECT(size == 4);
   int value = 7;
   CHECK(cuMemcpyHtoD(offset, &value, 4));
+  CHECK(cuMemcpyHtoD(0, &value, 0));  // an empty array
+  EXPECT(cuMemcpyHtoD(0, &value, 1) == CUDA_ERROR_INVALID_VALUE);
 
   // Memory of the device, and copies.
   static int host[kCount], back[kCount];

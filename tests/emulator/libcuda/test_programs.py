@@ -3,8 +3,11 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from culaunch._compile.nvrtc import loaded_library
 
 pytestmark = pytest.mark.needs("click", "gcc")
 
@@ -48,6 +51,15 @@ def test_a_fault_is_reported_once_as_are_refused_images_and_missing_functions(co
 def test_threads_start_the_driver_together_and_a_forked_process_launches(compiled, emulate):
     done = emulate(compiled("threads.c"))
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+
+
+@pytest.mark.needs("nvrtc")
+def test_machine_code_of_nvrtc_is_ptx(compiled, emulate, monkeypatch):
+    nvrtc = Path(loaded_library())
+    monkeypatch.setenv("LIBRARY_PATH", str(nvrtc.parent))
+    program = compiled("nvrtc.c", f"-l:{nvrtc.name}")
+    done = emulate(program, LD_LIBRARY_PATH=str(nvrtc.parent))
+    assert (done.stdout, done.returncode) == ("done\n", 0)
 
 
 def test_the_output_of_kernels_is_in_order_with_the_programs(compiled, emulate):

@@ -78,19 +78,39 @@ def test_kernels_of_nvcc_launch_kernels(compiled, emulate):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
+@pytest.mark.needs("click", "nvcc")
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_graphs_of_nvcc(compiled, emulate):
+    done = emulate(compiled("graphs.cu"))
+    assert done.stdout.splitlines() == [
+        "20 22 27, 24 27, 1",
+        "110 117",
+        "200 207",
+        "7 nodes, the last of type 3",
+        "201 208",
+        "cudaErrorInvalidDeviceFunction",
+    ]
+    assert done.stderr == ""
+
+
 MAIN = """
 #include <cstdio>
 extern __device__ int add_base(int);
 extern __device__ int base;
 template <class T> __device__ __noinline__ T twice(T x) { return 2 * x; }
 __global__ void run(int* p) { *p = add_base(3) + base + twice(4); }
+__global__ void run_other(int* p);
+__global__ void launch_other(int* p) { run_other<<<1, 1>>>(p); }
 int other();
 int main() {
-  int* p;
+  int *p, *q;
   cudaMallocManaged(&p, 4);
+  cudaMallocManaged(&q, 4);
   run<<<1, 1>>>(p);
+  launch_other<<<1, 1>>>(q);
   cudaDeviceSynchronize();
-  std::printf("%d %d\\n", *p, other());
+  std::printf("%d %d %d\\n", *p, other(), *q);
 }
 """
 OTHER = """
@@ -111,16 +131,17 @@ int other() {
 @pytest.mark.slow
 @pytest.mark.needs("click", "nvcc")
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
-def test_files_with_device_functions_of_each_other(emulate, tmp_path):
+def test_files_with_functions_and_kernels_of_each_other(emulate, tmp_path):
     files = [tmp_path / "main.cu", tmp_path / "other.cu"]
     for file, text in zip(files, (MAIN, OTHER), strict=True):
         file.write_text(text)
     program = tmp_path / "program"
     options = ("-gencode=arch=compute_80,code=compute_80", "-Wno-deprecated-gpu-targets")
-    command = ["nvcc", *options, "-cudart=shared", "-rdc=true", *files, "-o", program]
+    options = (*options, "-cudart=shared", "-rdc=true", "-lcudadevrt")
+    command = ["nvcc", *options, *files, "-o", program]
     subprocess.run([*map(str, command)], check=True, timeout=300)
     done = emulate(program)
-    assert (done.stdout, done.stderr) == ("214 10\n", "")
+    assert (done.stdout, done.stderr) == ("214 10 10\n", "")
 
 
 def test_every_declared_function_is_exported(declarations, exported, runtime):

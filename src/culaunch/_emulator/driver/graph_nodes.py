@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.driver.state import Arrays
 
+_UNIFIED = 4  # CU_MEMORYTYPE_UNIFIED
+
 
 class KernelNodeParams(ctypes.Structure):
     """``CUDA_KERNEL_NODE_PARAMS``."""
@@ -65,6 +67,14 @@ class CopyParams(ctypes.Structure):
         ("height", ctypes.c_size_t),
         ("depth", ctypes.c_size_t),
     )
+
+    @classmethod
+    def of_bytes(cls, target: int, source: int, size: int) -> CopyParams:
+        """Return a copy of bytes, whose addresses may be of the host."""
+        copy = cls(width=size, height=1, depth=1)
+        for side, address in ((copy.target, target), (copy.source, source)):
+            side.memory_type, side.device = _UNIFIED, address
+        return copy
 
 
 class FillParams(ctypes.Structure):

@@ -21,7 +21,6 @@ from culaunch._emulator.libcuda.graph_memory import AllocationParams, GraphMemor
 from culaunch._emulator.libcuda.linking import LinkFunctions
 from culaunch._emulator.libcuda.pools import PoolFunctions
 
-_UNIFIED = 4  # CU_MEMORYTYPE_UNIFIED
 _SET_DEPENDENCIES = 1  # CU_STREAM_SET_CAPTURE_DEPENDENCIES
 _ORDERS_ITSELF = LaunchAttribute.PROGRAMMATIC_STREAM_SERIALIZATION
 
@@ -219,9 +218,7 @@ class CaptureFunctions(GraphMemoryFunctions, PoolFunctions, LinkFunctions):
             super().cuMemcpyDtoDAsync(target, source, size, stream)
 
     def _copied(self, target: int, source: int, size: int, stream: int) -> bool:
-        copy = CopyParams(width=size, height=1, depth=1)
-        for side, address in ((copy.target, target), (copy.source, source)):
-            side.memory_type, side.device = _UNIFIED, address
+        copy = CopyParams.of_bytes(target, source, size)
         return self._captured(stream, GraphNodeType.MEMCPY, copy)
 
     def cuMemcpy3DAsync(self, copy: int, stream: int) -> None:

@@ -11,12 +11,11 @@ from culaunch._base.untraced import untraced
 from culaunch._emulator.control import emulate, newest_device
 from culaunch._emulator.driver.c_types import prototype
 from culaunch._emulator.driver.state import UNKNOWN, Refusal
-from culaunch._emulator.libcuda.binaries import BinaryFunctions
 from culaunch._emulator.libcuda.c_function import words_of
 from culaunch._emulator.libcuda.captures import CaptureFunctions
 from culaunch._emulator.libcuda.names import NO_EFFECT, NameFunctions, method_name
 from culaunch._emulator.libcuda.passed_on import add_forms
-from culaunch._emulator.libcuda.runtime_arrays import RuntimeArrayFunctions
+from culaunch._emulator.libcuda.runtime_graphs import RuntimeGraphFunctions
 from culaunch._emulator.libcuda.tensor_maps import ProgramTensorMapFunctions
 from culaunch._emulator.libcuda.texture_references import TextureReferenceFunctions
 
@@ -29,8 +28,7 @@ _Find = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
 class ProgramDriver(
     CaptureFunctions,
     NameFunctions,
-    BinaryFunctions,
-    RuntimeArrayFunctions,
+    RuntimeGraphFunctions,
     TextureReferenceFunctions,
     ProgramTensorMapFunctions,
 ):

@@ -158,6 +158,13 @@ class RuntimeFunctions(ContextFunctions, PoolFunctions, LinkFunctions):
         if size:
             copies.get(kind, self.cuMemcpyAsync)(target or 0, source or 0, size, stream)
 
+    @takes("p i p i z p")
+    def cudaMemcpyPeerAsync(self, target: int, to: int, source: int, *given: int) -> None:
+        device, size, stream = given
+        self.require_device(to)
+        self.require_device(device)
+        self.cudaMemcpyAsync(target, source, size, 3, stream)
+
     @takes("p z p z z z i p")
     def cudaMemcpy2DAsync(self, target: int, pitch: int, source: int, *given: Any) -> None:
         source_pitch, width, height, kind, stream = given

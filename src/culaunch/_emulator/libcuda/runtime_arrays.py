@@ -72,7 +72,12 @@ class RuntimeArrayFunctions(ArrayFunctions, ProgramMemoryFunctions):
 
     @takes("p p")
     def cudaMemcpy3DAsync(self, copy: int, stream: int) -> None:
-        given, own = Copy3D.from_address(copy), CopyParams()
+        own = self.driver_copy(Copy3D.from_address(copy))
+        self.cuMemcpy3DAsync(ctypes.addressof(own), stream)
+
+    def driver_copy(self, given: Copy3D) -> CopyParams:
+        """Return the driver's structure for a copy."""
+        own = CopyParams()
         own.width, own.height, own.depth = given.extent
         sides = ((given.source, own.source), (given.target, own.target))
         # With an array, the first position of the array and the width count its texels.
@@ -85,7 +90,7 @@ class RuntimeArrayFunctions(ArrayFunctions, ProgramMemoryFunctions):
                 to.x *= self._array(side.array).shape.texel_size
             else:
                 to.memory_type, to.pitch, to.height = _UNIFIED, side.pitch, side.height
-        self.cuMemcpy3DAsync(ctypes.addressof(own), stream)
+        return own
 
     # -- objects
 

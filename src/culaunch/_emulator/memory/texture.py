@@ -161,8 +161,8 @@ class Texture:
         points = []
         for axis, offset, size in zip(at.axes, at.offsets, image.shape.sizes, strict=False):
             point = axis * size if is_normalized else axis
-            point = np.nan_to_num(point, nan=0.0, posinf=_FAR, neginf=-_FAR)
-            points.append(np.clip(point, -_FAR, _FAR) - shift + offset)
+            point = np.where(np.isnan(point), 0.0, np.clip(point, -_FAR, _FAR))
+            points.append(point - shift + offset)
         return points
 
     def _texels(

@@ -102,9 +102,12 @@ def each_unit(
     group: Group, handles: Lanes, kind: type[_Unit]
 ) -> Iterator[tuple[_Unit, Group, Lanes]]:
     """Yield each object that lanes name, these lanes without registers, and their indices."""
+    if (handles == handles[0]).all():  # as a kernel mostly does: much quicker than sorting them
+        yield _unit(group, int(handles[0]), kind), group, np.arange(group.n)
+        return
     for handle in np.unique(handles):
         lanes = np.flatnonzero(handles == handle)
-        part = group if lanes.shape[0] == group.n else group.narrow(lanes)
+        part = group.narrow(lanes)
         yield _unit(part, int(handle), kind), part, lanes
 
 
@@ -132,9 +135,13 @@ def write_words(
     words: Lanes | None = None
     for unit, part, lanes in each_unit(group, handles, kind):
         rows = run(unit, part, lanes)
+        if part is group:
+            words = rows
+            break
         if words is None:
             words = np.zeros((group.n, rows.shape[1]), rows.dtype)
         words[lanes] = rows
     assert words is not None
     for number, write in enumerate(put):
-        write(group, np.ascontiguousarray(words[:, number]))
+        # A predicate after the words takes no value.
+        write(group, np.ascontiguousarray(words[:, number % words.shape[1]]))

@@ -92,11 +92,9 @@ def _results(decoder: Decoder, result: Operand, kind: str) -> list[Any]:
 def _typed(words: Lanes, kind: str) -> Lanes:
     """Return words of 32 bits as the results: halves, pairs of halves, or the same."""
     if kind not in ("f16", "f16x2"):
-        return np.concatenate([words, words[:, :1]], axis=1)
+        return words
     halves = cvt("f16", "f32", words.reshape(-1), rounding="rn").reshape(words.shape)
-    if kind == "f16x2":
-        halves = np.ascontiguousarray(halves).view(np.uint32)
-    return np.concatenate([halves, halves[:, :1]], axis=1)
+    return np.ascontiguousarray(halves).view(np.uint32) if kind == "f16x2" else halves
 
 
 def _coordinates(

@@ -29,6 +29,9 @@ def parse_module(text: str) -> tuple[Module, Tokens]:
         _parse_top(cursor, module)
     if not module.target:
         cursor.fail("no .target directive: not a PTX module")
+    for name in [name for name, one in module.functions.items() if one.is_kernel]:
+        if not module.functions[name].is_definition:
+            del module.functions[name]
     # Bodies come last, because a body may use later definitions, and functions are declared,
     # defined and aliased in any order.
     for function in module.functions.values():
@@ -49,7 +52,9 @@ def _parse_top(cursor: Cursor, module: Module) -> None:
             if _takes(module, module.variables.get(variable.name), variable, weak=weak):
                 module.variables[variable.name] = variable
     elif word in (".func", ".entry"):
-        _parse_function(cursor, module, is_kernel=word == ".entry", is_weak=weak)
+        _parse_function(
+            cursor, module, is_kernel=word == ".entry", is_external=external, is_weak=weak
+        )
     elif word == ".version":
         major, _, minor = cursor.take().partition(".")
         if not (major.isdecimal() and minor.isdecimal()):
@@ -118,7 +123,9 @@ def _takes(
     return takes
 
 
-def _parse_function(cursor: Cursor, module: Module, *, is_kernel: bool, is_weak: bool) -> None:
+def _parse_function(
+    cursor: Cursor, module: Module, *, is_kernel: bool, is_external: bool, is_weak: bool
+) -> None:
     line = cursor.line
     if cursor.accept(".attribute"):
         cursor.skip_past(")")
@@ -144,5 +151,6 @@ def _parse_function(cursor: Cursor, module: Module, *, is_kernel: bool, is_weak:
         module.functions[name] = function
     elif known is not None and function.is_definition and not is_weak:
         cursor.fail(f"{name!r} is defined twice (first in line {known.line})")
-    if is_kernel and function.tokens is None:
+    # Another file's kernel, which this one launches. Both are linked.
+    if is_kernel and function.tokens is None and not is_external:
         cursor.fail(f"the kernel {name!r} has no body")
