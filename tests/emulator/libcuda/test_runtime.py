@@ -89,7 +89,7 @@ def test_graphs_of_nvcc(compiled, emulate):
         "200 207",
         "7 nodes, the last of type 3",
         "201 208",
-        "cudaErrorInvalidDeviceFunction",
+        "cudaErrorInvalidResourceHandle",
     ]
     assert done.stderr == ""
 

@@ -110,10 +110,10 @@ class BinaryFunctions(RuntimeFunctions):
 
     # -- kernels ---------------------------------------------------------------------------------
 
-    def _kernel_of(self, function: int) -> int:
+    def _kernel_of(self, function: int, code: int = INVALID_FUNCTION) -> int:
         named = self._named.get(function)
         if named is None:
-            raise Refusal(INVALID_FUNCTION, f"{function or 0:#x} is not a kernel of the program")
+            raise Refusal(code, f"{function or 0:#x} is not a kernel of the program")
         return self._kernel(self._load(named.image), named.name.decode())
 
     @takes("p d d *p z p")

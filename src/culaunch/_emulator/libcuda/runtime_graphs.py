@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from culaunch._base.cuda import GraphNodeType
+from culaunch._base.cuda import GraphNodeType, Result
 from culaunch._emulator.driver.graph_nodes import CopyParams, KernelNodeParams, NodeParams
 from culaunch._emulator.libcuda.binaries import BinaryFunctions
 from culaunch._emulator.libcuda.c_function import takes
@@ -41,7 +41,8 @@ class RuntimeGraphFunctions(BinaryFunctions, RuntimeArrayFunctions):
     def _kernel_params(self, address: int) -> KernelNodeParams:
         own = KernelNodeParams()
         ctypes.memmove(ctypes.addressof(own), address, ctypes.sizeof(_RuntimeKernelNodeParams))
-        own.function = self._kernel_of(own.function)
+        # NVIDIA's runtime takes any other address for a handle here.
+        own.function = self._kernel_of(own.function, Result.INVALID_HANDLE)
         return own
 
     @takes("*p p *p z p")
