@@ -41,7 +41,7 @@ def values_to_save(
     Returns
     -------
     tuple of Node
-        In the order of their computation. None if gradients would still repeat a reduction.
+        In the order of their computation. Empty if gradients would still repeat a reduction.
     """
     given: list[Node] = []
     for i, result in enumerate(results):
@@ -51,10 +51,10 @@ def values_to_save(
     own = ordered(results)
     small = _small(trace, own)
     reverse = Reverse(trace, results, tuple(given))
-    needed = ordered(tuple(reverse.of(node) for node in arguments), small)
-    if any(node.op == "reduce" for node in set(needed).intersection(own)):
+    needed = set(ordered(tuple(reverse.of(node) for node in arguments), small))
+    if any(node.op == "reduce" for node in needed.intersection(own)):
         return ()
-    return tuple(node for node in small if node in set(needed))
+    return tuple(node for node in small if node in needed)
 
 
 def stored(trace: ShapedTrace, node: Node) -> Node:
