@@ -113,14 +113,17 @@ class Launch:
         engine = chosen_engine()
         is_possible = not (cooperative or self.options.needs_numpy or self.cluster.size > 1)
         if is_possible and (engine == "compiled" or (engine == "auto" and self._is_worth_it())):
-            # Loaded only now, because it needs a compiler, and the cache.
-            from culaunch._emulator.compiled.engine import compiled_kernel
-
-            if compiled_kernel(self.kernel).run(self, always=engine == "compiled"):
+            if self._run_compiled(always=engine == "compiled"):
                 return
-        started = time.perf_counter()
-        self._run_chunks(cooperative=cooperative)
-        self.kernel.seconds += time.perf_counter() - started
+            is_possible = False
+        self._run_chunks(cooperative=cooperative, may_change=is_possible and engine == "auto")
+
+    def _run_compiled(self, *, always: bool) -> bool:
+        """Run the blocks that have not started in the compiled engine, or return False."""
+        # Loaded only now, because it needs a compiler, and the cache.
+        from culaunch._emulator.compiled.engine import compiled_kernel
+
+        return compiled_kernel(self.kernel).run(self, self._next_block, always=always)
 
     def _is_worth_it(self) -> bool:
         """Tell whether a kernel has run as long as its compilation takes, or is compiled."""
@@ -135,7 +138,7 @@ class Launch:
             kernel.is_built = is_built(kernel)
         return kernel.is_built
 
-    def _run_chunks(self, *, cooperative: bool) -> None:
+    def _run_chunks(self, *, cooperative: bool, may_change: bool) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]
         width = -(-self.threads // 32) * 32
         # Blocks of a grid may run in any order, one after another as well as together: a chunk has
@@ -164,9 +167,15 @@ class Launch:
         if self.options.check_races or self.options.check_unwritten:
             self.memory.observe = self._observe
         while self._next_block < total:
-            first = self._next_block
+            first, started = self._next_block, time.perf_counter()
             self._next_block = min(first + step, total)
             self._run_chunk(first, self._next_block - first)
+            self.kernel.seconds += time.perf_counter() - started
+            # A kernel may become hot in its only launch.
+            if may_change and self._next_block < total and self._is_worth_it():
+                if self._run_compiled(always=False):
+                    break
+                may_change = False
         for (base, _), shadow in self._shadows.items():
             # The garbage collector may have freed an allocation.
             followed = self.unwritten.get(base)

@@ -14,6 +14,7 @@ from emulator_internals import (
     Fault,
     InstructionCount,
     NamedArray,
+    Options,
     compiled_kernel,
 )
 
@@ -156,6 +157,33 @@ def test_auto_compiles_what_is_hot(engine: str | None, monkeypatch: pytest.Monke
     launch(text, "k", x, np.uint32(0), block=(64,), device=device, module=module)
     assert state.ran == 1
     assert (x == 4).all()
+
+
+@pytest.mark.parametrize("is_unusual", [False, True])
+def test_a_kernel_is_compiled_during_its_only_launch(
+    monkeypatch: pytest.MonkeyPatch, is_unusual: bool
+) -> None:
+    """The compiled engine runs the blocks that are left. Each word is doubled in place, once."""
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "auto")
+    monkeypatch.setattr("culaunch._emulator.launch._HOT", 1e-9)
+    monkeypatch.setattr("culaunch._emulator.launch._HOT_PER_INSTRUCTION", 0.0)
+    # The last thread reads what nobody has written, which only the NumPy engine handles.
+    end = "sub.u32 %n, %n, 1; setp.eq.u32 %p, %i, %n; @!%p ret; ld.shared.u32 %v, [box]; "
+    end += "and.b32 %v, %v, 0; st.global.u32 [%at], %v; "
+    body = DOUBLE.replace("ret; }", f"{end if is_unusual else ''} ret; }}")
+    x = np.arange(1 << 14, dtype="u4")
+    device = Device(options=Options(lanes=1024))
+    module = launch(
+        new_text(body), "k", x, np.uint32(x.size), grid=(256,), block=(64,), device=device
+    )
+    expected = 2 * np.arange(1 << 14)
+    expected[-1] *= not is_unusual
+    np.testing.assert_array_equal(x, expected)
+    state = state_of(module)
+    assert state.ran == (not is_unusual)
+    assert ("undefined value" in state.why_not) == is_unusual
+    # The first chunk has 16 blocks, and each other block is a group.
+    assert state.groups == 240 or is_unusual
 
 
 def test_auto_takes_what_another_process_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,8 +71,8 @@ class CompiledKernel:
         self._run: Any = None
         self._symbols: np.ndarray[Any, Any] = np.zeros(1, np.uint64)
 
-    def run(self, launch: LaunchView, *, always: bool) -> bool:
-        """Run a launch to its end, or return False with memory as it was.
+    def run(self, launch: LaunchView, begin: int, *, always: bool) -> bool:
+        """Run a launch from a block to its end, or return False with memory as it was.
 
         A kernel whose results may depend on the order of threads runs here only if it is to
         `always` run here. So results never depend on when a kernel was compiled.
@@ -89,7 +89,7 @@ class CompiledKernel:
             self._compile()
         if self._run is None:
             return False
-        result = _REASONS[self._run_once(launch)]
+        result = _REASONS[self._run_once(launch, begin)]
         self.ran += not result
         if result and not always:
             # A kernel that did something unusual mostly does it again: undefined values, asserts.
@@ -118,7 +118,7 @@ class CompiledKernel:
             addresses = [kernel.module.address(name) for name in names.decode().split()]
             self._symbols = np.array([*addresses, 0], np.uint64)
 
-    def _run_once(self, launch: LaunchView) -> int:
+    def _run_once(self, launch: LaunchView, begin: int) -> int:
         memory, options = launch.memory, launch.options
         bases = np.array(memory.bases, np.uint64)
         ends = np.array(memory.ends, np.uint64)
@@ -142,6 +142,7 @@ class CompiledKernel:
             symbols=self._symbols.ctypes.data,
             grid=launch.grid,
             block=launch.block,
+            begin=begin,
             shared_size=launch.shared_bytes,
             local_size=launch.local_bytes,
             checks=options.check_uninitialized,
@@ -186,6 +187,7 @@ class _Record(ctypes.Structure):
         ("symbols", ctypes.c_void_p),
         ("grid", ctypes.c_uint32 * 3),
         ("block", ctypes.c_uint32 * 3),
+        ("begin", ctypes.c_uint64),
         ("shared_size", ctypes.c_uint64),
         ("local_size", ctypes.c_uint64),
         ("checks", ctypes.c_uint32),

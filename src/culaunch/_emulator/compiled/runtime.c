@@ -313,7 +313,7 @@ static int run_shared(Launch* c, u64 first, u64 blocks) {
 
 static int run_grid(Launch* c) {
   u64 blocks = (u64)c->grid[0] * c->grid[1] * c->grid[2];
-  for (u64 index = 0; index < blocks; ++index) {
+  for (u64 index = c->begin; index < blocks; ++index) {
     /* Threads cost more than a short launch. */
     if (c->cores > 1 && blocks - index > 1 && c->worked + c->work >= c->alone)
       return run_shared(c, index, blocks);

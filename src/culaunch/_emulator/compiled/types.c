@@ -72,6 +72,7 @@ typedef struct {
   u64 params_size;
   const u64* symbols;
   u32 grid[3], block[3];
+  u64 begin; /* the first block to run */
   u64 shared_size, local_size;
   u32 checks;
   const Loop* loops;
