@@ -15,7 +15,7 @@ import numpy as np
 from culaunch._emulator.compiled.build import Built, find_compiler
 from culaunch._emulator.compiled.lane import Untraceable
 from culaunch._emulator.compiled.text import kernel_text
-from culaunch._emulator.compiled.thread_order import communicating_access, ordered_access
+from culaunch._emulator.compiled.thread_order import SHARED, communicating_access, ordered_access
 from culaunch._emulator.compiled.ufuncs import LOOPS
 from culaunch._emulator.outside import comes_from_outside
 
@@ -48,6 +48,9 @@ class CompiledKernel:
     ordered : str or None
         The opcode of an access whose effect may depend on the order of threads, or empty; None
         before the first launch.
+    watches : bool
+        Whether all such accesses are in shared memory. Then a launch ends as soon as the order may
+        affect one of them.
     communicates : bool
         Whether blocks may communicate. Then one thread of the processor runs them in order.
     cores : int
@@ -64,6 +67,7 @@ class CompiledKernel:
         self.ran = 0
         self.why_not = ""
         self.ordered: str | None = None
+        self.watches = False
         self.communicates = True
         self.cores = 0
         self.groups = 0
@@ -75,21 +79,23 @@ class CompiledKernel:
         """Run a launch from a block to its end, or return False with memory as it was.
 
         A kernel whose results may depend on the order of threads runs here only if it is to
-        `always` run here. So results never depend on when a kernel was compiled.
+        `always` run here, or if the run shows that they do not. So results never depend on when a
+        kernel was compiled.
         """
         if self.ordered is None:
             kernel = self._kernel()
             assert kernel is not None
             code = kernel.code(kernel.entry.name)
             self.ordered = ordered_access(code)
+            self.watches = bool(self.ordered) and not ordered_access(code, besides=SHARED)
             self.communicates = bool(communicating_access(code))
-        if self.why_not or (self.ordered and not always):
+        if self.why_not or (self.ordered and not always and not self.watches):
             return False
         if self._run is None:
             self._compile()
         if self._run is None:
             return False
-        result = _REASONS[self._run_once(launch, begin)]
+        result = _REASONS[self._run_once(launch, begin, watches=self.watches and not always)]
         self.ran += not result
         if result and not always:
             # A kernel that did something unusual mostly does it again: undefined values, asserts.
@@ -118,7 +124,7 @@ class CompiledKernel:
             addresses = [kernel.module.address(name) for name in names.decode().split()]
             self._symbols = np.array([*addresses, 0], np.uint64)
 
-    def _run_once(self, launch: LaunchView, begin: int) -> int:
+    def _run_once(self, launch: LaunchView, begin: int, *, watches: bool) -> int:
         memory, options = launch.memory, launch.options
         bases = np.array(memory.bases, np.uint64)
         ends = np.array(memory.ends, np.uint64)
@@ -155,6 +161,7 @@ class CompiledKernel:
             deadline=0 if options.time_limit is None else time.monotonic() + options.time_limit,
             alone=_ALONE,
             cores=cores,
+            watches=watches,
         )
         found: int = self._run(ctypes.byref(record))
         self.groups += record.groups
@@ -199,8 +206,9 @@ class _Record(ctypes.Structure):
         ("groups", ctypes.c_uint64),
         ("apart", ctypes.c_uint32),
         ("used", ctypes.c_uint32),
+        ("watches", ctypes.c_uint32),
         # Room for the run's own state.
-        ("own", ctypes.c_uint64 * 16),
+        ("own", ctypes.c_uint64 * 20),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from culaunch._emulator.compiled.group_text import GroupText
 from culaunch._emulator.compiled.lane import Untraceable
 from culaunch._emulator.compiled.recorder import Recorder
+from culaunch._emulator.compiled.thread_order import ordered_access
 from culaunch._emulator.compiled.thread_text import ThreadText
 from culaunch._emulator.outside import comes_from_outside
 
@@ -45,6 +46,7 @@ def _text(kernel: KernelCode) -> str:
             f"#define SITES {recorder.sites.count}",
             f"#define LOCAL {recorder.code.local_bytes}",
             f"#define GROUP {groups.width}",
+            f"#define ORDERED {int(bool(ordered_access(recorder.code)))}",
             f"#define STORED {groups.stored or 'char none;'}".replace("\n", " "),
             f"#define REGISTERS {fields or 'char none;'}",
             *(Path(__file__).with_name(name).read_text("utf-8") for name in _FILES),

@@ -50,6 +50,9 @@ typedef struct Saved {
   u8 bytes[];
 } Saved;
 typedef struct {
+  u32 writer, reader; /* of a word of shared memory: the epoch, and a thread's number and 1 */
+} Touched;
+typedef struct {
   u32 pc, lane, warp, tid[3];
   u32 mask, what, x[3]; /* a meeting of a warp: who, which operation, its operands */
   u32 y, p;             /* and its results */
@@ -86,13 +89,16 @@ typedef struct {
   u64 groups;    /* that ran to their end side by side */
   u32 apart;     /* whether all threads run one after the other */
   u32 used;      /* how many of the processor's threads ran blocks */
+  u32 watches;   /* whether an access to shared memory that depends on the order of threads ends it */
   /* Below is the run's own. */
   u32 ctaid[3], threads, live, late, work, why;
   u32 together, formed; /* the groups of a block: now, and at first */
+  u32 epoch, current;   /* the barriers of the block since `touched` was new; the thread and 1 */
   u32 joined;           /* whether it is a copy for another of the processor's threads */
   u64 unwritten, worked;
   u8 *shared, *written, *local;
   Stored* stored;
+  Touched* touched;
   Thread* all;
   Site* sites;
   Saved* log;
