@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._base.values import counted
+from culaunch._emulator.compiled.thread_order import SHARED, ordered_access
 from culaunch._emulator.fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault
 from culaunch._emulator.machine.children import Children
 from culaunch._emulator.machine.chunk import Chunk
@@ -45,6 +46,7 @@ _WORKSPACE_BYTES = 16
 # instructions. That is about what compiling takes, so nobody waits for more than twice what was
 # necessary.
 _HOT, _HOT_PER_INSTRUCTION = 0.1, 0.0015  # seconds
+_FIRST_CHUNK = 32  # by which the first chunk of a kernel is smaller than the others
 
 
 class Launch:
@@ -168,7 +170,11 @@ class Launch:
             self.memory.observe = self._observe
         while self._next_block < total:
             first, started = self._next_block, time.perf_counter()
-            self._next_block = min(first + step, total)
+            # A small chunk of a new kernel tells early whether compiling is worth its time.
+            is_first = may_change and step < total and not self.kernel.seconds
+            is_small = is_first and not ordered_access(self.code, besides=SHARED)
+            count = -(-step // _FIRST_CHUNK) if is_small else step
+            self._next_block = min(first + count, total)
             self._run_chunk(first, self._next_block - first)
             self.kernel.seconds += time.perf_counter() - started
             # A kernel may become hot in its only launch.

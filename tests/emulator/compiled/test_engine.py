@@ -182,8 +182,34 @@ def test_a_kernel_is_compiled_during_its_only_launch(
     state = state_of(module)
     assert state.ran == (not is_unusual)
     assert ("undefined value" in state.why_not) == is_unusual
-    # The first chunk has 16 blocks, and each other block is a group.
-    assert state.groups == 240 or is_unusual
+    # The first chunk has one block instead of 16, and each other block is a group.
+    assert state.groups == 255 or is_unusual
+
+
+@pytest.mark.parametrize(
+    ("body", "chunks"),
+    [
+        (DOUBLE, [1, 16, 16, 15]),
+        ("red.shared.add.f32 [box], 0f3F800000; ret; }", [1, 16, 16, 15]),
+        ("ld.volatile.shared.u32 %v, [box]; ret; }", [1, 16, 16, 15]),
+        ("red.global.add.f32 [%at], 0f3F800000; ret; }", [16, 16, 16]),
+    ],
+)
+def test_the_first_chunk_is_small_if_that_changes_no_result(
+    monkeypatch: pytest.MonkeyPatch, body: str, chunks: list[int]
+) -> None:
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "auto")
+    seen: list[int] = []
+    monkeypatch.setattr(
+        "culaunch._emulator.launch.Launch._run_chunk", lambda *args: seen.append(args[2])
+    )
+    x, device = np.zeros(48 * 64, "u4"), Device(options=Options(lanes=1024))
+    module = launch(new_text(body), "k", x, np.uint32(0), grid=(48,), block=(64,), device=device)
+    assert seen == chunks
+    # A kernel that has run is known.
+    del seen[:]
+    launch("", "k", x, np.uint32(0), grid=(48,), block=(64,), device=device, module=module)
+    assert seen == [16, 16, 16]
 
 
 def test_auto_takes_what_another_process_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

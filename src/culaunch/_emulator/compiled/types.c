@@ -89,7 +89,7 @@ typedef struct {
   u64 groups;    /* that ran to their end side by side */
   u32 apart;     /* whether all threads run one after the other */
   u32 used;      /* how many of the processor's threads ran blocks */
-  u32 watches;   /* whether an access to shared memory that depends on the order of threads ends it */
+  u32 watches; /* whether an access to shared memory that depends on the order of threads ends it */
   /* Below is the run's own. */
   u32 ctaid[3], threads, live, late, work, why;
   u32 together, formed; /* the groups of a block: now, and at first */
