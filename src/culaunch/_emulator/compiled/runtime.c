@@ -58,6 +58,7 @@ static int run_thread(Launch* c, Thread* t);
     return state;          \
   } while (0)
 static int run_group(Launch* c, Thread* lead);
+static u32 gather(Launch* c, Thread* lead); /* where a group goes on, or 0 */
 
 /* Let threads go on whose barrier is complete. */
 static inline int release_barriers_of(Launch* c, const int apart) {
@@ -141,6 +142,25 @@ static int run_groups(Launch* c) {
   return DONE;
 }
 
+/* Let threads that left their group, and have all passed one barrier, run side by side again. */
+static void rejoin(Launch* c) {
+  for (Thread *t = c->all, *next; t < c->all + c->threads; t = next) {
+    next = t + t->first;
+    if (t->group > 1 || t->first == 1 || t->state != READY) continue;
+    Thread* same = t + 1;
+    while (same < next && same->state == READY && same->pc == t->pc) ++same;
+    u32 pc = same == next ? gather(c, t) : 0;
+    if (!pc) continue;
+    t->pc = pc;
+    t->group = t->first;
+    ++c->together;
+    for (Thread* each = t + 1; each < next; ++each) {
+      each->group = 0;
+      each->state = LED;
+    }
+  }
+}
+
 static int run_block(Launch* c) {
   for (Thread* t = c->all; t < c->all + c->threads; ++t) {
     t->pc = 0;
@@ -179,6 +199,7 @@ static int run_block(Launch* c) {
 #if ORDERED
       if (c->epoch >= MOST_EPOCHS) return UNUSUAL;
 #endif
+      if (c->together < c->formed) rejoin(c);
       continue;
     }
     if (!yielded || ++yields > MOST_YIELDS) return STUCK;
