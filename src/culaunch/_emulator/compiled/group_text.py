@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _LEAST, _WARP = 16, 32
 # The registers of a group should stay in the processor's fastest memory.
 _REGISTER_BYTES = 16 << 10
-# For a longer text of one thread, the text of a group takes over half a second to compile.
-_LONGEST = 180_000
+# For a longer text of one thread, the text of a group takes over three seconds to compile.
+_LONGEST = 400_000
 
 
 class GroupText:
