@@ -268,7 +268,7 @@ def test_a_group_writes_over_the_end_of_a_page(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_very_long_kernel_has_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its compilation takes long enough."""
-    body = "mul.lo.u32 %v, %v, %i; " * 1500
+    body = "mul.lo.u32 %v, %v, %i; " * 3500
     ends, state = engines("mov.u32 %v, 3; " + body + STORE, monkeypatch)
     assert (state.ran, state.groups) == (1, 0)
     assert ends[0] == ends[1]
