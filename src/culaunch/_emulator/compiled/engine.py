@@ -15,7 +15,13 @@ import numpy as np
 from culaunch._emulator.compiled.build import Built, find_compiler
 from culaunch._emulator.compiled.lane import Untraceable
 from culaunch._emulator.compiled.text import kernel_text
-from culaunch._emulator.compiled.thread_order import SHARED, communicating_access, ordered_access
+from culaunch._emulator.compiled.textures import LaunchTextures
+from culaunch._emulator.compiled.thread_order import (
+    SHARED,
+    communicating_access,
+    ordered_access,
+    reads_textures,
+)
 from culaunch._emulator.compiled.ufuncs import LOOPS
 from culaunch._emulator.outside import comes_from_outside
 
@@ -51,6 +57,7 @@ class CompiledKernel:
     watches : bool
         Whether all such accesses are in shared memory. Then a launch ends as soon as the order may
         affect one of them.
+    reads_textures : bool
     communicates : bool
         Whether blocks may communicate. Then one thread of the processor runs them in order.
     cores : int
@@ -68,6 +75,7 @@ class CompiledKernel:
         self.why_not = ""
         self.ordered: str | None = None
         self.watches = False
+        self.reads_textures = False
         self.communicates = True
         self.cores = 0
         self.groups = 0
@@ -88,6 +96,7 @@ class CompiledKernel:
             code = kernel.code(kernel.entry.name)
             self.ordered = ordered_access(code)
             self.watches = bool(self.ordered) and not ordered_access(code, besides=SHARED)
+            self.reads_textures = reads_textures(code)
             self.communicates = bool(communicating_access(code))
         if self.why_not or (self.ordered and not always and not self.watches):
             return False
@@ -132,8 +141,13 @@ class CompiledKernel:
         pages = np.zeros(len(bases) + 1, np.uint64)
         np.cumsum(counts, out=pages[1:])
         saved = np.zeros(int(pages[-1]) + 1, np.uint8)
-        if launch.read_only is not None:
-            _mark_read_only(launch, bases, pages, saved)
+        textures = LaunchTextures(launch) if self.reads_textures else None
+        fixed = [] if launch.read_only is None else [*launch.read_only.ranges]
+        if textures is not None:
+            # A read sees what the launch has written, or not.
+            fixed += textures.memory
+        _mark_read_only(fixed, bases, pages, saved)
+        records = textures.records if textures is not None else ()
         loops = _loops()
         params = launch.params
         cores = 1 if self.communicates else options.cores or len(os.sched_getaffinity(0))
@@ -162,6 +176,8 @@ class CompiledKernel:
             alone=_ALONE,
             cores=cores,
             watches=watches,
+            textures=ctypes.addressof(records) if records else None,
+            texture_count=len(records),
         )
         found: int = self._run(ctypes.byref(record))
         self.groups += record.groups
@@ -207,6 +223,8 @@ class _Record(ctypes.Structure):
         ("apart", ctypes.c_uint32),
         ("used", ctypes.c_uint32),
         ("watches", ctypes.c_uint32),
+        ("textures", ctypes.c_void_p),
+        ("texture_count", ctypes.c_uint64),
         # Room for the run's own state.
         ("own", ctypes.c_uint64 * 20),
     )
@@ -253,10 +271,9 @@ def _address_of(name: str) -> int | None:
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
 
 
-def _mark_read_only(launch: LaunchView, bases: Any, pages: Any, saved: Any) -> None:
+def _mark_read_only(ranges: list[tuple[int, int]], bases: Any, pages: Any, saved: Any) -> None:
     """Let a write to a page that is read-only, at least in part, end the launch."""
-    assert launch.read_only is not None
-    for start, end in launch.read_only.ranges:
+    for start, end in ranges:
         first = int(np.searchsorted(bases, np.uint64(start), side="right")) - 1
         for index in range(max(first, 0), len(bases)):
             base = int(bases[index])

@@ -51,6 +51,11 @@ def communicating_access(code: Code) -> str:
     return ""
 
 
+def reads_textures(code: Code) -> bool:
+    """Tell whether a kernel reads textures."""
+    return any(one.name == "tex" for block in code.blocks for one in block.instructions)
+
+
 def _commutes(instruction: Instruction, read: set[int]) -> bool:
     mods = instruction.mods
     if not _COMMUTE & set(mods) or any(is_float(word) for word in mods):

@@ -63,6 +63,16 @@ typedef struct {
   Registers r;
 } Thread;
 typedef struct {
+  u64 handle;
+  const u32* texels; /* words that a read returns, for each channel */
+  u64 row, slice;    /* from one to the next, in words */
+  i64 size[3];
+  u32 channels, mode[3], normalized, linear;
+  u32 halves; /* whether linear filters of one axis blend half of the border in */
+  f32 border[4];
+  u32 border_words[4];
+} Texture;
+typedef struct {
   u64 next, blocks;     /* the next block to run, and how many there are */
   u32 result, running;  /* the first result that is not DONE; threads besides the first */
   pthread_mutex_t lock; /* of the pages */
@@ -90,6 +100,8 @@ typedef struct {
   u32 apart;     /* whether all threads run one after the other */
   u32 used;      /* how many of the processor's threads ran blocks */
   u32 watches; /* whether an access to shared memory that depends on the order of threads ends it */
+  const Texture* textures;
+  u64 texture_count;
   /* Below is the run's own. */
   u32 ctaid[3], threads, live, late, work, why;
   u32 together, formed; /* the groups of a block: now, and at first */
