@@ -8,15 +8,15 @@ static const Texture* texture_of(const Launch* c, u64 handle) {
   return 0;
 }
 
-static void read_texel(const Texture* x, const i64* place, u32* words) {
+static inline void read_texel(const Texture* x, const i64* place, u32* words) {
   const u32* texel = x->texels + place[2] * x->slice + place[1] * x->row + place[0] * x->channels;
   for (u32 i = 0; i < 4; ++i) words[i] = i < x->channels ? texel[i] : 0;
 }
 
-static i64 modulo(i64 a, i64 b) { return a % b + (a % b < 0 ? b : 0); }
+static inline i64 modulo(i64 a, i64 b) { return a % b + (a % b < 0 ? b : 0); }
 
 /* The words of a texel, whose numbers the address modes make valid. */
-static void read_texel_near(const Texture* x, u32 axes, const f64* point, u32* words) {
+static inline void read_texel_near(const Texture* x, u32 axes, const f64* point, u32* words) {
   enum { WRAP, CLAMP, MIRROR, BORDER };
   i64 place[3] = {0};
   int outside = 0;
@@ -46,7 +46,7 @@ static void read_texel_at(const Texture* x, u32 axes, const u32* at, u32* words)
   read_texel(x, place, words);
 }
 
-static void blend(const Texture* x, u32 axes, const f64* point, u32* words) {
+static inline void blend(const Texture* x, u32 axes, const f64* point, u32* words) {
   f64 low[3], part[3], total[4] = {0};
   for (u32 k = 0; k < axes; ++k) {
     low[k] = __builtin_floor(point[k]);
@@ -76,8 +76,9 @@ static void blend(const Texture* x, u32 axes, const f64* point, u32* words) {
 }
 
 /* Read a place of one to three coordinates: floats, or integers that name a texel. */
-static RARE int read_texture(const Launch* c, u64 handle, u32 axes, int is_float, const u32* at,
-                             u32* words) {
+static inline __attribute__((always_inline)) int read_texture(const Launch* c, u64 handle, u32 axes,
+                                                              int is_float, const u32* at,
+                                                              u32* words) {
   const f64 far = 2147483648.0;
   const Texture* x = texture_of(c, handle);
   if (!x) return 0;
@@ -93,7 +94,20 @@ static RARE int read_texture(const Launch* c, u64 handle, u32 axes, int is_float
     value = value != value ? 0 : value < -far ? -far : value > far ? far : value;
     point[k] = x->linear ? value - 0.5 : __builtin_floor(value);
   }
-  (x->linear ? blend : read_texel_near)(x, axes, point, words);
+  if (x->linear)
+    blend(x, axes, point, words);
+  else
+    read_texel_near(x, axes, point, words);
   return 1;
 }
+
+/* Of each number of coordinates, once in the text. */
+#define READ_TEXTURE(axes)                                                    \
+  static __attribute__((noinline)) int read_texture_##axes(                   \
+      const Launch* c, u64 handle, int is_float, const u32* at, u32* words) { \
+    return read_texture(c, handle, axes, is_float, at, words);                \
+  }
+READ_TEXTURE(1)
+READ_TEXTURE(2)
+READ_TEXTURE(3)
 #endif

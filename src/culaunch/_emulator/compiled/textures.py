@@ -47,7 +47,8 @@ def read_texture(
     puts = [decoder.write(target, kind) for target in decoder.vector(result)]
     handle = group.read(decoder.read(unit, "u64"), "u8")
     at = ", ".join(group.read(decoder.read(item, coordinate), "u4").name for item in items)
-    call = f"read_texture(c, {handle.name}, {geometry.axes}, {int(coordinate == 'f32')}, at, words)"
+    how = f"{handle.name}, {int(coordinate == 'f32')}"
+    call = f"read_texture_{geometry.axes}(c, {how}, at, words)"
     group.trace.do(f"u32 at[] = {{{at}}}, words[4];\nif (!{call}) {ABANDON}")
     for i, put in enumerate(puts):
         group.write(put, f"words[{i}]", "u4")
