@@ -8,9 +8,25 @@ static const Texture* texture_of(const Launch* c, u64 handle) {
   return 0;
 }
 
+static inline u32 read_channel(const Texture* x, const u8* at) {
+  u32 word = 0;
+  i32 value;
+  memcpy(&word, at, x->width);
+  if (x->width == 4) return word;
+  value = word;
+  if (x->is_signed) value = x->width == 1 ? (i8)word : (i16)word;
+  if (!x->scale) return value;
+  f32 part = value / x->scale;
+  if (part < -1) part = -1;
+  memcpy(&word, &part, 4);
+  return word;
+}
+
 static inline void read_texel(const Texture* x, const i64* place, u32* words) {
-  const u32* texel = x->texels + place[2] * x->slice + place[1] * x->row + place[0] * x->channels;
-  for (u32 i = 0; i < 4; ++i) words[i] = i < x->channels ? texel[i] : 0;
+  const u8* texel = x->texels + place[2] * x->slice + place[1] * x->row;
+  texel += place[0] * x->channels * x->width;
+  for (u32 i = 0; i < 4; ++i)
+    words[i] = i < x->channels ? read_channel(x, texel + i * x->width) : 0;
 }
 
 static inline i64 modulo(i64 a, i64 b) { return a % b + (a % b < 0 ? b : 0); }

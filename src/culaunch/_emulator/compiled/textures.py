@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
 
-# Larger images, if their texels have to be converted in each launch, stay with the NumPy engine.
-_MOST_TEXELS = 1 << 23
-
 
 def read_texture(
     decoder: LaneDecoder,
@@ -64,6 +61,9 @@ class TextureRecord(ctypes.Structure):
         ("slice", ctypes.c_uint64),
         ("size", ctypes.c_int64 * 3),
         ("channels", ctypes.c_uint32),
+        ("width", ctypes.c_uint32),
+        ("is_signed", ctypes.c_uint32),
+        ("scale", ctypes.c_float),
         ("mode", ctypes.c_uint32 * 3),
         ("normalized", ctypes.c_uint32),
         ("linear", ctypes.c_uint32),
@@ -86,22 +86,21 @@ class LaunchTextures:
 
     def __init__(self, launch: LaunchView) -> None:
         self.memory: list[tuple[int, int]] = []
-        self._words: list[Lanes] = []  # the arrays that the records point to
+        self._texels: list[Lanes] = []  # the arrays that the records point to
         records = []
         params = launch.params.array[: launch.params.size // 8 * 8].view(np.uint64)
         for handle in sorted({int(one) for one in params} & set(launch.texture_units)):
             unit = launch.texture_units[handle]
             if not isinstance(unit, Texture) or len(unit.levels) != 1 or not unit.image.exists:
                 continue
-            texels = self._texels(launch, unit)
+            texels = self._image(launch, unit)
             if texels is not None:
-                words = _as_words(unit, texels)
-                if words is not None:
-                    self._words.append(words)
-                    records.append(_record(handle, unit, words))
+                texels = _as_read(unit, texels)
+                self._texels.append(texels)
+                records.append(_record(handle, unit, texels))
         self.records = (TextureRecord * len(records))(*records)
 
-    def _texels(self, launch: LaunchView, unit: Texture) -> Lanes | None:
+    def _image(self, launch: LaunchView, unit: Texture) -> Lanes | None:
         """Return the texels: ``(slices, rows, width, channels)``; None if they are no memory."""
         image: CudaArray | LinearImage = unit.image
         if isinstance(image, CudaArray):
@@ -121,28 +120,28 @@ class LaunchTextures:
         return texels
 
 
-def _as_words(unit: Texture, texels: Lanes) -> Lanes | None:
-    """Return the words of 32 bits of a read for each channel; None for too many texels."""
-    item = unit.image.shape.item
-    if item.dtype.itemsize == 4 and not texels.strides[1] % 4:
-        return texels.view(np.uint32)
-    if texels.size > _MOST_TEXELS:
-        return None
-    srgb = bool(unit.sampler.flags & SRGB)
+def _as_read(unit: Texture, texels: Lanes) -> Lanes:
+    """Return texels that the C code reads: these, or the words of a read for each channel."""
+    item, srgb = unit.image.shape.item, bool(unit.sampler.flags & SRGB)
+    if item.dtype != np.float16 and not (srgb and item.scale == 255):
+        return texels
     rows = texels.reshape(-1, texels.shape[3])
     words = item.words(rows, as_integer=unit.as_integer, srgb=srgb)[:, : texels.shape[3]]
     found: Lanes = np.ascontiguousarray(words).reshape(texels.shape)
     return found
 
 
-def _record(handle: int, unit: Texture, words: Any) -> TextureRecord:
+def _record(handle: int, unit: Texture, texels: Any) -> TextureRecord:
     return TextureRecord(
         handle=handle,
-        texels=words.ctypes.data,
-        row=words.strides[1] // 4,
-        slice=words.strides[0] // 4,
+        texels=texels.ctypes.data,
+        row=texels.strides[1],
+        slice=texels.strides[0],
         size=unit.image.shape.sizes,
-        channels=words.shape[3],
+        channels=texels.shape[3],
+        width=texels.itemsize,
+        is_signed=texels.dtype.kind == "i",
+        scale=0 if unit.as_integer else unit.image.shape.item.scale,
         mode=tuple(map(unit.mode, range(3))),
         normalized=unit.sampler.flags & NORMALIZED,
         linear=bool(unit.sampler.filter) and not unit.as_integer,

@@ -64,10 +64,13 @@ typedef struct {
 } Thread;
 typedef struct {
   u64 handle;
-  const u32* texels; /* words that a read returns, for each channel */
-  u64 row, slice;    /* from one to the next, in words */
+  const u8* texels;
+  u64 row, slice; /* bytes from one to the next */
   i64 size[3];
-  u32 channels, mode[3], normalized, linear;
+  u32 channels, width; /* the bytes of a channel */
+  u32 is_signed;
+  f32 scale; /* the integer that reads return as 1; 0: they return words, or integers */
+  u32 mode[3], normalized, linear;
   u32 halves; /* whether linear filters of one axis blend half of the border in */
   f32 border[4];
   u32 border_words[4];
