@@ -105,7 +105,7 @@ def test_a_wrong_number_of_results_is_an_error(name, torch, monkeypatch, way, co
 
 def test_the_letters_of_the_dispatch_are_those_of_torchs_schema(scale, name, monkeypatch):
     op = cl.frameworks.torch_op(name, scale)
-    # A number that is taken for a tensor's address ends the process.
+    # torch would use a number as the address of a tensor.
     op.parameters = tuple(one._replace(type="Tensor") for one in op.parameters)
     op.outputs = ("SymInt", "float")
     bound = []

@@ -3,8 +3,8 @@
 A group is neighbors along x, two warps at most. A value that is uniform among them, or that grows
 by a constant from thread to thread, is computed once. All else is in loops over the group, which a
 C compiler makes vectors of. A group runs until its threads go different ways, or until lanes
-exchange values. From there its threads run one after the other, in the text of `ThreadText`, until
-all are at one barrier, and their registers again differ as those of a group do.
+exchange values. From there its threads run one after the other, in the text of `ThreadText`. They
+form the group again at a barrier, if their registers differ as those of a group do.
 """
 
 from __future__ import annotations
