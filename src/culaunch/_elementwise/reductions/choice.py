@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._elementwise.reductions.regime import COLUMNS, Regime
@@ -10,18 +10,26 @@ from culaunch._elementwise.reductions.regime import COLUMNS, Regime
 if TYPE_CHECKING:
     from culaunch._elementwise.reductions.layout import Layout
 
+    Shapes = tuple[tuple[int, int], ...]
+
 # The threads of a block that hold a row, and the packs of each, by preference. Several packs are
 # loaded together. Few rows do not fill the device, so each thread has one. A poor choice takes up
 # to 40 % more time (H200).
 _FEW = ((1024, 1), (1024, 2), (1024, 4), (1024, 8))
 _FULL = ((512, 2), (512, 4), (512, 8))
+# If elements of one array are written after reductions that all happen together.
+_FULL_ONCE = ((512, 2), (512, 4), (1024, 4))
 _FULL_ALONE = (*_FULL, (1024, 4), (1024, 8))  # without clusters
 _HALF = ((256, 4), (512, 4), (1024, 4))
-_HALF_ONCE = ((512, 2), (512, 4), (1024, 4))  # if all reductions of a row happen together
+_HALF_ONCE = ((512, 2), (512, 4), (1024, 4))
 # Elements of several arrays in half precision become floats, which need many registers.
 _HALF_SEVERAL = ((1024, 1),)
 _ROOM = {256: 64, 512: 48, 1024: 32}  # registers of 4 bytes for the row, by the threads of a block
 _BLOCK = 64  # threads, if teams of at most a warp share rows
+# The same for one array in half precision: packs of a thread, threads of a block.
+_HALF_WARP = ((2, 64),)
+_HALF_WARP_ONCE = ((1, 128), (2, 64))
+_WARP_SUMS = ((4, 64),)  # of any type, if no elements of rows are written
 # Threads of a block and blocks of a cluster, for rows that no block can hold.
 _CLUSTERS = ((512, 2), (512, 4), (512, 8), (1024, 8))
 _BUSY = 4  # blocks per multiprocessor that keep its memory busy
@@ -73,6 +81,7 @@ def choose(
     has_clusters: Any,
     *,
     has_common: bool,
+    writes_elements: bool,
     phases: int,
 ) -> Choice:
     """Choose for the sizes of a call: each comparison is a guard.
@@ -88,6 +97,8 @@ def choose(
         Whether the device can launch clusters.
     has_common : bool
         Whether an array has the same elements for all rows.
+    writes_elements : bool
+        Whether elements of rows are written, not only what rows are reduced to.
     phases : int
         How often a row waits for a reduction.
     """
@@ -97,9 +108,18 @@ def choose(
     # Several arrays of a row and common ones need more registers than 1024 threads have.
     is_long = sizes.size * registers > _LONG and not (has_common and registers > 4)
     team = _WIDE_TEAM if is_long else _TEAM
-    half = _HALF_SEVERAL if registers > 4 else _HALF_ONCE if phases == 1 else _HALF
+    is_half, is_one = layout.vector == 8, registers <= 4
+    once = phases == 1 and writes_elements
+    short: Shapes = ()
+    if is_one and phases and not writes_elements:
+        short = _WARP_SUMS
+    elif is_one and phases and is_half:
+        short = _HALF_WARP_ONCE if once else _HALF_WARP
+    full: Shapes = _FULL_ONCE if once and is_one else _FULL
+    if is_half:
+        full = _HALF_SEVERAL if not is_one else _HALF_ONCE if once else _HALF
     return _rows(
-        layout, sizes, registers, multiprocessors, has_clusters, team, half, is_wide=is_wide
+        layout, sizes, registers, multiprocessors, has_clusters, team, full, short, is_wide=is_wide
     )
 
 
@@ -110,7 +130,8 @@ def _rows(
     count: Any,
     has_clusters: Any,
     team_of_loop: int,
-    half: tuple[tuple[int, int], ...],
+    full: Shapes,
+    short: Shapes,
     *,
     is_wide: bool,
 ) -> Choice:
@@ -122,22 +143,30 @@ def _rows(
             len(layout.reduced), cluster=cluster,
         )  # fmt: skip
 
+    def warp(held: int, packs: int, block: int) -> Choice:
+        team = held // packs
+        is_full = bool(size == held) and not is_wide
+        return Choice(replace(regime(team, block // team, packs), is_full=is_full))
+
     size = sizes.size
     is_half = layout.vector == 8
     is_few = bool(sizes.rows < count)
     # Clusters were slower for half precision: 1.1 times forward, 1.8 times backward (H200).
     can_cluster = bool(not is_few and not is_half and has_clusters)
-    shapes: tuple[tuple[int, int], ...] = _FEW
-    if not is_few and is_half:
-        shapes = half
-    elif not is_few:
-        shapes = _FULL if can_cluster else _FULL_ALONE
+    shapes: Shapes = _FEW
+    if not is_few:
+        shapes = full if can_cluster or is_half else _FULL_ALONE
+    for packs, block in short if not is_few else ():
+        held = _at_least(size, tuple(packs << n for n in range(6)))
+        if held is not None:
+            return warp(held, packs, block)
     fitting = [(n, packs) for n, packs in shapes if packs * registers <= _ROOM[n]]
     (threads, packs), *larger = fitting or [(256, 1)]
     held = _at_least(size, tuple(packs << n for n in range(threads.bit_length())))
+    if held is not None and held <= 32 * packs:
+        return warp(held, packs, _BLOCK)
     if held is not None:
-        team = held // packs
-        return Choice(regime(team, _BLOCK // team if team <= 32 else 1, packs))
+        return Choice(regime(held // packs, 1, packs))
     for threads, packs in larger:
         if size <= threads * packs:
             return Choice(regime(threads, 1, packs))
@@ -168,7 +197,7 @@ def choose_across(
     size = sizes.size
     if size * layout.vector >= 1 << 31:
         return None
-    shapes: tuple[tuple[int, int], ...] = _ACROSS_MANY
+    shapes: Shapes = _ACROSS_MANY
     if registers <= _MANY:
         shapes = _ACROSS_HALF if layout.vector == 8 else _ACROSS
     of_warp = [n for n in (1, 2, 4) if n * registers <= _ACROSS_WARP] or [1]

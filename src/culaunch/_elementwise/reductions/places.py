@@ -55,7 +55,7 @@ class Places:
                 "    !is_row ? begin",
                 "    : begin >= size || size - begin < chunk ? size : begin + chunk;",
             ]
-        else:
+        elif not regime.is_full:
             lines += [
                 f"constexpr {regime.index} begin = 0;",
                 f"const {regime.index} end = is_row ? size : 0;",
@@ -172,7 +172,7 @@ class Places:
             "#pragma unroll",
             f"for (int j = 0; j < {regime.packs}; ++j) {{",
             f"  const {regime.index} at = base + lane + j * {regime.lanes};",
-            "  if (at < end) {",
+            f"  {self.guard()}{{",
             *(f"    {line}" for line in self.decode(sources)),
             *(f"    {one.name}_pack[j] = {self.element(one)};" for one in sources),
             "  }",
@@ -192,6 +192,12 @@ class Places:
             "  }",
             "}",
         ]
+
+    def guard(self, *, is_store: bool = False) -> str:
+        """Write the condition of a loop's pack: it belongs to the row, and to a row to write."""
+        if not self.regime.is_full:
+            return "if (at < end) "
+        return "if (is_row) " if is_store else ""
 
     def packs(self, source: Source) -> str:
         """Declare the packs of an array that a thread has at once."""

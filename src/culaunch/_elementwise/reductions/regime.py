@@ -48,6 +48,8 @@ class Regime:
     """Blocks per multiprocessor that go from row to row; 0: each block has its own rows."""
     cluster: int = 1
     """Neighboring blocks that share a row, as one cluster."""
+    is_full: bool = False
+    """Whether the packs of a team are exactly a row: no index is compared with the row's size."""
 
     @property
     def rows(self) -> int:
@@ -77,7 +79,7 @@ class Regime:
         vector = f"_x{self.vector}" if self.vector > 1 else ""
         across = "_across" if self.blocks else ""
         cluster = f"_cluster{self.cluster}" if self.cluster > 1 else ""
-        wide = "_64" if self.is_wide else ""
+        wide = "_64" if self.is_wide else "_full" if self.is_full else ""
         return f"{self.kind}{self.team}{vector}{cluster}{cached}{across}{step}{wide}"
 
 
