@@ -49,6 +49,7 @@ _IN_ORDER = (
     "across",
     "across_cluster",
     "copy_async",
+    "load_again",
 )
 # These have a second form in ``helpers/with_signs``, for kernels that read a NaN's sign.
 # Conversions to and from half precision make all NaNs equal.

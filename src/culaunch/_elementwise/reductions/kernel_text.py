@@ -279,9 +279,13 @@ class KernelText:
             self._cached |= dict.fromkeys(one for one in scope.sources if one not in common)
             self._body += ["{", *first, *inner, "}"] if first else inner
             return
-        self._body += [f"for ({regime.index} base = begin; base < end; base += {step}) {{"]
-        self._body += [f"  {line}" for line in [*places.load(list(scope.sources)), *inner]]
-        self._body += ["}"]
+        if regime.is_full:
+            loop = ["{", f"  constexpr {regime.index} base = 0;"]
+            loads = places.load(list(scope.sources), again="true" if outputs else "false")
+        else:
+            loop = [f"for ({regime.index} base = begin; base < end; base += {step}) {{"]
+            loads = places.load(list(scope.sources))
+        self._body += [*loop, *(f"  {line}" for line in [*loads, *inner]), "}"]
 
     def _is_shared(self, source: Source) -> bool:
         """Whether all rows have the same elements of an array."""

@@ -153,8 +153,15 @@ class Places:
                 lines.append("const long long i0 = left;")
         return lines
 
-    def load(self, sources: list[Source]) -> list[str]:
-        """Write the loads of all packs that a thread has at once."""
+    def load(self, sources: list[Source], *, again: str = "") -> list[str]:
+        """Write the loads of all packs that a thread has at once.
+
+        Parameters
+        ----------
+        sources : list of Source
+        again : str
+            "true" or "false" if rows are read several times: whether this is the last time.
+        """
         regime = self.regime
         if not sources:
             return []
@@ -174,10 +181,16 @@ class Places:
             f"  const {regime.index} at = base + lane + j * {regime.lanes};",
             f"  {self.guard()}{{",
             *(f"    {line}" for line in self.decode(sources)),
-            *(f"    {one.name}_pack[j] = {self.element(one)};" for one in sources),
+            *(f"    {one.name}_pack[j] = {self._loaded(one, again)};" for one in sources),
             "  }",
             "}",
         ]
+
+    def _loaded(self, source: Source, again: str) -> str:
+        """Write the load of a pack. What all rows have in common stays in the caches by itself."""
+        is_own = any(label in self._names.group.kept for label in source.labels)
+        place = self.place(source)
+        return f"load_again<{again}>({place})" if again and is_own else f"*{place}"
 
     def _take_ahead(self, sources: list[Source]) -> list[str]:
         """Write the reads of a row that was copied to shared memory."""
@@ -209,6 +222,10 @@ class Places:
         return self.regime.vector if source.inner == "u" else 1
 
     def element(self, source: Source, *, is_store: bool = False) -> str:
+        """Write a pack in the row."""
+        return f"*{self.place(source, is_store=is_store)}"
+
+    def place(self, source: Source, *, is_store: bool = False) -> str:
         """Write the place of a pack in the row."""
         regime = self.regime
         last = regime.reduced - 1
@@ -224,7 +241,7 @@ class Places:
         const = "" if is_store else "const "
         pack = f"{const}Pack<{dt.storage(source.dtype)}, {self.width(source)}>"
         place = " + ".join([f"{source.name}_row", *terms])
-        return f"*reinterpret_cast<{pack}*>({place})"
+        return f"reinterpret_cast<{pack}*>({place})"
 
     def _stride(self, source: Source, kind: str, d: int) -> str:
         name = f"{source.name}_{kind if kind == 'column' else f'{kind[0]}{d}'}"
