@@ -187,7 +187,7 @@ class Places:
         ]
 
     def _loaded(self, source: Source, again: str) -> str:
-        """Write the load of a pack. What all rows have in common stays in the caches by itself."""
+        """Write the load of a pack. Values common to all rows stay in the caches by themselves."""
         is_own = any(label in self._names.group.kept for label in source.labels)
         place = self.place(source)
         return f"load_again<{again}>({place})" if again and is_own else f"*{place}"
