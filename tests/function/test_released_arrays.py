@@ -12,7 +12,6 @@ import pytest
 import culaunch as cl
 from culaunch import elementwise as ew
 
-pytestmark = pytest.mark.needs("torch", "nvrtc")
 SOURCE = (
     'extern "C" __global__ void copy(float* y, const float* x) { y[threadIdx.x] = x[threadIdx.x]; }'
 )
@@ -60,6 +59,7 @@ CALLS = {
 }
 
 
+@pytest.mark.needs("torch", "nvrtc")
 @pytest.mark.parametrize("name", CALLS)
 def test_arrays_die_with_their_last_reference(name, emulated):
     torch = pytest.importorskip("torch")
@@ -75,3 +75,22 @@ def test_arrays_die_with_their_last_reference(name, emulated):
         assert [one() for one in alive] == [None] * 3
     finally:
         gc.enable()
+
+
+@pytest.mark.needs("jax")
+@pytest.mark.parametrize("kind", ["call", "gradient", "traced"])
+def test_an_operator_of_jax_keeps_no_array(kind, emulated):
+    """It keeps a plan for each kind of call, as long as it lives."""
+    jax = pytest.importorskip("jax")
+    op = cl.frameworks.jax_op(ew.fuse(scaled).as_function(backward="auto"))
+    call = {
+        "call": op,
+        "gradient": jax.grad(lambda x, y: op(x, y).sum()),
+        "traced": jax.jit(op),
+    }[kind]
+    arrays = [jax.numpy.full(8, value, jax.numpy.float32) for value in (1, 2)]
+    alive = [weakref.ref(one) for one in arrays]
+    call(*arrays).block_until_ready()
+    del arrays
+    gc.collect()
+    assert [one() for one in alive] == [None] * 2
