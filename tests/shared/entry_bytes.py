@@ -1,4 +1,4 @@
-"""The bytes of a cache entry, written and split from the format's description alone."""
+"""The bytes of a cache entry, written and split by the description of the format."""
 
 from __future__ import annotations
 
