@@ -175,7 +175,9 @@ def _learn_call(
 def _runs(function: Function[..., Any], kind: Kind, both_sides: bool) -> list[Run] | Exception:
     """Run a body on all paths. If there are too many, or it needs numbers, run the likely one."""
     problem: Exception | None = None
-    ways = (partial(_explored, both_sides=both_sides), partial(_explored, both_sides=False))
+    # One path tells all about a fused function, which may have more paths than a program has.
+    sides = (True, False) if both_sides and not function._paths_are_alike else (False,)
+    ways = [partial(_explored, both_sides=one) for one in sides]
     for way in (*ways, _as_called):
         try:
             return way(function, kind)
