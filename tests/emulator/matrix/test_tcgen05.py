@@ -173,6 +173,25 @@ def test_copies_from_shared_memory_reach_all_warps() -> None:
     np.testing.assert_array_equal(out[:, :4], np.tile(np.arange(128).reshape(32, 4), (4, 1)))
 
 
+@pytest.mark.parametrize("stored", [0, 96])
+def test_lanes_below_32_count_from_the_warps_first_lane(stored: int) -> None:
+    """DeepGEMM passes lanes 0 and 16 in every warp, as a GPU allows."""
+    own = "and.b32 %v31, %t, {}; shl.b32 %v31, %v31, 16; add.u32 %v31, %v31, %i;"
+    out = np.zeros((128, 32), "u4")
+    move(
+        f"{own.format(stored)} tcgen05.st.sync.aligned.32x32b.x8.b32 [%v31], {names('v', 8)};"
+        f"{own.format(96 - stored)}"
+        "tcgen05.ld.sync.aligned.16x256b.x1.b32 {%w0, %w1, %w2, %w3}, [%v31];"
+        "add.u32 %v31, %v31, 0x100000;"
+        "tcgen05.ld.sync.aligned.16x256b.x1.b32 {%w4, %w5, %w6, %w7}, [%v31];",
+        out,
+        threads=128,
+    )
+    thread, register = np.indices((128, 8))
+    row = thread // 32 * 32 + thread % 32 // 4 + 8 * (register // 2)
+    np.testing.assert_array_equal(out[:, :8], row * 32 + thread % 4 * 2 + register % 2)
+
+
 LOAD = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%w0}, [%i];"
 ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%h], "
 RELINQUISH = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"
