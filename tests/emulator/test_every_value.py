@@ -226,6 +226,17 @@ SINGLES: dict[str, tuple[Callable[[float, float, float], float], float]] = {
         lambda x, y, z: math.cos(max(min(x, 1.0), -1.0)), 2**-19
     ),
     "tanh.approx.f32 %out, %a;": (lambda x, y, z: math.tanh(x), 2**-10),
+    "mov.b64 %d1, {%a, %b}; mov.b64 %d2, {%c, %a}; sub.rn.f32x2 %d1, %d1, %d2;"
+    "mov.b64 {%r1, %out}, %d1;": (lambda x, y, z: single(y - x), 0),
+    "mov.b64 %d1, {%a, %b}; mov.b64 %d2, {%c, %a}; mul.rn.f32x2 %d1, %d1, %d2;"
+    "mov.b64 {%out, %r1}, %d1;": (lambda x, y, z: single(x * z), 0),
+    "min.f32 %out, %a, %b, %c;": (  # -0 is less than +0
+        lambda x, y, z: min(x, y, z, key=lambda v: (v, math.copysign(1, v))), 0
+    ),
+    "max.xorsign.abs.f32 %out, %a, %b, %c;": (
+        lambda x, y, z: math.copysign(max(map(abs, (x, y, z))), math.copysign(1, x)
+        * math.copysign(1, y) * math.copysign(1, z)), 0
+    ),
 }  # fmt: skip
 
 

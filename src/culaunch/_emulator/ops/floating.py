@@ -42,7 +42,7 @@ def _float(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     if name == "div" and ("approx" in mods or "full" in mods):
         return _divide_approximately(decoder, instruction)
-    function = _function(name, mods)
+    function = _function(name, mods, len(instruction.operands) - 1)
     options: dict[str, Any] = {}
     for word in mods:
         if word in ROUNDINGS:
@@ -83,7 +83,7 @@ def _divide_approximately(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, divide(first(g), second(g), ftz=ftz))
 
 
-def _function(name: str, mods: tuple[str, ...]) -> Callable[..., Lanes]:
+def _function(name: str, mods: tuple[str, ...], operands: int) -> Callable[..., Lanes]:
     # For floats, mad is another name of fma, which also rounds once.
     if name == "mad":
         name = "fma"
@@ -96,7 +96,17 @@ def _function(name: str, mods: tuple[str, ...]) -> Callable[..., Lanes]:
     found: Callable[..., Lanes] | None = getattr(numerics, name, None)
     if found is None:
         raise Unsupported
+    if operands == 3 and name in ("minimum", "maximum"):
+        return functools.partial(_of_three, found)
     return found
+
+
+def _of_three(
+    function: Callable[..., Lanes], kind: str, a: Lanes, b: Lanes, c: Lanes, **options: bool
+) -> Lanes:
+    if kind != "f32":
+        raise ValueError(f"three operands must be of f32 (got {kind})")
+    return function(kind, function(kind, a, b, **options), c, **options)
 
 
 @computes("copysign", undefined=Flow.COMPUTES)
