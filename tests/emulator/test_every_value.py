@@ -198,6 +198,24 @@ def single(x: float) -> float:
     return struct.unpack("f", struct.pack("f", x))[0]
 
 
+def half(x: float) -> float:
+    """Round to float16."""
+    return float(np.float16(x))
+
+
+def bfloat16(x: float) -> float:
+    """Round to bfloat16: to the nearest, ties to even."""
+    bits = int(np.float32(x).view("u4"))
+    bits += 0x7FFF + (bits >> 16 & 1)
+    return float(np.uint32(bits & 0xFFFF0000).view("f4"))
+
+
+def toward_zero(x: float) -> float:
+    """Round to float32, toward zero."""
+    near = np.float32(x)
+    return float(np.nextafter(near, np.float32(0)) if abs(float(near)) > abs(x) else near)
+
+
 # The same for float32. The number behind is how far the result may be, relative to the exact one:
 # 0 where PTX rounds correctly, the manual's bound for what it approximates.
 SINGLES: dict[str, tuple[Callable[[float, float, float], float], float]] = {
@@ -230,6 +248,12 @@ SINGLES: dict[str, tuple[Callable[[float, float, float], float], float]] = {
     "mov.b64 {%r1, %out}, %d1;": (lambda x, y, z: single(y - x), 0),
     "mov.b64 %d1, {%a, %b}; mov.b64 %d2, {%c, %a}; mul.rn.f32x2 %d1, %d1, %d2;"
     "mov.b64 {%out, %r1}, %d1;": (lambda x, y, z: single(x * z), 0),
+    "cvt.rn.bf16.f32 %h1, %a; sub.rz.f32.bf16 %out, %h1, %b;": (
+        lambda x, y, z: toward_zero(bfloat16(x) - y), 0
+    ),
+    "cvt.rn.f16.f32 %h1, %a; cvt.rn.f16.f32 %h2, %b; fma.rn.f32.f16 %out, %h1, %h2, %c;": (
+        lambda x, y, z: single(half(x) * half(y) + z), 0
+    ),
     "min.f32 %out, %a, %b, %c;": (  # -0 is less than +0
         lambda x, y, z: min(x, y, z, key=lambda v: (v, math.copysign(1, v))), 0
     ),

@@ -131,6 +131,9 @@ def forms() -> Iterator[str]:
             yield f"{name}.{flag}.f32 r, r, r{', r' * (name == 'fma.rn')}"
     for name in ("add", "sub.rz", "mul.ftz", "fma.rn", "fma.rm.ftz"):
         yield f"{name}.f32x2 d, d, d{', d' * name.startswith('fma')}"
+    for kind in ("f16", "bf16"):
+        yield from (f"add.f32.{kind} r, h, r", f"sub.rm.sat.f32.{kind} r, h, r")
+        yield f"fma.rn.f32.{kind} r, h, h, r"
     for name in ("min", "max.ftz.NaN", "max.xorsign.abs"):
         yield f"{name}.f32 r, r, r, r"
     for rounding in ("rz", "rm", "rp"):
