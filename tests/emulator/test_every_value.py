@@ -309,8 +309,7 @@ WARPS: dict[str, Callable[[list[int]], list[int]]] = {
 }
 
 
-@pytest.mark.parametrize("line", WARPS)
-def test_warps(line: str) -> None:
+def of_warp(line: str, words: np.ndarray) -> np.ndarray:
     result = np.zeros(32, "u4")
     launch(
         ".version 8.6 .target sm_90 .address_size 64\n"
@@ -320,10 +319,36 @@ def test_warps(line: str) -> None:
         f"ld.global.b32 %a, [%at]; {line}\n"
         "ld.param.u64 %at, [result]; mad.wide.u32 %at, %i, 4, %at; st.global.b32 [%at], %out; }",
         "k",
-        W,
+        words,
         result,
     )
-    assert result.tolist() == [x & M for x in WARPS[line](W.tolist())]
+    return result
+
+
+@pytest.mark.parametrize("line", WARPS)
+def test_warps(line: str) -> None:
+    assert of_warp(line, W).tolist() == [x & M for x in WARPS[line](W.tolist())]
+
+
+@pytest.mark.parametrize(
+    ("form", "mask", "expected"),
+    [
+        ("min", -1, -9.5), ("max", -1, 7.25), ("max.abs", -1, 9.5), ("min.abs", -1, 0.5),
+        ("min", 14, -1.0), ("max.NaN", 14, 2.0), ("min.NaN", 14, -1.0), ("max.abs.NaN", 14, 2.0),
+        ("min.NaN", -1, None), ("max.abs.NaN", 1, None), ("min", 1, None), ("min.abs.NaN", 8, 0.5),
+    ],
+)  # fmt: skip
+def test_extremes_of_floats_in_a_warp(form: str, mask: int, expected: float | None) -> None:
+    """Lane 0 has a NaN, lanes 1 to 3 have -1, 2 and 0.5."""
+    lanes = np.array([np.nan, -1, 2, 0.5, -9.5, *[1.0] * 26, 7.25], "f4")
+    skip = f"and.b32 %r1, %i, 31; shl.b32 %r1, 1, %r1; and.b32 %r1, %r1, {mask};"
+    got = of_warp(
+        f"{skip} setp.ne.u32 %p1, %r1, 0; mov.b32 %out, 0;"
+        f"@%p1 redux.sync.{form}.f32 %out, %a, {mask};",
+        lanes.view("u4"),
+    )
+    word = 0x7FFFFFFF if expected is None else int(np.float32(expected).view("u4"))
+    assert got.tolist() == [word if mask >> lane & 1 else 0 for lane in range(32)]
 
 
 # A policy's word is the hardware's own: it says nothing that a program could compare.
