@@ -87,7 +87,8 @@ def move(
     bar.sync 0; ld.shared.b32 %i, [%h]; {body}
     ld.param.u64 %at, [out]; mad.wide.u32 %at, %t, 128, %at; {dump} bar.sync 0;
     @%p tcgen05.dealloc.cta_group::1.sync.aligned.b32 %i, 64; ret; }}"""
-    launch(text, "k", out, device=Device("sm_100"), block=(threads,), shared=shared, **options)
+    device = Device("sm_100", Options(**options))
+    launch(text, "k", out, device=device, block=(threads,), shared=shared)
 
 
 def names(letter: str, count: int) -> str:
@@ -214,6 +215,15 @@ RELINQUISH = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"
 def test_misuse_is_a_fault(body: str, message: str) -> None:
     with pytest.raises(Fault, match=message):
         move(body, np.zeros((32, 32), "u4"))
+
+
+def test_the_warp_that_allocates_reads_the_address() -> None:
+    out = np.zeros((32, 32), "u4")
+    body = f"{ALLOC} 32; ld.shared.b32 %w0, [%h]; setp.ne.u32 %p, %w0, 0; @!%p trap;"
+    dealloc = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %w0, 32;"
+    # The first allocation is of 64 columns, for which the block has a barrier.
+    move(f"bar.sync 0; {body} {dealloc} mov.pred %p, 1;", out, check_races=True)
+    assert out[:, 0].tolist() == [64] * 32
 
 
 PAIR = f"""{HEAD}

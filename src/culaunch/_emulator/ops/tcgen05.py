@@ -89,6 +89,9 @@ def _alloc(decoder: Decoder, instruction: Instruction) -> Op:
         inside = where.astype(np.uint32)
         pieces = LOCATORS["shared"](part, inside, 4, "write")
         store(part, pieces, 4, [np.array(columns, np.uint32)])
+        # All threads of the warp execute the instruction: each may read what it wrote.
+        if group.chunk.races is not None:
+            group.chunk.races.order.meet(group.lanes, np.full(group.n, 0xFFFFFFFF, np.uint32))
 
     return run
 
