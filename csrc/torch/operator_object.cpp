@@ -21,8 +21,8 @@ struct Way {
   std::string arguments;  // one letter for each, as for bind_operator
   size_t required = 0;
   WrittenArguments written;
+  size_t results = 0;  // returned as a tuple if more than one
   bool has_gradients = false;
-  bool is_tuple = false;  // whether it returns a tuple
   // Whether torch's dispatcher calls it, with the keys first. Otherwise it is called instead of the
   // operator.
   bool is_kernel = false;
@@ -90,6 +90,21 @@ bool IsPlainCall(const Way& way, PyObject* const* args, size_t count) {
   return true;
 }
 
+// torch does not count the results of a Python kernel, and reads types past the end of its schema.
+PyObject* AsManyResults(const Way& way, Ref result) {
+  if (way.results <= 1 || !result) return result.release();
+  if (PyTuple_CheckExact(result.get()) == 0) result = Ref(PySequence_Tuple(result.get()));
+  if (!result) return nullptr;
+  const auto count = static_cast<size_t>(PyTuple_Size(result.get()));
+  if (CULAUNCH_UNLIKELY(count != way.results)) {
+    PyErr_Format(PyExc_TypeError,
+                 "the function returned a tuple of %zu, but its operator returns %zu values", count,
+                 way.results);
+    return nullptr;
+  }
+  return result.release();
+}
+
 PyObject* CallOperator(PyObject* callable, PyObject* const* args, size_t nargsf,
                        PyObject* keyword_names) {
   const Way* way = Self(callable)->way.load(std::memory_order_acquire);
@@ -103,14 +118,12 @@ PyObject* CallOperator(PyObject* callable, PyObject* const* args, size_t nargsf,
   // torch also accepts names that do not exist, so leave them to it.
   const bool has_names = keyword_names != nullptr && PyTuple_Size(keyword_names) != 0;
   if (has_names || all < first || !IsPlainCall(*way, values, all - first)) {
-    return PyObject_Vectorcall(way->dispatcher.get(), args, nargsf, keyword_names);
+    return AsManyResults(
+        *way, Ref(PyObject_Vectorcall(way->dispatcher.get(), args, nargsf, keyword_names)));
   }
   if (!CountWrittenArguments(way->written, values, all - first)) return nullptr;
-  Ref result(PyObject_Vectorcall(way->function.get(), values, all - first, nullptr));
-  if (way->is_tuple && result && PyTuple_CheckExact(result.get()) == 0) {
-    return PySequence_Tuple(result.get());
-  }
-  return result.release();
+  return AsManyResults(*way,
+                       Ref(PyObject_Vectorcall(way->function.get(), values, all - first, nullptr)));
 }
 
 PyObject* New(PyTypeObject* type, PyObject*, PyObject*) {
@@ -139,14 +152,14 @@ void Dealloc(PyObject* object) {
   DeallocCollected(object, [object] { Clear(object); });
 }
 
-// _set_way(function, dispatcher, arguments, required, has_gradients, is_tuple, written, is_kernel)
+// _set_way(function, dispatcher, arguments, required, has_gradients, results, written, is_kernel)
 PyObject* SetWay(PyObject* self, PyObject* args) {
   PyObject *function, *dispatcher, *written;
   const char* arguments;
-  Py_ssize_t required;
-  int has_gradients, is_tuple, is_kernel;
-  if (!PyArg_ParseTuple(args, "OOsnppO!p:_set_way", &function, &dispatcher, &arguments, &required,
-                        &has_gradients, &is_tuple, &PyTuple_Type, &written, &is_kernel)) {
+  Py_ssize_t required, results;
+  int has_gradients, is_kernel;
+  if (!PyArg_ParseTuple(args, "OOsnpnO!p:_set_way", &function, &dispatcher, &arguments, &required,
+                        &has_gradients, &results, &PyTuple_Type, &written, &is_kernel)) {
     return nullptr;
   }
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
@@ -156,7 +169,7 @@ PyObject* SetWay(PyObject* self, PyObject* args) {
     way->arguments = arguments;
     way->required = static_cast<size_t>(required);
     way->has_gradients = has_gradients != 0;
-    way->is_tuple = is_tuple != 0;
+    way->results = static_cast<size_t>(results);
     way->is_kernel = is_kernel != 0;
     if (!ReadWrittenArguments(written, &way->written)) return nullptr;
     way->before.reset(Self(self)->way.load(std::memory_order_acquire));

@@ -552,7 +552,7 @@ class TorchOperator:
     def __call__(self, *args: Any, **keywords: Any) -> Any: ...
     def _set_way(
         self, function: Callable[..., Any] | None, dispatcher: Callable[..., Any],
-        arguments: str, required: int, has_gradients: bool, is_tuple: bool,
+        arguments: str, required: int, has_gradients: bool, results: int,
         written: tuple[int, ...], is_kernel: bool, /,
     ) -> None: ...  # fmt: skip
 

@@ -74,6 +74,46 @@ def test_python_serves_where_the_native_dispatch_is_missing(
     assert torch.autograd.gradcheck(other, (x, x.detach().clone()))
 
 
+@pytest.mark.parametrize("way", ["native", "python"])
+@pytest.mark.parametrize("count", [0, 1, 4, 6, 20])
+def test_a_wrong_number_of_results_is_an_error(name, torch, monkeypatch, way, count):
+    """torch does not count them: it crashed, or returned parts of its own stack."""
+    if way == "python":
+        monkeypatch.setattr(dispatch, "_missing", lambda: "torch_library_impl")
+
+    @cl.function
+    def pair(x):
+        return cl.zeros_like(x), cl.zeros_like(x), x.shape[0]
+
+    op = cl.frameworks.torch_op(name, pair)
+    assert op.dispatch == way
+    x = torch.ones(3)
+    good = op(x)
+    assert [*map(type, good)] == [torch.Tensor, torch.Tensor, int]
+
+    def wrong(*_):
+        return (good * 7)[:count]
+
+    monkeypatch.setattr(type(op), "call_flat", wrong)
+    op.rebuild = wrong  # so the function itself is not called
+    dispatch.replace(op)
+    op.set_way()
+    for call in (op, op.overload):
+        with pytest.raises(TypeError, match="but its operator returns 3 values"):
+            call(x)
+
+
+def test_the_letters_of_the_dispatch_are_those_of_torchs_schema(scale, name, monkeypatch):
+    op = cl.frameworks.torch_op(name, scale)
+    # torch would use a number as the address of a tensor.
+    op.parameters = tuple(one._replace(type="Tensor") for one in op.parameters)
+    op.outputs = ("SymInt", "float")
+    bound = []
+    monkeypatch.setattr(dispatch, "bind_operator", lambda *args: bound.append(args) or 0)
+    dispatch.register(op, None)
+    assert (bound[0][3], bound[0][5]) == ("TF", "T")
+
+
 @pytest.mark.slow
 @pytest.mark.memory
 def test_a_fused_function_is_an_operator(name, torch):

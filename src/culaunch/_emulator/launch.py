@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._base.values import counted
+from culaunch._emulator.compiled.thread_order import SHARED, ordered_access
 from culaunch._emulator.fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault
 from culaunch._emulator.machine.children import Children
 from culaunch._emulator.machine.chunk import Chunk
@@ -45,6 +46,7 @@ _WORKSPACE_BYTES = 16
 # instructions. That is about what compiling takes, so nobody waits for more than twice what was
 # necessary.
 _HOT, _HOT_PER_INSTRUCTION = 0.1, 0.0015  # seconds
+_FIRST_CHUNK = 32  # by which the first chunk of a kernel is smaller than the others
 
 
 class Launch:
@@ -113,14 +115,17 @@ class Launch:
         engine = chosen_engine()
         is_possible = not (cooperative or self.options.needs_numpy or self.cluster.size > 1)
         if is_possible and (engine == "compiled" or (engine == "auto" and self._is_worth_it())):
-            # Loaded only now, because it needs a compiler, and the cache.
-            from culaunch._emulator.compiled.engine import compiled_kernel
-
-            if compiled_kernel(self.kernel).run(self, always=engine == "compiled"):
+            if self._run_compiled(always=engine == "compiled"):
                 return
-        started = time.perf_counter()
-        self._run_chunks(cooperative=cooperative)
-        self.kernel.seconds += time.perf_counter() - started
+            is_possible = False
+        self._run_chunks(cooperative=cooperative, may_change=is_possible and engine == "auto")
+
+    def _run_compiled(self, *, always: bool) -> bool:
+        """Run the blocks that have not started in the compiled engine, or return False."""
+        # Loaded only now, because it needs a compiler, and the cache.
+        from culaunch._emulator.compiled.engine import compiled_kernel
+
+        return compiled_kernel(self.kernel).run(self, self._next_block, always=always)
 
     def _is_worth_it(self) -> bool:
         """Tell whether a kernel has run as long as its compilation takes, or is compiled."""
@@ -135,7 +140,7 @@ class Launch:
             kernel.is_built = is_built(kernel)
         return kernel.is_built
 
-    def _run_chunks(self, *, cooperative: bool) -> None:
+    def _run_chunks(self, *, cooperative: bool, may_change: bool) -> None:
         total = self.grid[0] * self.grid[1] * self.grid[2]
         width = -(-self.threads // 32) * 32
         # Blocks of a grid may run in any order, one after another as well as together: a chunk has
@@ -164,9 +169,19 @@ class Launch:
         if self.options.check_races or self.options.check_unwritten:
             self.memory.observe = self._observe
         while self._next_block < total:
-            first = self._next_block
-            self._next_block = min(first + step, total)
+            first, started = self._next_block, time.perf_counter()
+            # A small chunk of a new kernel tells early whether compiling is worth its time.
+            is_first = may_change and step < total and not self.kernel.seconds
+            is_small = is_first and not ordered_access(self.code, besides=SHARED)
+            count = -(-step // _FIRST_CHUNK) if is_small else step
+            self._next_block = min(first + count, total)
             self._run_chunk(first, self._next_block - first)
+            self.kernel.seconds += time.perf_counter() - started
+            # A kernel may become hot in its only launch.
+            if may_change and self._next_block < total and self._is_worth_it():
+                if self._run_compiled(always=False):
+                    break
+                may_change = False
         for (base, _), shadow in self._shadows.items():
             # The garbage collector may have freed an allocation.
             followed = self.unwritten.get(base)

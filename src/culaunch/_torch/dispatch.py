@@ -6,6 +6,7 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from culaunch._core import TorchOperator as CoreTorchOperator
 from culaunch._core import (
     bind_operator,
     open_plain_calls,
@@ -18,7 +19,7 @@ from culaunch._launch.torch.modes import without_modes
 from culaunch._launch.torch.versions import open_counters
 from culaunch._launch.torch.words import words_of
 from culaunch._torch.package import torch_package
-from culaunch._torch.schema import CODES
+from culaunch._torch.schema import CODES, given_outputs, given_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,18 +38,20 @@ _DTYPES = (
 def register(operator: TorchOperator, library: Any) -> None:
     """Register the implementation of an operator."""
     namespace, _, name = operator.name.partition("::")
+    schema = operator.overload._schema
     missing = _missing()
     open_counters()
     open_plain()
     if missing is None:
-        parameters = operator.parameters
+        # The extension trusts these letters, so they come from the schema that torch has.
+        parameters = given_parameters(operator.parameters, schema)
         number = bind_operator(
             _target(operator),
             namespace,
             name,
             "".join(one.code for one in parameters),
             tuple(one.name for one in parameters if one.is_keyword_only),
-            "".join(CODES[one] for one in operator.outputs if one is not None),
+            "".join(map(CODES.__getitem__, given_outputs(schema))),
             _KEYS,
         )
         if number is not None:
@@ -57,9 +60,11 @@ def register(operator: TorchOperator, library: Any) -> None:
             return
         missing = "a free slot, because 1024 operators exist already"
     operator.why_python = f"the native dispatch lacks {missing}"
-    # Fall back to Python, which is slower and gives the same results.
+    # Fall back to Python, which is slower and gives the same results. The kernel counts them.
+    kernel = CoreTorchOperator()
+    kernel._set_way(None, operator.call_flat, "", 0, False, len(schema.returns), (), False)
     for key in _KEYS:
-        library.impl(name, operator.call_flat, key)
+        library.impl(name, kernel, key)
 
 
 def replace(operator: TorchOperator) -> None:

@@ -145,7 +145,7 @@ class TorchOperator(CoreTorchOperator):
             "".join(one.code for one in plain),
             sum(one.default is MISSING for one in plain),
             self.gradients is not None,
-            sum(one is not None for one in self.outputs) > 1,
+            len(self.overload._schema.returns),
             self._written,
         )
         # Every call returns the schema's results: without a backward function's None, and a single

@@ -124,7 +124,7 @@ def given_parameters(parameters: tuple[Parameter, ...], given: Any) -> tuple[Par
     return tuple(found)
 
 
-def given_outputs(given: Any) -> tuple[str | None, ...]:
+def given_outputs(given: Any) -> tuple[str, ...]:
     """Return the types of a given schema's results.
 
     Raises

@@ -14,6 +14,7 @@ from emulator_internals import (
     Fault,
     InstructionCount,
     NamedArray,
+    Options,
     compiled_kernel,
 )
 
@@ -156,6 +157,59 @@ def test_auto_compiles_what_is_hot(engine: str | None, monkeypatch: pytest.Monke
     launch(text, "k", x, np.uint32(0), block=(64,), device=device, module=module)
     assert state.ran == 1
     assert (x == 4).all()
+
+
+@pytest.mark.parametrize("is_unusual", [False, True])
+def test_a_kernel_is_compiled_during_its_only_launch(
+    monkeypatch: pytest.MonkeyPatch, is_unusual: bool
+) -> None:
+    """The compiled engine runs the blocks that are left. Each word is doubled in place, once."""
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "auto")
+    monkeypatch.setattr("culaunch._emulator.launch._HOT", 1e-9)
+    monkeypatch.setattr("culaunch._emulator.launch._HOT_PER_INSTRUCTION", 0.0)
+    # The last thread reads what nobody has written, which only the NumPy engine handles.
+    end = "sub.u32 %n, %n, 1; setp.eq.u32 %p, %i, %n; @!%p ret; ld.shared.u32 %v, [box]; "
+    end += "and.b32 %v, %v, 0; st.global.u32 [%at], %v; "
+    body = DOUBLE.replace("ret; }", f"{end if is_unusual else ''} ret; }}")
+    x = np.arange(1 << 14, dtype="u4")
+    device = Device(options=Options(lanes=1024))
+    module = launch(
+        new_text(body), "k", x, np.uint32(x.size), grid=(256,), block=(64,), device=device
+    )
+    expected = 2 * np.arange(1 << 14)
+    expected[-1] *= not is_unusual
+    np.testing.assert_array_equal(x, expected)
+    state = state_of(module)
+    assert state.ran == (not is_unusual)
+    assert ("undefined value" in state.why_not) == is_unusual
+    # The first chunk has one block instead of 16, and each other block is a group.
+    assert state.groups == 255 or is_unusual
+
+
+@pytest.mark.parametrize(
+    ("body", "chunks"),
+    [
+        (DOUBLE, [1, 16, 16, 15]),
+        ("red.shared.add.f32 [box], 0f3F800000; ret; }", [1, 16, 16, 15]),
+        ("ld.volatile.shared.u32 %v, [box]; ret; }", [1, 16, 16, 15]),
+        ("red.global.add.f32 [%at], 0f3F800000; ret; }", [16, 16, 16]),
+    ],
+)
+def test_the_first_chunk_is_small_if_that_changes_no_result(
+    monkeypatch: pytest.MonkeyPatch, body: str, chunks: list[int]
+) -> None:
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "auto")
+    seen: list[int] = []
+    monkeypatch.setattr(
+        "culaunch._emulator.launch.Launch._run_chunk", lambda *args: seen.append(args[2])
+    )
+    x, device = np.zeros(48 * 64, "u4"), Device(options=Options(lanes=1024))
+    module = launch(new_text(body), "k", x, np.uint32(0), grid=(48,), block=(64,), device=device)
+    assert seen == chunks
+    # A kernel that has run is known.
+    del seen[:]
+    launch("", "k", x, np.uint32(0), grid=(48,), block=(64,), device=device, module=module)
+    assert seen == [16, 16, 16]
 
 
 def test_auto_takes_what_another_process_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

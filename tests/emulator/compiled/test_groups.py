@@ -94,6 +94,20 @@ MEETINGS = {
     "and.b32 %k, %t, -4; shl.b32 %k, %k, 2; ld.shared.u32 %v, [%k]; not.b32 %v, %v; " + STORE,
     "a mean of some": "setp.lt.u32 %q, %t, 40; not.b32 %w, %i; @!%q bra on; st.shared.u32 [%b], %w;"
     "on: bar.sync 0; mov.u32 %v, 3; @!%q bra end; ld.shared.u32 %v, [%b]; end: " + STORE,
+    "some store, then all sum": "mov.u32 %k, 3; ld.global.u32 %v, [%at]; setp.lt.u32 %q, %v, %i;"
+    "mov.b32 %f, %v; add.u32 %l, %n, 3;"
+    "again: and.b32 %m, %t, 1; setp.eq.u32 %p, %m, 0; st.shared.u32 [%b], %k; @%p bra on;"
+    "st.shared.u32 [%b], %v; not.b32 %v, %v; on: bar.sync 0; and.b32 %w, %t, -2; shl.b32 %w, %w, 2;"
+    "ld.shared.u32 %m, [%w]; mad.lo.u32 %v, %v, 5, %m; ld.shared.u32 %m, [%b];"
+    "@%q add.u32 %v, %v, %l; add.f32 %f, %f, 0f3F800000; xor.b32 %v, %v, %m; bar.sync 0;"
+    "sub.u32 %k, %k, 1; setp.gt.s32 %p, %k, 0; @%p bra again; mov.b32 %w, %f;"
+    "xor.b32 %v, %v, %w; " + STORE,
+    "numbers that differ at a barrier": "mov.u32 %k, 2; and.b32 %w, %t, 3; setp.lt.u32 %p, %w, 2;"
+    "st.shared.u32 [%b], %i; @%p bra on; mov.u32 %k, 5; on: bar.sync 0; ld.shared.u32 %w, [0];"
+    "mad.lo.u32 %v, %w, %t, %k; " + STORE,
+    "steps that differ at a barrier": "and.b32 %w, %t, 3; setp.lt.u32 %p, %w, 2;"
+    "mul.lo.u32 %l, %t, 6; st.shared.u32 [%b], %i; @%p bra on; add.u32 %l, %l, 9;"
+    "on: bar.sync 0; ld.shared.u32 %w, [0]; mad.lo.u32 %v, %w, 5, %l; " + STORE,
     "votes at a barrier": "and.b32 %w, %t, 3; setp.eq.u32 %q, %w, 1; bar.red.popc.u32 %v, 0, %q; "
     + STORE,
     "lanes": "shl.b32 %v, %i, 1; shfl.sync.idx.b32 %v, %v, 0, 31, -1; bar.sync 0;"
@@ -103,6 +117,7 @@ MEETINGS = {
 # In these, threads of one group go different ways, or lanes meet.
 APART = {"divergence", "half a group goes", "a loop of each", "a switch of each"}
 APART |= {"votes at a barrier", "lanes"}
+APART |= {"numbers that differ at a barrier", "steps that differ at a barrier"}
 SHAPES = [(1,), (16,), (17,), (32,), (64,), (250,), (1000,), (16, 16), (48, 3), (20, 4), (8, 8)]
 
 
@@ -158,6 +173,14 @@ def test_threads_run_side_by_side_until_they_part(
 ) -> None:
     _, state = engines({**BODIES, **MEETINGS}[name], monkeypatch)
     assert state.groups == (0 if name in APART else 8)
+
+
+def test_threads_that_parted_run_side_by_side_after_a_barrier(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends, state = engines(MEETINGS["some store, then all sum"], monkeypatch, (64,), 4)
+    assert ends[0] == ends[1]
+    assert state.groups == 4 * 2
 
 
 def test_other_warps_stay_together_when_one_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,7 +268,7 @@ def test_a_group_writes_over_the_end_of_a_page(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_very_long_kernel_has_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its compilation takes long enough."""
-    body = "mul.lo.u32 %v, %v, %i; " * 1500
+    body = "mul.lo.u32 %v, %v, %i; " * 3500
     ends, state = engines("mov.u32 %v, 3; " + body + STORE, monkeypatch)
     assert (state.ran, state.groups) == (1, 0)
     assert ends[0] == ends[1]

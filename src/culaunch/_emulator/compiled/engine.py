@@ -15,7 +15,13 @@ import numpy as np
 from culaunch._emulator.compiled.build import Built, find_compiler
 from culaunch._emulator.compiled.lane import Untraceable
 from culaunch._emulator.compiled.text import kernel_text
-from culaunch._emulator.compiled.thread_order import communicating_access, ordered_access
+from culaunch._emulator.compiled.textures import LaunchTextures
+from culaunch._emulator.compiled.thread_order import (
+    SHARED,
+    communicating_access,
+    ordered_access,
+    reads_textures,
+)
 from culaunch._emulator.compiled.ufuncs import LOOPS
 from culaunch._emulator.outside import comes_from_outside
 
@@ -48,6 +54,10 @@ class CompiledKernel:
     ordered : str or None
         The opcode of an access whose effect may depend on the order of threads, or empty; None
         before the first launch.
+    watches : bool
+        Whether all such accesses are in shared memory. Then a launch ends as soon as the order may
+        affect one of them.
+    reads_textures : bool
     communicates : bool
         Whether blocks may communicate. Then one thread of the processor runs them in order.
     cores : int
@@ -64,6 +74,8 @@ class CompiledKernel:
         self.ran = 0
         self.why_not = ""
         self.ordered: str | None = None
+        self.watches = False
+        self.reads_textures = False
         self.communicates = True
         self.cores = 0
         self.groups = 0
@@ -71,25 +83,28 @@ class CompiledKernel:
         self._run: Any = None
         self._symbols: np.ndarray[Any, Any] = np.zeros(1, np.uint64)
 
-    def run(self, launch: LaunchView, *, always: bool) -> bool:
-        """Run a launch to its end, or return False with memory as it was.
+    def run(self, launch: LaunchView, begin: int, *, always: bool) -> bool:
+        """Run a launch from a block to its end, or return False with memory as it was.
 
         A kernel whose results may depend on the order of threads runs here only if it is to
-        `always` run here. So results never depend on when a kernel was compiled.
+        `always` run here, or if the run shows that they do not. So results never depend on when a
+        kernel was compiled.
         """
         if self.ordered is None:
             kernel = self._kernel()
             assert kernel is not None
             code = kernel.code(kernel.entry.name)
             self.ordered = ordered_access(code)
+            self.watches = bool(self.ordered) and not ordered_access(code, besides=SHARED)
+            self.reads_textures = reads_textures(code)
             self.communicates = bool(communicating_access(code))
-        if self.why_not or (self.ordered and not always):
+        if self.why_not or (self.ordered and not always and not self.watches):
             return False
         if self._run is None:
             self._compile()
         if self._run is None:
             return False
-        result = _REASONS[self._run_once(launch)]
+        result = _REASONS[self._run_once(launch, begin, watches=self.watches and not always)]
         self.ran += not result
         if result and not always:
             # A kernel that did something unusual mostly does it again: undefined values, asserts.
@@ -118,7 +133,7 @@ class CompiledKernel:
             addresses = [kernel.module.address(name) for name in names.decode().split()]
             self._symbols = np.array([*addresses, 0], np.uint64)
 
-    def _run_once(self, launch: LaunchView) -> int:
+    def _run_once(self, launch: LaunchView, begin: int, *, watches: bool) -> int:
         memory, options = launch.memory, launch.options
         bases = np.array(memory.bases, np.uint64)
         ends = np.array(memory.ends, np.uint64)
@@ -126,8 +141,13 @@ class CompiledKernel:
         pages = np.zeros(len(bases) + 1, np.uint64)
         np.cumsum(counts, out=pages[1:])
         saved = np.zeros(int(pages[-1]) + 1, np.uint8)
-        if launch.read_only is not None:
-            _mark_read_only(launch, bases, pages, saved)
+        textures = LaunchTextures(launch) if self.reads_textures else None
+        fixed = [] if launch.read_only is None else [*launch.read_only.ranges]
+        if textures is not None:
+            # A read sees what the launch has written, or not.
+            fixed += textures.memory
+        _mark_read_only(fixed, bases, pages, saved)
+        records = textures.records if textures is not None else ()
         loops = _loops()
         params = launch.params
         cores = 1 if self.communicates else options.cores or len(os.sched_getaffinity(0))
@@ -142,6 +162,7 @@ class CompiledKernel:
             symbols=self._symbols.ctypes.data,
             grid=launch.grid,
             block=launch.block,
+            begin=begin,
             shared_size=launch.shared_bytes,
             local_size=launch.local_bytes,
             checks=options.check_uninitialized,
@@ -154,6 +175,9 @@ class CompiledKernel:
             deadline=0 if options.time_limit is None else time.monotonic() + options.time_limit,
             alone=_ALONE,
             cores=cores,
+            watches=watches,
+            textures=ctypes.addressof(records) if records else None,
+            texture_count=len(records),
         )
         found: int = self._run(ctypes.byref(record))
         self.groups += record.groups
@@ -186,6 +210,7 @@ class _Record(ctypes.Structure):
         ("symbols", ctypes.c_void_p),
         ("grid", ctypes.c_uint32 * 3),
         ("block", ctypes.c_uint32 * 3),
+        ("begin", ctypes.c_uint64),
         ("shared_size", ctypes.c_uint64),
         ("local_size", ctypes.c_uint64),
         ("checks", ctypes.c_uint32),
@@ -197,8 +222,11 @@ class _Record(ctypes.Structure):
         ("groups", ctypes.c_uint64),
         ("apart", ctypes.c_uint32),
         ("used", ctypes.c_uint32),
+        ("watches", ctypes.c_uint32),
+        ("textures", ctypes.c_void_p),
+        ("texture_count", ctypes.c_uint64),
         # Room for the run's own state.
-        ("own", ctypes.c_uint64 * 16),
+        ("own", ctypes.c_uint64 * 20),
     )
 
 
@@ -243,10 +271,9 @@ def _address_of(name: str) -> int | None:
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
 
 
-def _mark_read_only(launch: LaunchView, bases: Any, pages: Any, saved: Any) -> None:
+def _mark_read_only(ranges: list[tuple[int, int]], bases: Any, pages: Any, saved: Any) -> None:
     """Let a write to a page that is read-only, at least in part, end the launch."""
-    assert launch.read_only is not None
-    for start, end in launch.read_only.ranges:
+    for start, end in ranges:
         first = int(np.searchsorted(bases, np.uint64(start), side="right")) - 1
         for index in range(max(first, 0), len(bases)):
             base = int(bases[index])

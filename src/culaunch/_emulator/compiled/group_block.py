@@ -36,6 +36,8 @@ class GroupBlock:
         The blocks that a group may reach from it.
     entry : str
         The case of the switch that continues after its barrier, if a group stops there.
+    rejoin : str
+        The case of the switch that makes a group of threads which stopped there.
     text : str
         The statements.
     bytes : int
@@ -54,7 +56,7 @@ class GroupBlock:
         self._arrays: set[int] = set()
         self._live = self._live_before()
         self.successors: list[int] = []
-        self.entry = ""
+        self.entry = self.rejoin = ""
         if self._write():
             following = block.index + 1
             if following < len(recorder.code.blocks):
@@ -203,6 +205,7 @@ class GroupBlock:
         slots = [slot for slot in live if slot not in self._registers.varying]
         recorder.kept.update(slots)
         self.entry = f"case {pc}: goto J{pc};\n"
+        self.rejoin = f"case {self._block.index}:\n{self._registers.gather(live)}return {pc};\n"
         arrive = recorder.record(
             last, lambda group: barrier(recorder.decoder, last, group, self._block.index)
         )

@@ -97,6 +97,24 @@ class GroupRegisters:
         kind = self._recorder.type(slot)
         return f"r{slot} + ({kind})({stride} * ({kind})l)" if stride else f"r{slot}"
 
+    def gather(self, slots: Iterable[int]) -> str:
+        """Return the statements that take registers from the threads of a group.
+
+        They return 0 from a function if a thread's register is not what the group expects.
+        """
+        statements = []
+        for slot in slots:
+            own, first, stride = f"lead[l].r.r{slot}", f"lead->r.r{slot}", self.strides[slot]
+            if stride is None:
+                statements.append(f"w->r{slot}[l] = {own};\n")
+            elif stride:
+                kind = self._recorder.type(slot)
+                statements.append(f"if ({own} != ({kind})({first} + {stride} * l)) return 0;\n")
+            else:
+                # Bits, because floats of other bits may be equal.
+                statements.append(f"if (memcmp(&{own}, &{first}, sizeof {own})) return 0;\n")
+        return f"for (u64 l = 0; l < lead->first; ++l) {{\n{''.join(statements)}}}\n"
+
     def _is_predicate(self, slot: int) -> bool:
         return self._recorder.type(slot) == c_type(np.dtype(bool))
 

@@ -3,7 +3,8 @@
 A group is neighbors along x, two warps at most. A value that is uniform among them, or that grows
 by a constant from thread to thread, is computed once. All else is in loops over the group, which a
 C compiler makes vectors of. A group runs until its threads go different ways, or until lanes
-exchange values. From there its threads run one after the other, in the text of `ThreadText`.
+exchange values. From there its threads run one after the other, in the text of `ThreadText`. They
+form the group again at a barrier, if their registers differ as those of a group do.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 _LEAST, _WARP = 16, 32
 # The registers of a group should stay in the processor's fastest memory.
 _REGISTER_BYTES = 16 << 10
-# For a longer text of one thread, the text of a group takes over half a second to compile.
-_LONGEST = 180_000
+# For a longer text of one thread, the text of a group takes over three seconds to compile.
+_LONGEST = 400_000
 
 
 class GroupText:
@@ -31,7 +32,7 @@ class GroupText:
     Attributes
     ----------
     text : str
-        The function that runs a group.
+        The functions that run a group, and that form it again.
     width : int
         The largest number of threads in a group; 0 if there are no groups.
     stored : str
@@ -40,7 +41,10 @@ class GroupText:
 
     def __init__(self, recorder: Recorder, threads: ThreadText) -> None:
         self.width, self.stored = 0, ""
-        self.text = "static int run_group(Launch *c, Thread *lead) { return LEFT; }\n"
+        self.text = (
+            "static int run_group(Launch *c, Thread *lead) { return LEFT; }\n"
+            "static u32 gather(Launch *c, Thread *lead) { return 0; }\n"
+        )
         if len(threads.text()) <= _LONGEST:
             self._write(recorder, threads)
 
@@ -75,6 +79,10 @@ class GroupText:
                 "}\n",
                 registers.clear(),
                 *(block.text for block in reached),
-                "}\n",
+                "}\nstatic u32 gather(Launch *c, Thread *lead)\n{\n",
+                f"Stored *const w = c->stored + (lead - c->all) / {_LEAST};\n",
+                "(void)w;\nswitch (lead->where) {\n",
+                *(block.rejoin for block in reached),
+                "}\nreturn 0;\n}\n",
             )
         )

@@ -72,10 +72,34 @@ static __attribute__((noinline)) int define(Launch* c, u64 at, u64 n, int writes
   return !n || define_word(c, byte, 1, writes);
 }
 
+#if ORDERED
+enum { SOME_THREADS = 2047 }; /* instead of a thread's number and 1 */
+
+/* Refuse an access whose effect may depend on the order of threads: another one has touched the
+   word since the last barrier of the block, and one of both writes. */
+static int is_alone(Launch* c, u64 at, u64 n, int writes) {
+  const u32 own = c->epoch << 11 | c->current;
+  for (u64 i = at / 4; i <= (at + n - 1) / 4; ++i) {
+    Touched* word = &c->touched[i];
+    if (word->writer != own && word->writer >> 11 == c->epoch) return 0;
+    if (word->reader != own) {
+      int is_read = word->reader >> 11 == c->epoch;
+      if (writes && is_read) return 0;
+      if (!writes) word->reader = is_read ? c->epoch << 11 | SOME_THREADS : own;
+    }
+    if (writes) word->writer = own;
+  }
+  return 1;
+}
+#endif
+
 /* An aligned address plus n - 1 cannot wrap around. */
 static inline u8* shared_at(Launch* c, u64 at, u64 n, int writes) {
   if (__builtin_expect(at & (n - 1) || at + n - 1 >= c->shared_size, 0)) return 0;
   if (__builtin_expect(c->unwritten != 0, 0) && !define(c, at, n, writes)) return 0;
+#if ORDERED
+  if (c->watches && !is_alone(c, at, n, writes)) return 0;
+#endif
   return c->shared + at;
 }
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from culaunch._emulator.compiled.c_types import ABANDON
 from culaunch._emulator.compiled.lane import Untraceable
+from culaunch._emulator.compiled.textures import read_texture
 from culaunch._emulator.memory.windows import SHARED, WINDOW_SHIFT
 from culaunch._emulator.ops.atomics import OPERATIONS, atomic_update
 from culaunch._emulator.ops.memory import check_hints, space_of
@@ -179,5 +180,6 @@ ACCESSES: dict[str, Callable[..., None]] = {
     "cp": _cp,
     "fence": _fence,
     "membar": _fence,
+    "tex": read_texture,
 }
 assert SHARED >> WINDOW_SHIFT == 1  # the C code contains these numbers

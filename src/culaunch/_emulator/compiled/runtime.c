@@ -35,6 +35,13 @@ static inline int works(Launch* c, u32 amount) {
   return poll(c);
 }
 
+#if ORDERED
+#define CURRENT(t) c->current = t - c->all + 1
+enum { MOST_EPOCHS = 1 << 21 };
+#else
+#define CURRENT(t)
+#endif
+
 #if STOPS == 0
 #define LEAVE(state) goto next
 #else
@@ -51,6 +58,7 @@ static int run_thread(Launch* c, Thread* t);
     return state;          \
   } while (0)
 static int run_group(Launch* c, Thread* lead);
+static u32 gather(Launch* c, Thread* lead); /* where a group goes on, or 0 */
 
 /* Let threads go on whose barrier is complete. */
 static inline int release_barriers_of(Launch* c, const int apart) {
@@ -71,6 +79,8 @@ static inline int release_barriers_of(Launch* c, const int apart) {
     if (arrived[number] != (count ? count : c->live)) continue;
     if (!count && c->late) return 0; /* a thread may have left that should be here */
     done |= 1u << number;
+    /* A barrier of some threads leaves their order with the others open, even with exited ones. */
+    c->epoch += !count || count == c->threads;
   }
   for (Thread* t = c->all; done && t < c->all + c->threads; t += apart ? 1 : t->group) {
     if (t->state != AT_BARRIER || !(done >> t->bar & 1)) continue;
@@ -132,6 +142,25 @@ static int run_groups(Launch* c) {
   return DONE;
 }
 
+/* Let threads that left their group, and have all passed one barrier, run side by side again. */
+static void rejoin(Launch* c) {
+  for (Thread *t = c->all, *next; t < c->all + c->threads; t = next) {
+    next = t + t->first;
+    if (t->group > 1 || t->first == 1 || t->state != READY) continue;
+    Thread* same = t + 1;
+    while (same < next && same->state == READY && same->pc == t->pc) ++same;
+    u32 pc = same == next ? gather(c, t) : 0;
+    if (!pc) continue;
+    t->pc = pc;
+    t->group = t->first;
+    ++c->together;
+    for (Thread* each = t + 1; each < next; ++each) {
+      each->group = 0;
+      each->state = LED;
+    }
+  }
+}
+
 static int run_block(Launch* c) {
   for (Thread* t = c->all; t < c->all + c->threads; ++t) {
     t->pc = 0;
@@ -150,6 +179,7 @@ static int run_block(Launch* c) {
         for (u32 i = 0; i < lanes; ++i) {
           Thread* t = &warp[i];
           if (t->state != READY) continue;
+          CURRENT(t);
           int state = run_thread(c, t);
           if (state == ABANDONED) return c->why ? c->why : UNUSUAL;
           t->state = state;
@@ -165,7 +195,13 @@ static int run_block(Launch* c) {
       } while (released);
     }
     if (!c->live) break;
-    if (release_barriers(c)) continue;
+    if (release_barriers(c)) {
+#if ORDERED
+      if (c->epoch >= MOST_EPOCHS) return UNUSUAL;
+#endif
+      if (c->together < c->formed) rejoin(c);
+      continue;
+    }
     if (!yielded || ++yields > MOST_YIELDS) return STUCK;
     for (u32 i = 0; i < c->threads; ++i)
       if (c->all[i].state == YIELDED) c->all[i].state = READY;
@@ -183,6 +219,12 @@ static int run_new_block(Launch* c) {
   c->unwritten = c->checks ? c->shared_size : 0;
   if (c->shared_size) memset(c->shared, 0, c->shared_size);
   if (c->unwritten) memset(c->written, 0, c->shared_size);
+#if ORDERED
+  if (++c->epoch >= MOST_EPOCHS / 2 || c->epoch == 1) {
+    memset(c->touched, 0, (c->shared_size / 4 + 1) * sizeof *c->touched);
+    c->epoch = 1;
+  }
+#endif
   return run_block(c);
 }
 
@@ -224,7 +266,10 @@ static int prepare(Launch* c) {
   c->written = malloc(c->shared_size + 16);
   c->stored = malloc((c->threads / 16 + 1) * sizeof *c->stored);
   c->local = malloc(c->local_size * c->threads + 16);
-  if (!c->all || !c->sites || !c->shared || !c->written || !c->stored || !c->local) return 0;
+  c->touched = malloc(ORDERED ? (c->shared_size / 4 + 1) * sizeof *c->touched : 1);
+  c->epoch = 0;
+  if (!c->all || !c->sites || !c->shared || !c->written || !c->stored || !c->local || !c->touched)
+    return 0;
   for (u32 i = 0; i < c->threads; ++i) {
     Thread* t = &c->all[i];
     t->lane = i % 32;
@@ -245,6 +290,7 @@ static void discard(Launch* c) {
   free(c->written);
   free(c->stored);
   free(c->local);
+  free(c->touched);
 }
 
 static void run_blocks(Launch* c) {
@@ -313,7 +359,7 @@ static int run_shared(Launch* c, u64 first, u64 blocks) {
 
 static int run_grid(Launch* c) {
   u64 blocks = (u64)c->grid[0] * c->grid[1] * c->grid[2];
-  for (u64 index = 0; index < blocks; ++index) {
+  for (u64 index = c->begin; index < blocks; ++index) {
     /* Threads cost more than a short launch. */
     if (c->cores > 1 && blocks - index > 1 && c->worked + c->work >= c->alone)
       return run_shared(c, index, blocks);
@@ -326,6 +372,7 @@ static int run_grid(Launch* c) {
 int culaunch_run(Launch* c) {
   c->threads = c->block[0] * c->block[1] * c->block[2];
   c->used = 1;
+  c->apart |= c->watches;
   int result = prepare(c) ? run_grid(c) : NO_MEMORY;
   if (result == APART) {
     /* What groups do not do is rare. The saved pages stay saved. */

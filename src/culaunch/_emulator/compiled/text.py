@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from culaunch._emulator.compiled.group_text import GroupText
 from culaunch._emulator.compiled.lane import Untraceable
 from culaunch._emulator.compiled.recorder import Recorder
+from culaunch._emulator.compiled.thread_order import ordered_access, reads_textures
 from culaunch._emulator.compiled.thread_text import ThreadText
 from culaunch._emulator.outside import comes_from_outside
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.kernel_code import KernelCode
 
 # Every kernel has the text of these files, in this order.
-_FILES = ("types.c", "values.c", "memory.c", "warp.c", "runtime.c")
+_FILES = ("types.c", "values.c", "memory.c", "textures.c", "warp.c", "runtime.c")
 
 
 def kernel_text(kernel: KernelCode) -> str:
@@ -42,9 +43,11 @@ def _text(kernel: KernelCode) -> str:
     return "\n".join(
         (
             f"#define STOPS {int(threads.stops)}",
+            f"#define TEXTURES {int(reads_textures(recorder.code))}",
             f"#define SITES {recorder.sites.count}",
             f"#define LOCAL {recorder.code.local_bytes}",
             f"#define GROUP {groups.width}",
+            f"#define ORDERED {int(bool(ordered_access(recorder.code)))}",
             f"#define STORED {groups.stored or 'char none;'}".replace("\n", " "),
             f"#define REGISTERS {fields or 'char none;'}",
             *(Path(__file__).with_name(name).read_text("utf-8") for name in _FILES),

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 _COMMUTE = frozenset(("add", "min", "max", "and", "or", "xor"))
 _COMMUNICATE = frozenset(("atom", "red", "fence", "membar"))
 _STRONG = frozenset(("volatile", "relaxed", "acquire", "release", "mmio"))
-_SHARED = frozenset(("shared", "shared::cta"))
+SHARED = frozenset(("shared", "shared::cta"))
 
 
-def ordered_access(code: Code) -> str:
+def ordered_access(code: Code, besides: frozenset[str] = frozenset()) -> str:
     """Return the opcode of an access whose effect may depend on the order of threads, or "".
+
+    Accesses whose instruction names one of the spaces `besides` do not count.
 
     Programs without a race have two kinds of them. Atomics may not commute, or their old value is
     read. In code from before Volta, the lanes of a warp exchange values by volatile accesses. The
@@ -29,6 +31,8 @@ def ordered_access(code: Code) -> str:
     instructions = [one for block in code.blocks for one in block.instructions]
     read = {slot for one in instructions for slot in reads_and_writes(one, code.carry)[0]}
     for one in instructions:
+        if not besides.isdisjoint(one.mods):
+            continue
         if "volatile" in one.mods or (one.name in ("atom", "red") and not _commutes(one, read)):
             return one.opcode
     return ""
@@ -42,9 +46,14 @@ def communicating_access(code: Code) -> str:
     for block in code.blocks:
         for one in block.instructions:
             strong = one.name in _COMMUNICATE or not _STRONG.isdisjoint(one.mods)
-            if strong and _SHARED.isdisjoint(one.mods):
+            if strong and SHARED.isdisjoint(one.mods):
                 return one.opcode
     return ""
+
+
+def reads_textures(code: Code) -> bool:
+    """Tell whether a kernel reads textures."""
+    return any(one.name == "tex" for block in code.blocks for one in block.instructions)
 
 
 def _commutes(instruction: Instruction, read: set[int]) -> bool:

@@ -56,7 +56,7 @@ class ThreadText:
         return (
             "static int run_threads(Launch *c, Thread *t, Thread *end)\n{\n"
             f"u32 turns = 0;\nSite sites[{self._sites + 1}] = {{0}};\n"
-            f"for (; t < end; ++t) {{\n{body}next:;\nt->pc = 0;\n}}\n"
+            f"for (; t < end; ++t) {{\nCURRENT(t);\n{body}next:;\nt->pc = 0;\n}}\n"
             "(void)sites;\nc->work += turns;\nreturn DONE;\n}\n"
         )
 

@@ -50,6 +50,9 @@ typedef struct Saved {
   u8 bytes[];
 } Saved;
 typedef struct {
+  u32 writer, reader; /* of a word of shared memory: the epoch, and a thread's number and 1 */
+} Touched;
+typedef struct {
   u32 pc, lane, warp, tid[3];
   u32 mask, what, x[3]; /* a meeting of a warp: who, which operation, its operands */
   u32 y, p;             /* and its results */
@@ -59,6 +62,19 @@ typedef struct {
   u8* local;
   Registers r;
 } Thread;
+typedef struct {
+  u64 handle;
+  const u8* texels;
+  u64 row, slice; /* bytes from one to the next */
+  i64 size[3];
+  u32 channels, width; /* the bytes of a channel */
+  u32 is_signed;
+  f32 scale; /* the integer that reads return as 1; 0: they return words, or integers */
+  u32 mode[3], normalized, linear;
+  u32 halves; /* whether linear filters of one axis blend half of the border in */
+  f32 border[4];
+  u32 border_words[4];
+} Texture;
 typedef struct {
   u64 next, blocks;     /* the next block to run, and how many there are */
   u32 result, running;  /* the first result that is not DONE; threads besides the first */
@@ -72,6 +88,7 @@ typedef struct {
   u64 params_size;
   const u64* symbols;
   u32 grid[3], block[3];
+  u64 begin; /* the first block to run */
   u64 shared_size, local_size;
   u32 checks;
   const Loop* loops;
@@ -85,13 +102,18 @@ typedef struct {
   u64 groups;    /* that ran to their end side by side */
   u32 apart;     /* whether all threads run one after the other */
   u32 used;      /* how many of the processor's threads ran blocks */
+  u32 watches; /* whether an access to shared memory that depends on the order of threads ends it */
+  const Texture* textures;
+  u64 texture_count;
   /* Below is the run's own. */
   u32 ctaid[3], threads, live, late, work, why;
   u32 together, formed; /* the groups of a block: now, and at first */
+  u32 epoch, current;   /* the barriers of the block since `touched` was new; the thread and 1 */
   u32 joined;           /* whether it is a copy for another of the processor's threads */
   u64 unwritten, worked;
   u8 *shared, *written, *local;
   Stored* stored;
+  Touched* touched;
   Thread* all;
   Site* sites;
   Saved* log;

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.images import CudaArray, LinearImage
     from culaunch._emulator.types import Lanes
 
-READ_AS_INTEGER, _NORMALIZED, _SRGB = 1, 2, 0x10  # CU_TRSF_...
-_WRAP, _CLAMP, _MIRROR, _BORDER = range(4)  # CUaddress_mode
+READ_AS_INTEGER, NORMALIZED, SRGB = 1, 2, 0x10  # CU_TRSF_...
+_WRAP, _CLAMP, _MIRROR, BORDER = range(4)  # CUaddress_mode
 _FAR = float(1 << 31)
 # The texels of a gather, relative to the lowest: counterclockwise from the lower left.
 _CORNERS = ((0, 1), (1, 1), (1, 0), (0, 0))
@@ -75,11 +75,11 @@ class Texture:
         self.as_integer = not item.is_float and (
             bool(sampler.flags & READ_AS_INTEGER) or not item.scale
         )
-        self._border = np.zeros(4, np.float32)
-        self._border[:] = sampler.border
-        self._border_words = self._border.view(np.uint32)
+        self.border = np.zeros(4, np.float32)
+        self.border[:] = sampler.border
+        self.border_words = self.border.view(np.uint32)
         if self.as_integer:
-            self._border_words = self._border.astype(np.int64).astype(np.uint32)
+            self.border_words = self.border.astype(np.int64).astype(np.uint32)
 
     @property
     def image(self) -> CudaArray | LinearImage:
@@ -135,9 +135,9 @@ class Texture:
             index = [low + step for step, (low, _) in zip(corner, parts, strict=True)]
             texels = self._texels(group, image, at, index).view(np.float32)
             total = total + _weighted(texels, weight)
-        if len(parts) == 1 and at.slices is None and self.sampler.addresses[1] == _BORDER:
+        if len(parts) == 1 and at.slices is None and self.sampler.addresses[1] == BORDER:
             # An H200 reads a row of texels at y = 0, halfway between the row and the border.
-            total = (total + self._border) / 2
+            total = (total + self.border) / 2
         words: Lanes = total.astype(np.float32).view(np.uint32)
         return words
 
@@ -157,7 +157,7 @@ class Texture:
         self, image: CudaArray | LinearImage, at: Coordinates, shift: float
     ) -> list[Lanes]:
         """Return coordinates in texels, minus `shift`."""
-        is_normalized = at.is_face or self.sampler.flags & _NORMALIZED
+        is_normalized = at.is_face or self.sampler.flags & NORMALIZED
         points = []
         for axis, offset, size in zip(at.axes, at.offsets, image.shape.sizes, strict=False):
             point = axis * size if is_normalized else axis
@@ -172,24 +172,28 @@ class Texture:
         index = []
         outside: Lanes = np.zeros(points[0].shape, bool)
         for number, (point, size) in enumerate(zip(points, image.shape.sizes, strict=False)):
-            place, mode = point.astype(np.int64), self._mode(number, at)
+            place = point.astype(np.int64)
+            mode = _CLAMP if at.is_face else self.mode(number)
             if mode == _WRAP:
                 place = place % size
             elif mode == _MIRROR:
                 place = place % (2 * size)
                 place = np.where(place < size, place, 2 * size - 1 - place)
-            elif mode == _BORDER:
+            elif mode == BORDER:
                 outside = outside | (place < 0) | (place >= size)
             index.append(np.clip(place, 0, size - 1))
         words = self._read(group, image, at, index)
-        words[outside] = self._border_words
+        words[outside] = self.border_words
         return words
 
-    def _mode(self, axis: int, at: Coordinates) -> int:
-        # The hardware clamps on faces, and without normalized coordinates, which have no period.
+    def mode(self, axis: int) -> int:
+        """Return the address mode of an axis.
+
+        The hardware clamps without normalized coordinates, which have no period, and on faces.
+        """
         mode = self.sampler.addresses[axis]
-        has_period = self.sampler.flags & _NORMALIZED
-        return _CLAMP if at.is_face or (mode in (_WRAP, _MIRROR) and not has_period) else mode
+        has_period = self.sampler.flags & NORMALIZED
+        return _CLAMP if mode in (_WRAP, _MIRROR) and not has_period else mode
 
     def _read(
         self, group: Any, image: CudaArray | LinearImage, at: Coordinates, index: list[Lanes]
@@ -198,7 +202,7 @@ class Texture:
         x, y, z = (*index, nothing, nothing)[:3]
         if at.slices is not None:
             z = np.clip(at.slices, 0, image.shape.slices - 1)
-        srgb = bool(self.sampler.flags & _SRGB)
+        srgb = bool(self.sampler.flags & SRGB)
         texels = image.gather(group, x, y, z)
         return image.shape.item.words(texels, as_integer=self.as_integer, srgb=srgb)
 
