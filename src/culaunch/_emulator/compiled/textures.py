@@ -16,7 +16,6 @@ from culaunch._emulator.ptx.syntax import Pair, Register, Vector
 from culaunch._emulator.types import is_type
 
 if TYPE_CHECKING:
-    from culaunch._emulator.compiled.memory import Sites
     from culaunch._emulator.compiled.operands import LaneDecoder, LaneGroup
     from culaunch._emulator.machine.chunk import LaunchView
     from culaunch._emulator.memory.images import LinearImage
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 def read_texture(
     decoder: LaneDecoder,
     instruction: Instruction,
-    sites: Sites,  # noqa: ARG001
+    sites: Any,  # noqa: ARG001
     group: LaneGroup,
 ) -> None:
     """Write ``tex`` of an image without layers, levels and offsets."""
