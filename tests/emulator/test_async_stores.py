@@ -7,6 +7,9 @@ import pytest
 from emulate import launch
 from emulator_internals import Device, Fault, Options
 
+import culaunch as cl
+from culaunch import testing
+
 # Each block of a cluster of two sends 64 pairs to the other one, which waits for 512 bytes.
 TEXT = """.version 8.1
 .target sm_90a
@@ -45,12 +48,25 @@ def run(store: str, wait: str = WAIT, **options: bool) -> np.ndarray:
     return out
 
 
-@pytest.mark.parametrize("store", [PAIR, WORD, GENERIC], ids=["pair", "word", "generic"])
+RANK, THREAD = np.indices((2, 64))
+EXPECTED = np.stack([(1 - RANK) * 1000 + THREAD, THREAD], axis=2)
+stores = pytest.mark.parametrize("store", [PAIR, WORD, GENERIC], ids=["pair", "word", "generic"])
+
+
+@stores
 @pytest.mark.parametrize("races", [False, True])
 def test_a_block_waits_for_the_stores_of_another(store: str, races: bool) -> None:
-    rank, thread = np.indices((2, 64))
-    expected = np.stack([(1 - rank) * 1000 + thread, thread], axis=2)
-    np.testing.assert_array_equal(run(store, check_races=races), expected)
+    np.testing.assert_array_equal(run(store, check_races=races), EXPECTED)
+
+
+@pytest.mark.gpu
+@stores
+def test_on_the_gpu_a_block_waits_for_the_stores_of_another(store: str) -> None:
+    text = TEXT.format(store=store, wait=WAIT)
+    with testing.use_driver("cuda"), cl.load(text.encode()) as module:
+        out = cl.zeros((2, 64, 2), "uint32")
+        module["k"].launch(out, grid=2, block=64, cluster=2)
+        np.testing.assert_array_equal(out.numpy(), EXPECTED)
 
 
 def test_who_does_not_wait_races() -> None:
