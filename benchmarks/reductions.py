@@ -90,7 +90,10 @@ class Bench:
                 if self.is_wanted("sum", dtype, size):
                     self.sum(dtype, size)
             if self.is_wanted("sum of columns", dtype, 8192):
-                self.columns(dtype, 8192)
+                self.sums("sum of columns", dtype, 8192, 0)
+            for row in QUICK[:3]:
+                if self.is_wanted("sum of rows", dtype, row):
+                    self.sums("sum of rows", dtype, row, 1)
         for name in self.fused:
             for dtype in ("float32", "bfloat16"):
                 for row in QUICK if self.quick else ROWS:
@@ -133,26 +136,26 @@ class Bench:
             runs["cupy sum (CUB)"] = lambda: cupy.sum(given)
         self.measure("sum", dtype, size, x.nbytes, runs)
 
-    def columns(self, dtype: str, side: int) -> None:
-        """Sum up the columns of a matrix."""
-        x = self.array(dtype, (side, side))
-        total = self.ew.fuse(lambda x: self.ew.sum(x, axis=0))
-        compiled = self.compiled(lambda x: x.sum(0))
+    def sums(self, what: str, dtype: str, size: int, axis: int) -> None:
+        """Sum up the columns of a matrix, or its rows, which have that size."""
+        x = self.array(dtype, (ELEMENTS // size, size))
+        total = self.ew.fuse(lambda x: self.ew.sum(x, axis=axis))
+        compiled = self.compiled(lambda x: x.sum(axis))
         runs = {
             "culaunch": lambda: total(x),
-            "torch": lambda: self.torch.sum(x, 0),
+            "torch": lambda: self.torch.sum(x, axis),
             "torch.compile": lambda: compiled(x),
             "copy": self.copy(x.nbytes),
         }
-        self.measure("sum of columns", dtype, side, x.nbytes, runs)
+        self.measure(what, dtype, size, x.nbytes, runs)
 
     def forward(self, name: str, dtype: str, row: int) -> None:
         """Normalize rows."""
         args, eager = self.case(name, dtype, row)
         fused, compiled = self.fused[name], self.compiled(eager)
-        out = self.torch.empty_like(args[0])
+        # All allocate, and get the same memory: a kernel's time depends on where its output lies.
         runs = {
-            "culaunch": lambda: fused(*args, out=out),
+            "culaunch": lambda: fused(*args),
             "torch": lambda: eager(*args),
             "torch.compile": lambda: compiled(*args),
             "copy": self.copy(2 * args[0].nbytes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from typing import TYPE_CHECKING, Any
@@ -52,11 +53,15 @@ class Worker:
         try:
             getattr(self, f"_{part}")()
         finally:
-            for line in self._missing:
-                self._write("missing", why=line)
+            while self._missing:
+                self._write("missing", why=self._missing.pop(0))
+
+    @functools.cached_property
+    def _ways(self) -> Ways:
+        return Ways()
 
     def _equal(self) -> None:
-        ways = Ways()
+        ways = self._ways
         for operator in self._operators:
             start = time.perf_counter()
             try:
@@ -67,7 +72,7 @@ class Worker:
 
     def _replay(self) -> None:
         start = time.monotonic()
-        ways = Ways()
+        ways = self._ways
         half = start + (self._until - start) / 2
         launches = record(self._operators, ways, self._mode, half, self._missing)
         self._write(
@@ -92,7 +97,7 @@ class Worker:
 
     def _forwards(self) -> None:
         found = measure_operators(
-            self._operators, Ways(), self._mode, self._plan(10, 20), self._until, self._missing
+            self._operators, self._ways, self._mode, self._plan(10, 20), self._until, self._missing
         )
         for ns in found:
             self._write("forwards", ns=ns)

@@ -28,13 +28,18 @@ struct Python {
   void (*before_fork)();
   void (*after_fork_parent)();
   void (*after_fork_child)();
+  void* (*pending)();
+  void (*fetch)(void**, void**, void**);
+  void (*raise)(void*, void*, void*);
 };
 constexpr const char* kNames[] = {"Py_IsInitialized",      "PyGILState_Ensure",
                                   "PyGILState_Release",    "PyGILState_GetThisThreadState",
                                   "PyGILState_Check",      "PyEval_SaveThread",
                                   "PyEval_RestoreThread",  "PyRun_SimpleString",
                                   "Py_InitializeEx",       "PyOS_BeforeFork",
-                                  "PyOS_AfterFork_Parent", "PyOS_AfterFork_Child"};
+                                  "PyOS_AfterFork_Parent", "PyOS_AfterFork_Child",
+                                  "PyErr_Occurred",        "PyErr_Fetch",
+                                  "PyErr_Restore"};
 static_assert(sizeof kNames == sizeof(Python), "one name for each function");
 
 Python python;
@@ -145,11 +150,14 @@ bool StartPython(void** find) {
   if (!InitializeOnce()) return false;
   // The GIL orders threads from here on. For a second thread, the module is imported already.
   const int state = python.ensure();
+  Exception pending;
+  const bool raised = TakeException(&pending);
   char code[160];
   std::snprintf(code, sizeof code,
                 "exec('from culaunch._emulator.libcuda import connect\\nconnect(%llu)', {})",
                 static_cast<unsigned long long>(reinterpret_cast<size_t>(find)));
   const bool runs = python.run(code) == 0;
+  if (raised) RaiseAgain(pending);
   python.release(state);
   return runs || Complain("Python cannot start the emulator, as it says above");
 }
@@ -158,6 +166,20 @@ void AttachThread() {
   if (python.this_thread() != nullptr) return;
   python.ensure();
   pthread_setspecific(attached, python.save());
+}
+
+bool TakeException(Exception* taken) {
+  const int state = python.ensure();
+  const bool raised = python.pending() != nullptr;
+  if (raised) python.fetch(&taken->type, &taken->value, &taken->traceback);
+  python.release(state);
+  return raised;
+}
+
+void RaiseAgain(const Exception& taken) {
+  const int state = python.ensure();
+  python.raise(taken.type, taken.value, taken.traceback);
+  python.release(state);
 }
 
 }  // namespace emulator

@@ -16,4 +16,16 @@ bool StartPython(void** find);
 // stack of contexts, would otherwise end with each call.
 void AttachThread();
 
+// An exception: PyErr_Fetch's three objects.
+struct Exception {
+  void *type, *value, *traceback;
+};
+
+// Take the exception that is pending in this thread; false if there is none. A destructor calls the
+// driver while one is. Python's own code must not run then.
+bool TakeException(Exception* taken);
+
+// Make an exception pending again.
+void RaiseAgain(const Exception& taken);
+
 }  // namespace emulator

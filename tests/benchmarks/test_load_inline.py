@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 
@@ -9,11 +10,14 @@ import pytest
 
 
 @pytest.mark.needs("tvm_ffi", "g++")
-def test_the_door_of_inline_code_stays_light(benchmarks, tmp_path, monkeypatch):
+def test_the_door_of_inline_code_stays_light(benchmarks, tmp_path, monkeypatch, unoptimized):
     result = tmp_path / "result.json"
     script = benchmarks / "load_inline.py"
     words = ("--peers", "", "--rounds", "1", "--json", str(result))
-    subprocess.run([sys.executable, script, *words], check=True, capture_output=True)
+    environment = {**os.environ, **unoptimized}
+    subprocess.run(
+        [sys.executable, script, *words], check=True, capture_output=True, env=environment
+    )
     ours = json.loads(result.read_text())["culaunch"]
     # Nobody asks what TVM-FFI's own build takes.
     monkeypatch.syspath_prepend(str(benchmarks))

@@ -16,10 +16,7 @@ from runs import in_threads
 
 import culaunch as cl
 from culaunch._base.trusted import TrustedDirectory
-from culaunch._cache import lock, store
-from culaunch._cache.kind import drop_file
-from culaunch._cache.library import LIBRARIES
-from culaunch._cache.note import Note
+from culaunch._cache import kind, library, lock, note, store
 
 HEAD = """
 import sys, warnings
@@ -134,11 +131,11 @@ def test_a_push_says_that_there_is_no_room(machine, shared, image, key, tmp_path
 def test_a_library_without_room_for_its_note_leaves_nothing(tmp_path):
     os.mkdir(tmp_path / "folder", 0o700)
     with TrustedDirectory.open(str(tmp_path / "folder")) as folder:
-        note = Note("0" * 64, {"much": "x" * 100})
+        much = note.Note("0" * 64, {"much": "x" * 100})
         with no_file_larger_than(20), pytest.raises(OSError, match=r"File too large.*k\.note"):
-            LIBRARIES.publish(folder, "k", b"library", note)
+            library.LIBRARIES.publish(folder, "k", b"library", much)
         assert list(folder.files()) == []
-        LIBRARIES.publish(folder, "k", b"library", note)
+        library.LIBRARIES.publish(folder, "k", b"library", much)
 
 
 @pytest.mark.parametrize("error", [errno.ENOLCK, errno.EINVAL, errno.EOPNOTSUPP])
@@ -295,8 +292,8 @@ def test_an_entry_that_was_replaced_since_it_was_read_is_not_dropped(tmp_path, i
     with TrustedDirectory.open(cache.path) as directory:
         _, status = directory.read(name)
         cache.store(key(1), image(1))  # another process, between the read and the removal
-        drop_file(directory, name, status)
+        kind.drop_file(directory, name, status)
         assert cache.lookup(key(1)) == image(1)
         _, status = directory.read(name)
-        drop_file(directory, name, status)
+        kind.drop_file(directory, name, status)
     assert cache.lookup(key(1)) is None

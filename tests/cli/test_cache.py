@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from entry_bytes import entry_of
 
 import culaunch as cl
-from culaunch._cache.note import NOTES, Note
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def test_libraries_of_load_inline_are_entries(culaunch, cache):
     folder = Path(cache.path, "inline", "m-0123")
     folder.mkdir(parents=True)
     (folder / "m-1.so").write_bytes(b"library")
-    note = Note(hashlib.sha256(b"library").hexdigest(), [])
-    (folder / "m-1.note").write_bytes(NOTES.pack("m-0123/m-1", note))
+    note = {"result": hashlib.sha256(b"library").hexdigest(), "reads": []}
+    (folder / "m-1.note").write_bytes(entry_of("m-0123/m-1", note))
     (folder / ".tmp-1-dead").write_bytes(b"half")
     (folder / "m.cpp").write_text("its source")
     lines = dict(line.split(None, 1) for line in culaunch("info").splitlines())

@@ -8,8 +8,7 @@ import sys
 import pytest
 
 import culaunch as cl
-from culaunch._compile import backend, key, nvrtc
-from culaunch._compile.options import make_options
+from culaunch._compile import backend, key, nvrtc, options
 
 JOB = backend.Job("__global__ void k() {}", "kernel.cu", ("--std=c++17",), ("a", "b"))
 FACTS = {"source_digest": "s", "archs": ["sm_90"], "backend": "nvrtc", "identity": "13.5.37"}
@@ -135,8 +134,7 @@ def test_an_option_is_the_same_however_it_is_given(cache, scale, keywords, extra
     ],
 )
 def test_options_with_an_order_of_their_own_keep_it(extra):
-    options = make_options(extra_options=extra)
-    flags = options.nvrtc_flags()
+    flags = options.make_options(extra_options=extra).nvrtc_flags()
     assert " ".join(flags).replace("--define-macro=", "-D").replace("--std", "-std") == " ".join(
         extra
     )

@@ -4,9 +4,8 @@ import pytest
 
 import culaunch as cl
 from culaunch._base import cuda_places
-from culaunch._compile import compilation
+from culaunch._compile import compilation, options
 from culaunch._compile import nvcc as nvcc_backend
-from culaunch._compile.options import make_options
 from culaunch._inline import toolchain
 
 pytestmark = pytest.mark.needs("nvcc", "g++")
@@ -164,7 +163,7 @@ def test_headers_are_unknown_if_nvcc_does_not_say_where_they_are(
 ):
     (programs / "home" / "bin" / "nvcc").write_text(f"#!/bin/sh\necho '{says}'\n")
     monkeypatch.setenv("CUDA_HOME", str(programs / "home"))
-    search = nvcc_backend.Nvcc().search(make_options(), None, {}, [])
+    search = nvcc_backend.Nvcc().search(options.make_options(), None, {}, [])
     assert search.unknown.startswith(unknown)
 
 
@@ -188,10 +187,10 @@ def test_a_header_of_the_environment_is_noticed_when_it_changes(tmp_path, cache,
         assert str(value).encode() in image.data
 
 
-@pytest.mark.parametrize("options", [["-Xcompiler=-isystem,{}"], ["-Xcompiler", "-isystem,{}"]])
-def test_a_directory_that_an_option_hides_is_searched_for_the_key(tmp_path, options):
-    extra = [option.format(tmp_path) for option in options]
-    given = make_options(extra_options=extra)
+@pytest.mark.parametrize("words", [["-Xcompiler=-isystem,{}"], ["-Xcompiler", "-isystem,{}"]])
+def test_a_directory_that_an_option_hides_is_searched_for_the_key(tmp_path, words):
+    extra = [word.format(tmp_path) for word in words]
+    given = options.make_options(extra_options=extra)
     search = nvcc_backend.Nvcc().search(given, None, {}, [])
     assert str(tmp_path) in search.dirs
     assert str(tmp_path) not in search.own

@@ -10,6 +10,9 @@ from corpus._case import cuda
 from emulate import launch
 from emulator_internals import Fault
 
+import culaunch as cl
+from culaunch import testing
+
 LAUNCH_FAILED, LAUNCH_TIMEOUT = 719, 702
 
 
@@ -75,3 +78,36 @@ def test_a_deadlock_says_where_all_threads_are() -> None:
     others = "32 threads waiting at a barrier, the first block (0, 0, 0), thread (32, 0, 0)"
     assert others in str(fault)
     assert "barriers.cu:64" in str(fault)
+
+
+TWO_PLACES = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out) {{ .reg .b32 %t, %n, %v; .reg .b64 %o; .reg .pred %p;
+.shared .b32 box[64];
+mov.u32 %t, %tid.x; mov.u32 %n, {number}; setp.lt.u32 %p, %t, 32; @%p bra FIRST;
+mov.u32 %v, box; mad.lo.u32 %v, %t, 4, %v; st.shared.u32 [%v+-128], %t;
+bar.sync %n; mov.u32 %v, %t; bra DONE;
+FIRST: bar.sync %n; mov.u32 %v, box; mad.lo.u32 %v, %t, 4, %v; ld.shared.u32 %v, [%v];
+DONE: ld.param.u64 %o, [out]; mad.wide.u32 %o, %t, 4, %o; st.global.u32 [%o], %v; ret; }}"""
+
+
+MEETING = [*range(32, 64), *range(32, 64)]
+
+
+@pytest.mark.gpu
+def test_on_the_gpu_a_named_barrier_of_the_block_may_stand_at_several_places() -> None:
+    with testing.use_driver("cuda"), cl.load(TWO_PLACES.format(number=15).encode()) as module:
+        out = cl.zeros(64, "int32")
+        module["k"].launch(out, grid=1, block=64)
+        np.testing.assert_array_equal(out.numpy(), MEETING)
+
+
+@pytest.mark.parametrize("races", [False, True])
+def test_a_named_barrier_of_the_block_may_stand_at_several_places(races: bool) -> None:
+    """ThunderKittens meets at barrier 15. Barrier 0 is __syncthreads, which is one place."""
+    out = np.zeros(64, np.int32)
+    launch(TWO_PLACES.format(number=15), "k", out, block=(64,), check_races=races)
+    np.testing.assert_array_equal(out, MEETING)
+    with pytest.raises(Fault, match="barrier 0 is divergent"):
+        launch(TWO_PLACES.format(number=0), "k", out, block=(64,), check_races=races)

@@ -15,14 +15,7 @@ from emulator_internals import (
     Result,
 )
 
-from culaunch._emulator.driver.conditional_nodes import ConditionalParams
-from culaunch._emulator.driver.graph_nodes import (
-    CopyParams,
-    FillParams,
-    HostParams,
-    KernelNodeParams,
-    NodeParams,
-)
+from culaunch._emulator.driver import conditional_nodes, graph_nodes
 
 HANDLE, ADDRESS = ctypes.c_void_p, ctypes.c_ulonglong
 
@@ -30,7 +23,7 @@ HANDLE, ADDRESS = ctypes.c_void_p, ctypes.c_ulonglong
 def params_of(kernel, address, value, threads=4):
     """Make what a node of the kernel `add` launches; the pointers stay with it."""
     values = (ADDRESS(address), ctypes.c_uint(value))
-    params = KernelNodeParams(function=kernel, grid=(1, 1, 1), block=(threads, 1, 1))
+    params = graph_nodes.KernelNodeParams(function=kernel, grid=(1, 1, 1), block=(threads, 1, 1))
     params.pointers = (HANDLE * 2)(*map(ctypes.addressof, values))
     params.params = ctypes.cast(params.pointers, ctypes.POINTER(HANDLE))
     params.values = values
@@ -102,9 +95,9 @@ def test_an_array_that_a_node_was_not_told_of_is_unknown(table, library, words):
 def test_other_nodes(table, words):
     graph = table.out("cuGraphCreate", HANDLE, 0)
     memory = table.out("cuMemAlloc", ADDRESS, 64)
-    fill = FillParams(target=memory, value=7, size=4, width=16, height=1)
+    fill = graph_nodes.FillParams(target=memory, value=7, size=4, width=16, height=1)
     first = table.out("cuGraphAddMemsetNode", HANDLE, graph, None, 0, ctypes.addressof(fill), None)
-    copy = CopyParams(width=64, height=1, depth=1)
+    copy = graph_nodes.CopyParams(width=64, height=1, depth=1)
     copy.source.memory_type, copy.source.device = 2, memory
     copy.target.memory_type, copy.target.host = 1, words.ctypes.data
     after = (HANDLE * 1)(first)
@@ -113,7 +106,7 @@ def test_other_nodes(table, words):
     )
     seen = []
     call = ctypes.CFUNCTYPE(None, HANDLE)(lambda data: seen.append((data, int(words[15]))))
-    host = HostParams(function=ctypes.cast(call, HANDLE), data=5)
+    host = graph_nodes.HostParams(function=ctypes.cast(call, HANDLE), data=5)
     after = (HANDLE * 1)(second)
     table.out("cuGraphAddHostNode", HANDLE, graph, after, 1, ctypes.addressof(host))
     outer = table.out("cuGraphCreate", HANDLE, 0)
@@ -142,7 +135,7 @@ def test_what_a_graph_has(table, library, words, add_node, tmp_path):
     early, late = (HANDLE * 2)(), (HANDLE * 2)()
     assert table("cuGraphGetEdges_v2", graph, early, late, None, ctypes.byref(count)) == 0
     assert (count.value, early[0], late[0]) == (1, first, second)
-    params = KernelNodeParams()
+    params = graph_nodes.KernelNodeParams()
     assert table("cuGraphKernelNodeGetParams", second, ctypes.addressof(params)) == 0
     assert ctypes.c_uint.from_address(params.params[1]).value == 2
     assert tuple(params.block) == (4, 1, 1)
@@ -203,9 +196,11 @@ class Conditions:
         )
 
     def code(self, condition, kind, size, graph=None):
-        params = NodeParams(kind=GraphNodeType.CONDITIONAL)
+        params = graph_nodes.NodeParams(kind=GraphNodeType.CONDITIONAL)
         at = ctypes.addressof(params)
-        self.given = ConditionalParams.from_address(at + NodeParams.OTHERS)
+        self.given = conditional_nodes.ConditionalParams.from_address(
+            at + graph_nodes.NodeParams.OTHERS
+        )
         self.given.condition, self.given.kind, self.given.size = condition, kind, size
         node = HANDLE()
         return self.table(
@@ -240,7 +235,7 @@ def test_a_kernel_ends_a_loop(table, conditions):
     condition = conditions.condition(value=7)
     (body,) = conditions.add(condition, ConditionalType.WHILE, 1)
     numbers = (ADDRESS(condition), ADDRESS(memory))
-    params = KernelNodeParams(function=kernel, grid=(1, 1, 1), block=(1, 1, 1))
+    params = graph_nodes.KernelNodeParams(function=kernel, grid=(1, 1, 1), block=(1, 1, 1))
     pointers = (HANDLE * 2)(*map(ctypes.addressof, numbers))
     params.params = ctypes.cast(pointers, ctypes.POINTER(HANDLE))
     table.out("cuGraphAddKernelNode", HANDLE, body, None, 0, ctypes.addressof(params))
@@ -263,7 +258,7 @@ def test_bodies_by_the_value(table, conditions, kind, size, value):
     memory = table.out("cuMemAlloc", ADDRESS, 64)
     condition = conditions.condition(value=value)
     for number, body in enumerate(conditions.add(condition, kind, size)):
-        fill = FillParams(target=memory, value=number + 1, size=4, width=1, height=1)
+        fill = graph_nodes.FillParams(target=memory, value=number + 1, size=4, width=1, height=1)
         at = ctypes.addressof(fill)
         table.out("cuGraphAddMemsetNode", HANDLE, body, None, 0, at, None)
     assert table("cuGraphLaunch", conditions.instantiate(), None) == 0
@@ -294,7 +289,7 @@ def test_conditions_that_cuda_refuses(table, conditions):
     run = conditions.instantiate()
     assert table("cuGraphLaunch", run, None) == Result.INVALID_VALUE
     assert table("cuGraphExecDestroy", run) == 0
-    host = HostParams()
+    host = graph_nodes.HostParams()
     table.out("cuGraphAddHostNode", HANDLE, body, None, 0, ctypes.addressof(host))
     assert conditions.refused()
     assert table("cuGraphDestroy", conditions.graph) == 0

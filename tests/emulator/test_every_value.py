@@ -198,6 +198,24 @@ def single(x: float) -> float:
     return struct.unpack("f", struct.pack("f", x))[0]
 
 
+def half(x: float) -> float:
+    """Round to float16."""
+    return float(np.float16(x))
+
+
+def bfloat16(x: float) -> float:
+    """Round to bfloat16: to the nearest, ties to even."""
+    bits = int(np.float32(x).view("u4"))
+    bits += 0x7FFF + (bits >> 16 & 1)
+    return float(np.uint32(bits & 0xFFFF0000).view("f4"))
+
+
+def toward_zero(x: float) -> float:
+    """Round to float32, toward zero."""
+    near = np.float32(x)
+    return float(np.nextafter(near, np.float32(0)) if abs(float(near)) > abs(x) else near)
+
+
 # The same for float32. The number behind is how far the result may be, relative to the exact one:
 # 0 where PTX rounds correctly, the manual's bound for what it approximates.
 SINGLES: dict[str, tuple[Callable[[float, float, float], float], float]] = {
@@ -226,6 +244,23 @@ SINGLES: dict[str, tuple[Callable[[float, float, float], float], float]] = {
         lambda x, y, z: math.cos(max(min(x, 1.0), -1.0)), 2**-19
     ),
     "tanh.approx.f32 %out, %a;": (lambda x, y, z: math.tanh(x), 2**-10),
+    "mov.b64 %d1, {%a, %b}; mov.b64 %d2, {%c, %a}; sub.rn.f32x2 %d1, %d1, %d2;"
+    "mov.b64 {%r1, %out}, %d1;": (lambda x, y, z: single(y - x), 0),
+    "mov.b64 %d1, {%a, %b}; mov.b64 %d2, {%c, %a}; mul.rn.f32x2 %d1, %d1, %d2;"
+    "mov.b64 {%out, %r1}, %d1;": (lambda x, y, z: single(x * z), 0),
+    "cvt.rn.bf16.f32 %h1, %a; sub.rz.f32.bf16 %out, %h1, %b;": (
+        lambda x, y, z: toward_zero(bfloat16(x) - y), 0
+    ),
+    "cvt.rn.f16.f32 %h1, %a; cvt.rn.f16.f32 %h2, %b; fma.rn.f32.f16 %out, %h1, %h2, %c;": (
+        lambda x, y, z: single(half(x) * half(y) + z), 0
+    ),
+    "min.f32 %out, %a, %b, %c;": (  # -0 is less than +0
+        lambda x, y, z: min(x, y, z, key=lambda v: (v, math.copysign(1, v))), 0
+    ),
+    "max.xorsign.abs.f32 %out, %a, %b, %c;": (
+        lambda x, y, z: math.copysign(max(map(abs, (x, y, z))), math.copysign(1, x)
+        * math.copysign(1, y) * math.copysign(1, z)), 0
+    ),
 }  # fmt: skip
 
 
@@ -274,8 +309,7 @@ WARPS: dict[str, Callable[[list[int]], list[int]]] = {
 }
 
 
-@pytest.mark.parametrize("line", WARPS)
-def test_warps(line: str) -> None:
+def of_warp(line: str, words: np.ndarray) -> np.ndarray:
     result = np.zeros(32, "u4")
     launch(
         ".version 8.6 .target sm_90 .address_size 64\n"
@@ -285,10 +319,36 @@ def test_warps(line: str) -> None:
         f"ld.global.b32 %a, [%at]; {line}\n"
         "ld.param.u64 %at, [result]; mad.wide.u32 %at, %i, 4, %at; st.global.b32 [%at], %out; }",
         "k",
-        W,
+        words,
         result,
     )
-    assert result.tolist() == [x & M for x in WARPS[line](W.tolist())]
+    return result
+
+
+@pytest.mark.parametrize("line", WARPS)
+def test_warps(line: str) -> None:
+    assert of_warp(line, W).tolist() == [x & M for x in WARPS[line](W.tolist())]
+
+
+@pytest.mark.parametrize(
+    ("form", "mask", "expected"),
+    [
+        ("min", -1, -9.5), ("max", -1, 7.25), ("max.abs", -1, 9.5), ("min.abs", -1, 0.5),
+        ("min", 14, -1.0), ("max.NaN", 14, 2.0), ("min.NaN", 14, -1.0), ("max.abs.NaN", 14, 2.0),
+        ("min.NaN", -1, None), ("max.abs.NaN", 1, None), ("min", 1, None), ("min.abs.NaN", 8, 0.5),
+    ],
+)  # fmt: skip
+def test_extremes_of_floats_in_a_warp(form: str, mask: int, expected: float | None) -> None:
+    """Lane 0 has a NaN, lanes 1 to 3 have -1, 2 and 0.5."""
+    lanes = np.array([np.nan, -1, 2, 0.5, -9.5, *[1.0] * 26, 7.25], "f4")
+    skip = f"and.b32 %r1, %i, 31; shl.b32 %r1, 1, %r1; and.b32 %r1, %r1, {mask};"
+    got = of_warp(
+        f"{skip} setp.ne.u32 %p1, %r1, 0; mov.b32 %out, 0;"
+        f"@%p1 redux.sync.{form}.f32 %out, %a, {mask};",
+        lanes.view("u4"),
+    )
+    word = 0x7FFFFFFF if expected is None else int(np.float32(expected).view("u4"))
+    assert got.tolist() == [word if mask >> lane & 1 else 0 for lane in range(32)]
 
 
 # A policy's word is the hardware's own: it says nothing that a program could compare.

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import culaunch as cl
-from culaunch._emulator.ptx import parse_module
-from culaunch._emulator.ptx.tokens import Tokens, parse_number
+from culaunch._emulator.ptx import parse_module, tokens
 
 HEAD = ".version 8.7\n.target sm_80, debug\n.address_size 64\n"
 PTX = recorded("triton_histogram.ptx")
@@ -36,14 +35,14 @@ PTX = recorded("triton_histogram.ptx")
     ],
 )
 def test_numbers(token: str, bits: int, float_size: int) -> None:
-    assert parse_number(token) == (bits, float_size)
+    assert tokens.parse_number(token) == (bits, float_size)
 
 
 def test_comments_keep_line_numbers() -> None:
     text = 'a // "b" c\n/* d\n e */ f "g // h"\ni'
-    tokens = Tokens(text)
-    assert tokens.texts == ["a", "f", '"g // h"', "i"]
-    assert tokens.lines == [1, 3, 3, 4]
+    read = tokens.Tokens(text)
+    assert read.texts == ["a", "f", '"g // h"', "i"]
+    assert read.lines == [1, 3, 3, 4]
 
 
 def test_module_describes_kernels() -> None:

@@ -8,7 +8,6 @@ from texture_cases import SURFACE, Image, run
 
 import culaunch as cl
 from culaunch import testing
-from culaunch._launch.devices.driver import current_driver
 
 OWN = "{%c0, %c1}"  # four bytes for each thread, in rows of 64
 AT_0 = "{0, 0}"
@@ -38,7 +37,7 @@ def launch(body: str, threads: int = 128) -> np.ndarray:
     with testing.use_driver("emulator"), testing.emulator_options(check_races=True):
         image = Image(texels, depth=0, height=2, flags=SURFACE)
         try:
-            run(body, int(current_driver().surface_create(0, image.resource())), words, 1)
+            run(body, int(image.driver.surface_create(0, image.resource())), words, 1)
         finally:
             testing.reset_emulator()
         return image.numpy().reshape(-1)

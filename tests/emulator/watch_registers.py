@@ -15,7 +15,7 @@ from emulator_internals import Group, Instruction, definition
 
 # Loaded before the watch begins, for it binds by itself: its registers are variables of C.
 import culaunch._emulator.compiled.text  # noqa: F401
-from culaunch._emulator.decode import liveness, operation
+from culaunch._emulator.decode import decoder, liveness, operation
 from culaunch._emulator.machine.spaces import LOCATORS, Locator
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from emulator_internals import Lanes, Op
 
-    from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.memory.bytes import Piece
 
 
@@ -63,12 +62,12 @@ def watched() -> Iterator[set[str]]:
         assert whole_warps.fget is not None
         return bool(whole_warps.fget(group))
 
-    def watch(decoder: Decoder, instruction: Instruction) -> Op:
-        op = bind(decoder, instruction)
+    def watch(of: decoder.Decoder, instruction: Instruction) -> Op:
+        op = bind(of, instruction)
         bare = Instruction(
             instruction.name, instruction.mods, instruction.operands, instruction.line
         )
-        reads, writes = liveness.reads_and_writes(bare, decoder.code.carry)
+        reads, writes = liveness.reads_and_writes(bare, of.code.carry)
         effects = definition(instruction).effects
 
         def run(group: Group) -> None:

@@ -9,11 +9,7 @@ import time
 import pytest
 
 import culaunch as cl
-from culaunch._farm import in_flight
-from culaunch._farm.message import Done, Failed, Message, NotBegun
-from culaunch._farm.run import run_all
-from culaunch._farm.task import Shared, Task
-from culaunch._farm.worker import perform
+from culaunch._farm import in_flight, message, run, task, worker
 
 
 def double(number):
@@ -22,58 +18,60 @@ def double(number):
     return 2 * number
 
 
-def tasks(numbers, run=double, **more):
-    return [Task(run, {"number": number}, f"task {number}", **more) for number in numbers]
+def tasks(numbers, call=double, **more):
+    return [task.Task(call, {"number": number}, f"task {number}", **more) for number in numbers]
 
 
 class OneWorker(concurrent.futures.Executor):
     """It does at once what it is given; `change` may change a message before."""
 
-    def __init__(self, change=lambda message: message):
+    def __init__(self, change=lambda sent: sent):
         self.messages = []
         self.change = change
 
     def submit(self, fn, data):
         future = concurrent.futures.Future()
-        message = self.change(pickle.loads(data) if isinstance(data, bytes) else data)
-        self.messages.append(message)
+        sent = self.change(pickle.loads(data) if isinstance(data, bytes) else data)
+        self.messages.append(sent)
         try:
-            future.set_result(fn(pickle.dumps(message)))
+            future.set_result(fn(pickle.dumps(sent)))
         except Exception as error:  # noqa: BLE001
             future.set_exception(error)
         return future
 
     @property
     def numbers(self):
-        return [[item[1]["number"] for item in message.items] for message in self.messages]
+        return [[item[1]["number"] for item in sent.items] for sent in self.messages]
 
 
 def test_quick_tasks_go_together():
-    worker, seen = OneWorker(), []
-    found = run_all(tasks(range(500)), worker, progress=seen.append)
+    executor, seen = OneWorker(), []
+    found = run.run_all(tasks(range(500)), executor, progress=seen.append)
     assert found == [2 * number for number in range(500)]
     assert [now.done for now in seen] == list(range(1, 501)), "and each is counted"
-    assert [len(one) for one in worker.numbers[:8]] == [1] * 8, "nothing is known before"
-    assert len(worker.messages) < 100
-    assert max(map(len, worker.numbers)) <= 32
+    assert [len(one) for one in executor.numbers[:8]] == [1] * 8, "nothing is known before"
+    assert len(executor.messages) < 100
+    assert max(map(len, executor.numbers)) <= 32
 
 
 def test_what_a_worker_has_no_time_for_is_sent_again():
-    worker = OneWorker(lambda message: dataclasses.replace(message, seconds=0.0))
-    assert run_all(tasks(range(100)), worker) == [2 * number for number in range(100)]
-    assert max(map(len, worker.numbers)) > 1
-    begun = [one[0] for one in worker.numbers]
+    executor = OneWorker(lambda sent: dataclasses.replace(sent, seconds=0.0))
+    assert run.run_all(tasks(range(100)), executor) == [2 * number for number in range(100)]
+    assert max(map(len, executor.numbers)) > 1
+    begun = [one[0] for one in executor.numbers]
     assert sorted(begun) == list(range(100)), "each once, as the first of its message"
 
 
 def test_a_worker_begins_nothing_after_its_time_or_a_failure():
     def answers(numbers, **more):
-        message = Message.of(tasks(numbers), whole=False, **{"seconds": 9.0, "stops": True, **more})
-        return [type(one) for one in perform(message).answers]
+        sent = message.Message.of(
+            tasks(numbers), whole=False, **{"seconds": 9.0, "stops": True, **more}
+        )
+        return [type(one) for one in worker.perform(sent).answers]
 
-    assert answers([1, -1, 2]) == [Done, Failed, NotBegun]
-    assert answers([1, -1, 2], stops=False) == [Done, Failed, Done]
-    assert answers([1, 2, 3], seconds=0.0) == [Done, NotBegun, NotBegun]
+    assert answers([1, -1, 2]) == [message.Done, message.Failed, message.NotBegun]
+    assert answers([1, -1, 2], stops=False) == [message.Done, message.Failed, message.Done]
+    assert answers([1, 2, 3], seconds=0.0) == [message.Done, message.NotBegun, message.NotBegun]
 
 
 class Elsewhere:
@@ -103,18 +101,18 @@ def test_a_failure_among_others_stops_the_rest():
         concurrent.futures.ThreadPoolExecutor(1) as threads,
         pytest.raises(ValueError, match="task -1: number is negative"),
     ):
-        run_all(tasks(numbers, noted), Elsewhere(threads))
+        run.run_all(tasks(numbers, noted), Elsewhere(threads))
     assert 61 <= len(begun) < 400
-    found = run_all(tasks(numbers), OneWorker(), return_exceptions=True)
+    found = run.run_all(tasks(numbers), OneWorker(), return_exceptions=True)
     assert [one for one in found if isinstance(one, Exception)] == [found[60]]
     assert str(found[60]) == "task -1: number is negative"
 
 
 def test_a_message_that_ends_its_worker_fails_for_one_task_alone():
-    def killed(message):
-        if any(item[1]["number"] == 77 for item in message.items):
+    def killed(sent):
+        if any(item[1]["number"] == 77 for item in sent.items):
             raise ConnectionResetError("the worker was killed")
-        return message
+        return sent
 
     class Fragile(OneWorker):
         def submit(self, fn, data):
@@ -125,11 +123,11 @@ def test_a_message_that_ends_its_worker_fails_for_one_task_alone():
                 future.set_exception(error)
                 return future
 
-    worker = Fragile(killed)
-    found = run_all(tasks(range(200)), worker, return_exceptions=True)
+    executor = Fragile(killed)
+    found = run.run_all(tasks(range(200)), executor, return_exceptions=True)
     assert [number for number, one in enumerate(found) if one != 2 * number] == [77]
     assert isinstance(found[77], ConnectionResetError)
-    assert len(worker.messages) < 150
+    assert len(executor.messages) < 150
 
 
 def test_nothing_is_sent_again_after_the_end():
@@ -145,10 +143,10 @@ def test_nothing_is_sent_again_after_the_end():
     def stop(now):
         raise KeyboardInterrupt
 
-    shared = {"text": Shared("a digest of nothing else", "x" * 100)}
+    shared = {"text": task.Shared("a digest of nothing else", "x" * 100)}
     some = tasks([1]) + tasks(range(100), double_and, shared=shared)
     with away, pytest.raises(KeyboardInterrupt):
-        run_all(some, Forgetful(), progress=stop)
+        run.run_all(some, Forgetful(), progress=stop)
     assert len(sent) == 8
 
 
@@ -179,7 +177,7 @@ def test_more_is_sent_while_nobody_answers(monkeypatch):
     thread = threading.Thread(target=answer)
     thread.start()
     try:
-        assert run_all(tasks(range(200)), Many()) == [2 * number for number in range(200)]
+        assert run.run_all(tasks(range(200)), Many()) == [2 * number for number in range(200)]
     finally:
         all_there.set()
         thread.join()
@@ -191,15 +189,16 @@ class Odd(Exception):
 
 
 def test_how_a_message_travels():
-    def packed(run=double, **arguments):
-        task = Task(run, {"number": 1, **arguments}, "x")
-        return Message.of([task], whole=False, seconds=1.0, stops=True).packed()
+    def packed(**arguments):
+        one = task.Task(double, {"number": 1, **arguments}, "x")
+        return message.Message.of([one], whole=False, seconds=1.0, stops=True).packed()
 
     one, other = packed(), packed()
     assert isinstance(one, bytes)
     assert one != other, "an engine that knows calls by their arguments takes it for another"
-    assert isinstance(packed(lock=threading.Lock()), Message), "the engine may know how to send it"
-    assert isinstance(packed(text="__main__.Class"), Message)
+    as_it_is = packed(lock=threading.Lock())
+    assert isinstance(as_it_is, message.Message), "the engine may know how to send it"
+    assert isinstance(packed(text="__main__.Class"), message.Message)
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
@@ -211,7 +210,7 @@ def test_what_ends_a_program_in_a_worker_ends_the_run(kind):
             return future
 
     with pytest.raises(kind, match="stopped"):
-        run_all(tasks([1, 2]), Interrupted(), return_exceptions=True)
+        run.run_all(tasks([1, 2]), Interrupted(), return_exceptions=True)
 
 
 def test_answers_that_nobody_can_read():
@@ -224,5 +223,5 @@ def test_answers_that_nobody_can_read():
     liar = Liar()
     for answer, error in ((b"nothing", pickle.UnpicklingError), (3, cl.CulaunchError)):
         liar.answer = answer
-        (found,) = run_all(tasks([1]), liar, return_exceptions=True)
+        (found,) = run.run_all(tasks([1]), liar, return_exceptions=True)
         assert isinstance(found, error)

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from deadly import number_or_death
 
-from culaunch._farm.run import run_all
-from culaunch._farm.task import Task
+from culaunch._farm import run, task
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +20,7 @@ HERE = str(Path(__file__).parent)
 
 def tasks(count, **more):
     return [
-        Task(number_or_death, {"number": number, **more}, f"task {number}")
+        task.Task(number_or_death, {"number": number, **more}, f"task {number}")
         for number in range(count)
     ]
 
@@ -30,7 +29,7 @@ def test_a_pool_whose_worker_is_killed():
     """It is broken then, and takes nothing any more: all that was not answered fails, at once."""
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-        found = run_all(tasks(100, deadly=60), pool, return_exceptions=True)
+        found = run.run_all(tasks(100, deadly=60), pool, return_exceptions=True)
         assert found[:8] == list(range(8))
         assert isinstance(found[60], BrokenProcessPool)
         for number, one in enumerate(found):
@@ -41,7 +40,7 @@ def test_a_pool_whose_worker_is_killed():
         concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool,
         pytest.raises(BrokenProcessPool),
     ):
-        run_all(tasks(100, deadly=60), pool)
+        run.run_all(tasks(100, deadly=60), pool)
 
 
 DASK = """
@@ -49,8 +48,7 @@ import sys
 from distributed import Client, LocalCluster
 sys.path.insert(0, sys.argv[1])
 from deadly import number_or_death
-from culaunch._farm.run import run_all
-from culaunch._farm.task import Task
+from culaunch._farm import run, task
 
 def main():
     with LocalCluster(
@@ -60,10 +58,10 @@ def main():
         client.run(sys.path.insert, 0, sys.argv[1])
         marker = sys.argv[2] + "/marker"
         tasks = [
-            Task(number_or_death, {"number": n, "deadly": 60, "marker": marker}, f"task {n}")
+            task.Task(number_or_death, {"number": n, "deadly": 60, "marker": marker}, f"task {n}")
             for n in range(100)
         ]
-        print("FOUND", run_all(tasks, client.get_executor()) == list(range(100)))
+        print("FOUND", run.run_all(tasks, client.get_executor()) == list(range(100)))
 
 if __name__ == "__main__":
     main()

@@ -9,9 +9,7 @@ import time
 import pytest
 
 import culaunch as cl
-from culaunch._farm import worker as worker_module
-from culaunch._farm.run import run_all
-from culaunch._farm.task import Shared, Task
+from culaunch._farm import run, task, worker
 
 
 def double(number, text=""):
@@ -21,7 +19,7 @@ def double(number, text=""):
 
 
 def tasks(numbers, **more):
-    return [Task(double, {"number": number}, f"task {number}", **more) for number in numbers]
+    return [task.Task(double, {"number": number}, f"task {number}", **more) for number in numbers]
 
 
 class Away(concurrent.futures.Executor):
@@ -29,32 +27,32 @@ class Away(concurrent.futures.Executor):
 
     def __init__(self):
         self.sizes = []
-        self.known = worker_module.OrderedDict()
+        self.known = worker.OrderedDict()
 
     def submit(self, fn, /, message):
         data = pickle.dumps((fn, message))
         self.sizes.append(len(data))
         future = concurrent.futures.Future()
         fn, message = pickle.loads(data)
-        here, worker_module._kept = worker_module._kept, self.known
-        sender, worker_module.HERE = worker_module.HERE, b"elsewhere"
+        here, worker._kept = worker._kept, self.known
+        sender, worker.HERE = worker.HERE, b"elsewhere"
         try:
             future.set_result(pickle.loads(pickle.dumps(fn(message))))
         finally:
-            worker_module._kept, worker_module.HERE = here, sender
+            worker._kept, worker.HERE = here, sender
         return future
 
 
 def test_results_are_in_order():
-    assert run_all(tasks(range(20)), Away()) == [2 * number for number in range(20)]
-    assert run_all([], Away()) == []
+    assert run.run_all(tasks(range(20)), Away()) == [2 * number for number in range(20)]
+    assert run.run_all([], Away()) == []
 
 
 def test_what_is_shared_is_sent_once_to_a_worker():
     away = Away()
     text = "x" * 1_000_000
-    shared = {"text": Shared("digest", text)}
-    found = run_all(tasks(range(50), shared=shared), away)
+    shared = {"text": task.Shared("digest", text)}
+    found = run.run_all(tasks(range(50), shared=shared), away)
     assert found == [2 * number + len(text) for number in range(50)]
     whole = [size for size in away.sizes if size > len(text)]
     # Eight were on the way before the first answer said that the worker lacks it.
@@ -66,7 +64,7 @@ class Several(concurrent.futures.Executor):
     """Independent workers; any of them takes the next message."""
 
     def __init__(self, count, order):
-        self.workers = [worker_module.OrderedDict() for _ in range(count)]
+        self.workers = [worker.OrderedDict() for _ in range(count)]
         self.random = random.Random(order)
         self.queue = []
         self.whole = 0
@@ -87,12 +85,12 @@ class Several(concurrent.futures.Executor):
                 # The last one first, now and then, and the first one at other times.
                 future, fn, message = self.queue.pop(self.random.choice((0, -1)))
                 which = self.random.randrange(len(self.workers))
-                here, worker_module._kept = worker_module._kept, self.workers[which]
-                sender, worker_module.HERE = worker_module.HERE, b"worker%d" % which
+                here, worker._kept = worker._kept, self.workers[which]
+                sender, worker.HERE = worker.HERE, b"worker%d" % which
                 try:
                     reply = fn(message)
                 finally:
-                    worker_module._kept, worker_module.HERE = here, sender
+                    worker._kept, worker.HERE = here, sender
                 future.set_result(reply)
 
 
@@ -104,30 +102,30 @@ def test_what_is_shared_gets_to_all_workers_in_any_order(order):
     several = Several(3, order)
     texts = ["x" * 200_000, "y" * 200_000]
     many = [
-        Task(double, {"number": n}, "x", {"text": Shared(f"{n % 2}", texts[n % 2])})
+        task.Task(double, {"number": n}, "x", {"text": task.Shared(f"{n % 2}", texts[n % 2])})
         for n in range(60)
     ]
-    assert run_all(many, several) == [2 * n + 200_000 for n in range(60)]
+    assert run.run_all(many, several) == [2 * n + 200_000 for n in range(60)]
     assert several.whole <= 20
 
 
 def test_a_worker_that_forgot_asks_again():
     away = Away()
     many = [
-        Task(double, {"number": 1}, "x", {"text": Shared(f"{number % 40}", "a" * (number % 40))})
-        for number in range(120)
+        task.Task(double, {"number": 1}, "x", {"text": task.Shared(f"{size}", "a" * size)})
+        for size in (number % 40 for number in range(120))
     ]
-    assert run_all(many, away) == [2 + number % 40 for number in range(120)]
+    assert run.run_all(many, away) == [2 + number % 40 for number in range(120)]
 
 
 def test_failures_come_back_by_task_with_where_they_were_raised():
-    found = run_all(tasks([1, -1, 2, -2]), Away(), return_exceptions=True)
+    found = run.run_all(tasks([1, -1, 2, -2]), Away(), return_exceptions=True)
     assert found[::2] == [2, 4]
     assert [type(one) for one in found[1::2]] == [ValueError, ValueError]
     assert str(found[1]) == "task -1, and 1 more failed: number is negative"
     assert "in double" in str(found[1].__cause__)
     with pytest.raises(ValueError, match=r"^task -1: number is negative$"):
-        run_all(tasks([1, 2, -1]), Away())
+        run.run_all(tasks([1, 2, -1]), Away())
 
 
 class TwoArguments(Exception):
@@ -140,11 +138,11 @@ def odd():
 
 
 def test_an_exception_that_cannot_be_pickled_is_told_as_text():
-    (found,) = run_all([Task(odd, {}, "odd")], Away(), return_exceptions=True)
+    (found,) = run.run_all([task.Task(odd, {}, "odd")], Away(), return_exceptions=True)
     assert type(found) is cl.CulaunchError
     assert str(found) == "odd: TwoArguments: 1 and 2"
     with concurrent.futures.ThreadPoolExecutor(1) as threads, pytest.raises(TwoArguments):
-        run_all([Task(odd, {}, "odd")], threads)
+        run.run_all([task.Task(odd, {}, "odd")], threads)
 
 
 def test_nothing_begins_after_a_failure():
@@ -156,12 +154,12 @@ def test_nothing_begins_after_a_failure():
             raise ValueError("three")
         time.sleep(0.001)
 
-    some = [Task(work, {"number": number}, f"task {number}") for number in range(500)]
+    some = [task.Task(work, {"number": number}, f"task {number}") for number in range(500)]
     with (
         concurrent.futures.ThreadPoolExecutor(1) as threads,
         pytest.raises(ValueError, match="task 3: three"),
     ):
-        run_all(some, threads)
+        run.run_all(some, threads)
     assert len(begun) < 400
 
 
@@ -176,11 +174,11 @@ def test_nothing_begins_after_the_caller_was_interrupted():
     def stop(now):
         raise KeyboardInterrupt
 
-    some = [Task(lambda: None, {}, "first")]
-    some += [Task(work, {"number": number}, f"task {number}") for number in range(100)]
+    some = [task.Task(lambda: None, {}, "first")]
+    some += [task.Task(work, {"number": number}, f"task {number}") for number in range(100)]
     with concurrent.futures.ThreadPoolExecutor(1) as threads:
         with pytest.raises(KeyboardInterrupt):
-            run_all(some, threads, progress=stop)
+            run.run_all(some, threads, progress=stop)
         gate.set()
     assert len(begun) <= 1
 
@@ -217,10 +215,10 @@ class Job:
 
 def test_jobs_without_callbacks():
     jobs = Jobs()
-    assert run_all(tasks(range(5)), jobs) == [0, 2, 4, 6, 8]
+    assert run.run_all(tasks(range(5)), jobs) == [0, 2, 4, 6, 8]
     assert jobs.cancelled == 0
     with pytest.raises(ValueError, match="task -1: number is negative"):
-        run_all(tasks([-1, *range(5)]), jobs)
+        run.run_all(tasks([-1, *range(5)]), jobs)
     assert jobs.cancelled > 0
 
 
@@ -228,8 +226,8 @@ def test_an_executor_that_was_shut_down():
     pool = concurrent.futures.ThreadPoolExecutor(1)
     pool.shutdown()
     with pytest.raises(RuntimeError, match=r"task 0.*cannot schedule new futures"):
-        run_all(tasks(range(3)), pool)
-    found = run_all(tasks(range(3)), pool, return_exceptions=True)
+        run.run_all(tasks(range(3)), pool)
+    found = run.run_all(tasks(range(3)), pool, return_exceptions=True)
     assert [type(one) for one in found] == [RuntimeError] * 3
 
 

@@ -9,7 +9,7 @@ import test_arithmetic as arithmetic
 
 from culaunch import _core
 from culaunch._function.programs import opcodes as oc
-from culaunch._function.programs.semantics import SEMANTICS
+from culaunch._function.programs import semantics
 from culaunch._launch.launches.launch_options import OPTIONS
 
 FORMAT = _core.program_format()
@@ -47,14 +47,14 @@ def test_flags_of_launches_are_bits_and_those_of_saved_programs_stay():
 
 
 def test_what_python_adds_is_of_instructions_that_there_are():
-    assert oc.OPS.keys() >= SEMANTICS.keys()
+    assert oc.OPS.keys() >= semantics.SEMANTICS.keys()
     # An operation that raises has its place in the body.
-    raising = {name for name, row in SEMANTICS.items() if row.error}
+    raising = {name for name, row in semantics.SEMANTICS.items() if row.error}
     assert all("t" in oc.OPS[name].operands for name in raising)
-    assert all("{at}" in SEMANTICS[name].cpp for name in raising)
+    assert all("{at}" in semantics.SEMANTICS[name].cpp for name in raising)
     assert not any(oc.OPS[name].can_be_left_out for name in raising)
     # All other instructions read arguments, constants and the device, or check.
-    assert oc.OPS.keys() - SEMANTICS.keys() == {
+    assert oc.OPS.keys() - semantics.SEMANTICS.keys() == {
         "ADDRESS", "ARG_F", "ARG_I", "CHECK", "CONST_B", "CONST_F", "CONST_I", "CONTIGUOUS",
         "DEVICE", "DEVICE_ATTRIBUTE", "DIM", "DIMENSION", "FLOAT_RANGE", "MATH", "PLACE", "RAISES",
         "RANGE", "STRIDE",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -11,9 +12,10 @@ import sys
 import textwrap
 
 import pytest
+from entry_bytes import entry_of, split
 
 import culaunch as cl
-from culaunch._cache.note import NOTES, Note
+from culaunch._cache.libraries import Libraries
 
 pytest.importorskip("tvm_ffi")
 pytestmark = pytest.mark.needs("g++")
@@ -308,9 +310,9 @@ def plant(directory):
         path.unlink()  # this process may have it mapped
         path.write_bytes(evil)
         record, key = path.with_suffix(".note"), f"{path.parent.name}/{path.stem}"
-        note = NOTES.unpack(key, record.read_bytes())
-        planted_note = Note(hashlib.sha256(evil).hexdigest(), note.reads)
-        record.write_bytes(NOTES.pack(key, planted_note))
+        note = json.loads(split(record.read_bytes())[0])
+        note["result"] = hashlib.sha256(evil).hexdigest()
+        record.write_bytes(entry_of(key, note))
         planted += 1
     return planted
 
@@ -408,8 +410,6 @@ def test_the_cap_of_the_cache_covers_what_is_built(load, tmp_path, monkeypatch):
 
 
 def test_an_entry_that_is_removed_before_it_is_loaded_is_built_anew(load, tmp_path, monkeypatch):
-    from culaunch._cache.libraries import Libraries
-
     load()
     monkeypatch.setattr("culaunch._inline.inline.loaded_modules", {})
     find = Libraries.find

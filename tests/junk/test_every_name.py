@@ -57,12 +57,24 @@ def callables(face, prefix=""):
             continue
         if inspect.isclass(member):
             yield prefix + name, member
-            for method in vars(member):
+            for method in methods_of(member):
                 is_called = method in ("__call__", "__getitem__", "__contains__")
                 if (is_called or method[0] != "_") and callable(getattr(member, method)):
                     yield f"{prefix}{name}.{method}", getattr(member, method)
         elif callable(member):
             yield prefix + name, member
+
+
+def methods_of(owner):
+    """List the names in a class, and in its bases up to a public or native one."""
+    public = {getattr(face, name) for face in FACES.values() for name in face.__all__}
+    names = {}
+    for one in owner.__mro__:
+        if one is not owner and (one in public or not one.__module__.startswith("culaunch._")):
+            break
+        if one is owner or one.__module__ != "culaunch._core":
+            names |= dict.fromkeys(vars(one))
+    return names
 
 
 def takes_arguments(function):

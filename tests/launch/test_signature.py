@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import culaunch as cl
-from culaunch._launch.signatures.parameter_type import TypeClass, classify
-from culaunch._launch.signatures.signature import make_signature, parse_signature
+from culaunch._launch.signatures import parameter_type, signature, type_sources
 
+TypeClass = parameter_type.TypeClass
 SIGNED, UNSIGNED, FLOAT = TypeClass.SIGNED, TypeClass.UNSIGNED, TypeClass.FLOAT
 POINTER, BOOL, UNKNOWN = TypeClass.POINTER, TypeClass.BOOL, TypeClass.UNKNOWN
 
@@ -77,7 +77,7 @@ POINTER, BOOL, UNKNOWN = TypeClass.POINTER, TypeClass.BOOL, TypeClass.UNKNOWN
     ],
 )
 def test_the_class_of_a_type(spelling, type_class, size):
-    found = classify(spelling)
+    found = parameter_type.classify(spelling)
     assert (found.type_class, found.size) == (type_class, size)
 
 
@@ -92,7 +92,7 @@ def test_the_class_of_a_type(spelling, type_class, size):
     ],
 )  # fmt: skip
 def test_the_element_of_a_pointer(spelling, element):
-    found = classify(spelling)
+    found = parameter_type.classify(spelling)
     assert (found.code, found.bits) == element
 
 
@@ -125,9 +125,9 @@ def test_the_element_of_a_pointer(spelling, element):
     ],
 )
 def test_signatures_that_people_write(text, types):
-    sizes = [classify(one).size or 8 for one in types]
+    sizes = [parameter_type.classify(one).size or 8 for one in types]
     layout = [(8 * i, size) for i, size in enumerate(sizes)]
-    found = parse_signature(text, layout, "k")
+    found = signature.parse_signature(text, layout, "k")
     assert [one.type for one in found.parameters] == types
     assert [(one.offset, one.size) for one in found.parameters] == layout
     assert found.source == ("user" if types else found.source)
@@ -139,7 +139,7 @@ def test_signatures_that_people_write(text, types):
 def test_any_text_is_a_signature_or_an_error(text):
     for layout in ((), ((0, 4),), ((0, 8), (8, 4))):
         try:
-            found = parse_signature(text, layout, "k")
+            found = signature.parse_signature(text, layout, "k")
         except ValueError as error:
             assert "signature" in str(error)  # noqa: PT017
         else:
@@ -149,19 +149,21 @@ def test_any_text_is_a_signature_or_an_error(text):
 
 def test_types_that_do_not_fit_are_left_out():
     layout = ((0, 8), (8, 4), (12, 4))
-    found = make_signature(layout, ["float*", "double", "int"], "name")
+    found = signature.make_signature(layout, ["float*", "double", "int"], "name")
     assert [one.type for one in found.parameters] == ["float*", None, "int"]
     assert found.source == "name"
-    assert make_signature(layout, ["float*"], "name").source == "layout"
-    assert make_signature(layout, [None] * 3, "ptx").source == "layout"
-    assert make_signature(layout, None, "layout").parameters[0] == cl.kernel.Parameter(0, 8, None)
+    assert signature.make_signature(layout, ["float*"], "name").source == "layout"
+    assert signature.make_signature(layout, [None] * 3, "ptx").source == "layout"
+    assert signature.make_signature(layout, None, "layout").parameters[0] == cl.kernel.Parameter(
+        0, 8, None
+    )
 
 
 def test_a_signature_is_made_for_reading():
-    found = make_signature(((0, 8), (8, 12)), ["float*", None], "name")
+    found = signature.make_signature(((0, 8), (8, 12)), ["float*", None], "name")
     assert str(found) == "(float*, 12 bytes)"
     assert len(found) == 2
-    assert str(make_signature((), (), "name")) == "()"
+    assert str(signature.make_signature((), (), "name")) == "()"
     with pytest.raises(AttributeError):
         found.source = "user"
 
@@ -174,7 +176,7 @@ def test_a_signature_is_made_for_reading():
 def test_a_comma_that_is_missing_is_noticed(text):
     count = len(text.replace("<int, 2>", "").split(","))
     with pytest.raises(ValueError, match="put a comma between parameters"):
-        parse_signature(text, ((0, 8), (8, 8), (16, 8), (24, 4))[:count], "k")
+        signature.parse_signature(text, ((0, 8), (8, 8), (16, 8), (24, 4))[:count], "k")
 
 
 @pytest.mark.parametrize(
@@ -188,18 +190,17 @@ def test_a_type_and_a_name_are_two_things(text):
     size = 1 if "char" in text else 16 if "128" in text else 8
     if text.startswith(("struct", "Pair<int, 2>")):
         size = 24
-    assert len(parse_signature(text, ((0, size),), "k")) == 1
+    assert len(signature.parse_signature(text, ((0, size),), "k")) == 1
 
 
 def test_without_a_decompressor_types_stay_unknown(monkeypatch):
     """The kernel is launched anyway: the driver needs none."""
     from culaunch import _image
-    from culaunch._launch.signatures.type_sources import recorded_types
 
     def missing(image):
         raise cl.MissingDependencyError("zstd is missing")
 
     monkeypatch.setattr(_image, "embedded_ptx", missing)
     fatbin = SimpleNamespace(format="fatbin", signatures={})
-    assert recorded_types(fatbin, "k") == (None, "layout")
-    assert recorded_types(fatbin, "_Z1kPf") == (("float*",), "name")
+    assert type_sources.recorded_types(fatbin, "k") == (None, "layout")
+    assert type_sources.recorded_types(fatbin, "_Z1kPf") == (("float*",), "name")

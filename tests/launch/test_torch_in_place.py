@@ -262,12 +262,6 @@ def test_on_two_gpus():
 
     for index in range(2):
         tensor = torch.zeros(3, device=f"cuda:{index}")
-        _core.array_stream(_core_driver(), tensor)
+        _core.array_stream(_core.current_driver(), tensor)
         assert _core.reads_in_place(tensor)
-        assert _core.array_stream(_core_driver(), tensor)[1] == index
-
-
-def _core_driver():
-    from culaunch._launch.devices.driver import current_driver
-
-    return current_driver()
+        assert _core.array_stream(_core.current_driver(), tensor)[1] == index

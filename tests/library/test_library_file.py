@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import culaunch as cl
 from culaunch._library import LibraryFile, library_bytes, write_library
-from culaunch._library.rules import VERSION
 
 FUNCTIONS = [{"name": "k", "kind": "test"}]
 MEMBERS = {"images/a.cubin": b"\x7fELF and more", "images/b.ptx": b".version 8.0"}
@@ -104,7 +103,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
             "must be a JSON object with the format culaunch-library",
         ),
         (lambda m: [m], "must be a JSON object with the format culaunch-library"),
-        (lambda m: m.update(version=VERSION + 1), f"this culaunch reads versions up to {VERSION}"),
+        (lambda m: m.update(version=5), "this culaunch reads versions up to 4"),
         (lambda m: m.update(version="1"), "version in the manifest must be"),
         (lambda m: m.update(version=True), "version in the manifest must be"),
         (lambda m: m.update(version=0), "version in the manifest must be"),

@@ -17,11 +17,10 @@ import ctypes, json, sys
 sys.path.insert(0, sys.argv[2])
 from recording import the_recorder
 import culaunch as cl
-from culaunch._base import nvidia_libraries
-from culaunch._base.cuda import DeviceAttribute as of
+from culaunch._base import cuda, nvidia_libraries
 
 nvidia_libraries.pip_folders = lambda *_: [sys.argv[1]]
-driver = the_recorder()
+of, driver = cuda.DeviceAttribute, the_recorder()
 driver.devices[0].update({
     of.MAX_THREADS_PER_MULTIPROCESSOR: 2048, of.MAX_BLOCKS_PER_MULTIPROCESSOR: 32,
     of.MAX_REGISTERS_PER_MULTIPROCESSOR: 65536, of.RESERVED_SHARED_MEMORY_PER_BLOCK: 1024,

@@ -264,7 +264,9 @@ def host_function(function: ElementwiseFunction, *, with_out: bool = False) -> F
     body.__qualname__ = getattr(wrapped, "__qualname__", body.__name__)
     body.__module__ = getattr(wrapped, "__module__", __name__)
     body.__doc__ = wrapped.__doc__ if wrapped is not function else None
-    return make_function(body)
+    host = make_function(body)
+    host._paths_are_alike = not with_out  # noqa: SLF001
+    return host
 
 
 def _parameters_of(function: ElementwiseFunction) -> tuple[str, str, dict[str, Any]]:

@@ -7,6 +7,7 @@ again.
 
 from __future__ import annotations
 
+import functools
 import re
 
 from culaunch._base.data_files import data_text
@@ -49,13 +50,15 @@ _IN_ORDER = (
     "across",
     "across_cluster",
     "copy_async",
+    "load_again",
 )
 # These have a second form in ``helpers/with_signs``, for kernels that read a NaN's sign.
 # Conversions to and from half precision make all NaNs equal.
 _WITH_SIGNS = ("load_half", "store_half", "store_bfloat16")
 _SIGNS = re.compile(r"\b(?:signbit|copysignf?)\b")
 
-_NEEDS = {name: re.compile(rf"(?<![\w:]){name}\b") for name in _IN_ORDER}
+# Names that may be those of helpers: a qualified name is of another namespace.
+_NAMES = re.compile(r"(?<![\w:])[A-Za-z_]\w*")
 _ALSO = {
     "from_std": "to_std",
     "cuda::std": "to_std",
@@ -73,17 +76,24 @@ def helpers_for(code: str) -> str:
     """Return the helpers that a piece of C++ calls, directly or indirectly, in order."""
     signs = bool(_SIGNS.search(code))
     wanted: dict[str, str] = {}
-    open_ends = [code]
-    # Search a helper's text for the helpers that it calls, until nothing new is found.
+    open_ends = set(_called(code))
+    # Follow the helpers that helpers call, until nothing new is found.
     while open_ends:
-        text = open_ends.pop()
-        for name, pattern in _NEEDS.items():
-            if name not in wanted and (
-                pattern.search(text) or any(k in text and v == name for k, v in _ALSO.items())
-            ):
-                # The forms that keep a NaN's sign cost instructions, so only kernels that read a
-                # sign use them.
-                folder = "helpers/with_signs" if signs and name in _WITH_SIGNS else "helpers"
-                wanted[name] = data_text(__name__, f"{folder}/{name}.cuh")
-                open_ends.append(wanted[name])
+        name = open_ends.pop()
+        wanted[name], called = _piece(name, signs and name in _WITH_SIGNS)
+        open_ends |= called - wanted.keys()
     return "\n".join(wanted[name] for name in _IN_ORDER if name in wanted)
+
+
+@functools.cache
+def _piece(name: str, with_signs: bool) -> tuple[str, frozenset[str]]:
+    """Return a helper's text, and the helpers that it calls."""
+    # The forms that keep a NaN's sign cost instructions, so only kernels that read a sign use them.
+    folder = "helpers/with_signs" if with_signs else "helpers"
+    text = data_text(__name__, f"{folder}/{name}.cuh")
+    return text, _called(text)
+
+
+def _called(text: str) -> frozenset[str]:
+    also = (name for part, name in _ALSO.items() if part in text)
+    return frozenset(_NAMES.findall(text)).intersection(_IN_ORDER).union(also)

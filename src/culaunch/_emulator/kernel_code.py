@@ -28,6 +28,7 @@ from culaunch._emulator.ops import (  # noqa: F401  (each registers its instruct
     mbarrier,
     memory,
     permute,
+    stores,
     surfaces,
     tcgen05,
     tensor_map_edits,

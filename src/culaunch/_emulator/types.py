@@ -25,6 +25,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "ue8m0x2": np.dtype("u2"),
     "e2m1x2": np.dtype("u1"),
     **dict.fromkeys(("f16x2", "bf16x2", "tf32"), np.dtype("u4")),
+    "f32x2": np.dtype("u8"),
     **{f"s{8 * size}": np.dtype(f"i{size}") for size in BITS},
     **{f"u{8 * size}": dtype for size, dtype in BITS.items()},
     **{f"b{8 * size}": dtype for size, dtype in BITS.items()},

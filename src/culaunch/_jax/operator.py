@@ -127,10 +127,11 @@ class JaxOperator:
 
     def _plan(self, values: Any, kinds: tuple[int, ...], arrays: list[Any]) -> Any:
         shapes = tuple((tuple(one.shape), dtype_of(one)) for one in arrays)
-        rest = tuple(
-            (type(value), value) if kind == VALUE else None
-            for value, kind in zip(values, kinds, strict=True)
+        # A plan lives as long as the operator, and must keep no array or tracer alive.
+        values = tuple(
+            value if kind == VALUE else None for value, kind in zip(values, kinds, strict=True)
         )
+        rest = tuple((type(value), value) for value in values)
         # The user chooses JAX's types, and may change them before the next call.
         is_wide = jax_package().config.jax_enable_x64
         key: Any = (kinds, shapes, rest, self.function._gradient, is_wide)

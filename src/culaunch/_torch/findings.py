@@ -16,7 +16,7 @@ from culaunch._launch.formats.dtype import BY_NAME
 from culaunch._torch.results import ResultReader, Template, plain, with_none
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from culaunch._function import Function
     from culaunch._function.tracing.kinds import Kind
@@ -175,8 +175,11 @@ def _learn_call(
 def _runs(function: Function[..., Any], kind: Kind, both_sides: bool) -> list[Run] | Exception:
     """Run a body on all paths. If there are too many, or it needs numbers, run the likely one."""
     problem: Exception | None = None
-    ways = (partial(_explored, both_sides=both_sides), partial(_explored, both_sides=False))
-    for way in (*ways, _as_called):
+    # One path tells all about a fused function, which may have more paths than a program has.
+    sides = (True, False) if both_sides and not function._paths_are_alike else (False,)
+    ways: list[Callable[[Function[..., Any], Kind], list[Run]]]
+    ways = [*(partial(_explored, both_sides=one) for one in sides), _as_called]
+    for way in ways:
         try:
             return way(function, kind)
         except _CERTAIN:  # noqa: PERF203

@@ -175,6 +175,15 @@ def test_an_operator_of_torch_of_functions_without_an_identity():
             operator(x[:, :0])
 
 
+@pytest.mark.needs("torch")
+def test_a_registration_compiles_the_kernels_of_one_path(tmp_path, monkeypatch):
+    """All paths return the same types, and there may be more of them than a program has."""
+    monkeypatch.setenv("CULAUNCH_CACHE_DIR", str(tmp_path))
+    fused = ew.fuse(lambda x: softmax(x) * 0.7251)  # whose kernels nothing else has compiled
+    cl.frameworks.torch_op("tests_reductions::one_path", fused)
+    assert 0 < cl.cache.Cache().info().entries <= 2
+
+
 @pytest.mark.parametrize(
     "body",
     [lambda x: ew.sum(CLOSED), lambda x: x - ew.max(CLOSED), lambda x: ew.sum(x * CLOSED)],

@@ -157,3 +157,38 @@ def test_gradients_of_weights_over_many_rows(shape, dtype):
             scale = float(other.abs().max())
             tolerance = 1e-2 if dtype is torch.bfloat16 else 1e-5
             assert float((one.double() - other).abs().max()) <= scale * tolerance
+
+
+def test_transformations_use_saved_values():
+    import torch
+
+    norm_op = norm_operator()
+    x, weight, bias = torch.randn(64, 256, device="cuda"), *torch.randn(2, 256, device="cuda")
+
+    def loss(function):
+        return lambda x, weight, bias: function(x, weight, bias).square().sum()
+
+    wanted = torch.func.grad(
+        loss(lambda x, w, b: torch.nn.functional.layer_norm(x, (256,), w, b)), argnums=(0, 1, 2)
+    )(x, weight, bias)
+    found = torch.func.grad(loss(norm_op), argnums=(0, 1, 2))(x, weight, bias)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-3)
+    each = torch.func.vmap(torch.func.grad(loss(norm_op)), in_dims=(0, None, None))
+    torch.testing.assert_close(each(x[:, None], weight, bias)[:, 0], wanted[0],
+                               rtol=1e-4, atol=1e-3)  # fmt: skip
+
+
+@pytest.mark.needs("jax")
+def test_gradients_of_jax_use_saved_values():
+    import jax
+    import numpy as np
+    import torch
+
+    op = cl.frameworks.jax_op(norm.as_function(backward="auto"))
+    given = [torch.randn(shape).requires_grad_() for shape in ((64, 256), (256,), (256,))]
+    result = torch.nn.functional.layer_norm(given[0], (256,), *given[1:])
+    wanted = torch.autograd.grad(result.square().sum(), given)
+    gradients = jax.jit(jax.grad(lambda *args: (op(*args) ** 2).sum(), argnums=(0, 1, 2)))
+    found = gradients(*(jax.numpy.asarray(one.detach().numpy()) for one in given))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)

@@ -129,6 +129,13 @@ def forms() -> Iterator[str]:
     for flag in ("ftz", "sat", "ftz.sat"):
         for name in ("add", "sub", "mul", "fma.rn"):
             yield f"{name}.{flag}.f32 r, r, r{', r' * (name == 'fma.rn')}"
+    for name in ("add", "sub.rz", "mul.ftz", "fma.rn", "fma.rm.ftz"):
+        yield f"{name}.f32x2 d, d, d{', d' * name.startswith('fma')}"
+    for kind in ("f16", "bf16"):
+        yield from (f"add.f32.{kind} r, h, r", f"sub.rm.sat.f32.{kind} r, h, r")
+        yield f"fma.rn.f32.{kind} r, h, h, r"
+    for name in ("min", "max.ftz.NaN", "max.xorsign.abs"):
+        yield f"{name}.f32 r, r, r, r"
     for rounding in ("rz", "rm", "rp"):
         yield f"fma.{rounding}.f32 r, r, r, r"
         yield f"div.{rounding}.f32 r, r, r"

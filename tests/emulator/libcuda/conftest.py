@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cuda_headers import cuda_include
-from emulator_internals import Device
+from emulator_internals import Device, ProgramDriver
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import culaunch as cl
-from culaunch._emulator.libcuda.connect import ProgramDriver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

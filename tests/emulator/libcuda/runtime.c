@@ -117,6 +117,29 @@ int main(void) {
   RUN(cudaStreamDestroy(stream));
 
   struct cudaFuncAttributes kernel;
+  cudaLibrary_t library;
+  cudaKernel_t add, all[1];
+  unsigned count;
+  int *five, read;
+  size_t bytes;
+  RUN(cudaLibraryLoadData(&library, kAdd, NULL, NULL, 0, NULL, NULL, 0));
+  RUN(cudaLibraryGetKernelCount(&count, library));
+  RUN(cudaLibraryEnumerateKernels(all, 1, library));
+  RUN(cudaLibraryGetKernel(&add, library, "add"));
+  EXPECT(count == 1 && all[0] == add);
+  RUN(cudaLibraryGetGlobal((void**)&five, &bytes, library, "offset"));
+  RUN(cudaMemcpy(&read, five, bytes, cudaMemcpyDeviceToHost));
+  EXPECT(bytes == 4 && read == 5);
+  RUN(cudaKernelSetAttributeForDevice(add, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 << 10,
+                                      0));
+  RUN(cudaFuncGetAttributes(&kernel, (const void*)add));
+  EXPECT(kernel.maxDynamicSharedSizeBytes == 64 << 10);
+  RUN(cudaLaunchKernel((const void*)add, grid, block, arguments, 60 << 10, NULL));
+  for (int i = 0; i < 64; ++i) EXPECT(y[i] == 6 * i + 33);
+  RUN(cudaLibraryUnload(library));
+  EXPECT(cudaLaunchKernel((const void*)add, grid, block, arguments, 0, NULL) ==
+         cudaErrorInvalidDeviceFunction);
+
   RUN(cudaFuncGetAttributes(&kernel, (const void*)Add));
   EXPECT(kernel.maxThreadsPerBlock == 1024 && kernel.numRegs == 32 && kernel.ptxVersion == 80);
   EXPECT(kernel.maxDynamicSharedSizeBytes == 48 << 10);

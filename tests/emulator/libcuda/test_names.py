@@ -6,8 +6,7 @@ import sys
 import pytest
 from declarations import Declarations, agree
 
-from culaunch._emulator.libcuda import c_function, names
-from culaunch._emulator.libcuda.passed_on import PASSED_ON
+from culaunch._emulator.libcuda import c_function, names, passed_on
 
 # Later forms whose further parameters may be skipped.
 LONGER = {
@@ -109,5 +108,5 @@ def test_a_function_of_the_runtime_has_the_parameters_that_are_declared(include,
         assert agree(words, declared), (name, words, declared)
         assert len(words) == len(declared) or name == "cudaStreamGetCaptureInfo", name
         checked.add(re.sub("_pt[sd][sz]$", "", name))
-    assert {f"cuda{name}" for name in PASSED_ON} <= checked
+    assert {f"cuda{name}" for name in passed_on.PASSED_ON} <= checked
     assert len(checked) > 70

@@ -116,6 +116,34 @@ def test_a_python_program_uses_it_with_ctypes(emulate):
     assert (done.stderr, done.returncode) == ("", 0)
 
 
+PENDING = """
+import ctypes, sys
+cuda, handle = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(handle), 0) == 0
+assert cuda.cuCtxSetCurrent(handle) == 0
+library = ctypes.PyDLL(sys.argv[1])
+for with_gil in (1, 0):
+    # The first call finds the functions, which also calls Python.
+    try:
+        library.Raise(with_gil)
+    except KeyError as error:
+        assert error.args == ("pending",)
+    else:
+        raise AssertionError("no exception is pending")
+    words = (ctypes.c_uint * 16)()
+    memory = ctypes.c_ulonglong.in_dll(library, "memory")
+    assert cuda.cuMemcpyDtoH_v2(words, memory, 64) == 0
+    assert set(words) == {0x12345678}
+    print(*(ctypes.c_int * 3).in_dll(library, "codes"))
+"""
+
+
+def test_a_pending_exception_stays_pending(compiled, emulate):
+    library = compiled("pending_exception.c", "-shared", "-fPIC")
+    done = emulate(sys.executable, "-c", PENDING, library)
+    assert (done.stdout, done.stderr, done.returncode) == ("400 0 0\n400 0 0\n", "", 0)
+
+
 AFTER_PYTHON = """
 import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])

@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from declarations import Declarations
 
+NVCC = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+
 
 @pytest.fixture(scope="module")
 def runtime(library):
@@ -17,15 +19,20 @@ def declarations(include):
     return Declarations(include, "cuda_runtime_api.h")
 
 
+def of_nvcc(test):
+    """Mark a test of a program that nvcc compiles."""
+    for mark in (pytest.mark.slow, pytest.mark.needs("click", "nvcc"), NVCC):
+        test = mark(test)
+    return test
+
+
 @pytest.mark.needs("click", "gcc")
 def test_a_program_without_nvcc(compiled, emulate, runtime):
     done = emulate(compiled("runtime.c", library=runtime))
     assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
 
 
-@pytest.mark.slow
-@pytest.mark.needs("click", "nvcc")
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+@of_nvcc
 @pytest.mark.parametrize("options", [(), ("-rdc=true",)], ids=["whole", "relocatable"])
 def test_a_program_of_nvcc(compiled, emulate, options):
     done = emulate(compiled("kernels.cu", *options))
@@ -46,52 +53,31 @@ def test_a_program_of_nvcc(compiled, emulate, options):
     assert done.stderr.count(missing) == 1
 
 
-@pytest.mark.slow
-@pytest.mark.needs("click", "nvcc")
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
-def test_textures_of_nvcc(compiled, emulate):
-    done = emulate(compiled("textures.cu", "-Wno-deprecated-declarations"))
-    assert done.stdout.splitlines() == [
-        "32 bits, 4 x 3 x 0, 2",
-        "plane: 0 1 2 3 4 5 6 7 8 9 10 11",
-        "twice: 2 8 22",
-        "layer: 12 13 14 15 16 17 18 19 20 21 22 23",
-        "faces: 1.5 5.5 9.5 13.5 17.5 21.5",
-        "normalized: 0 0.2 0.4 1 1 0 0 0.2",
-        "line: 1 2 3 4 5 6 7 -8",
-        "levels: 1 2 2",
-    ]
-    assert done.stderr == ""
+PROGRAMS = {
+    "textures.cu": (
+        ("-Wno-deprecated-declarations",),
+        ["32 bits, 4 x 3 x 0, 2", "plane: 0 1 2 3 4 5 6 7 8 9 10 11", "twice: 2 8 22",
+         "layer: 12 13 14 15 16 17 18 19 20 21 22 23", "faces: 1.5 5.5 9.5 13.5 17.5 21.5",
+         "normalized: 0 0.2 0.4 1 1 0 0 0.2", "line: 1 2 3 4 5 6 7 -8", "levels: 1 2 2"],
+    ),
+    "children.cu": (
+        ("-rdc=true", "-lcudadevrt"),
+        ["cudaSuccess", "tail: 15 46 70", "cudaSuccess", "copy: 16 17 -1 -1 77"],
+    ),
+    "graphs.cu": (
+        (),
+        ["20 22 27, 24 27, 1", "110 117", "200 207", "7 nodes, the last of type 3", "201 208",
+         "cudaErrorInvalidResourceHandle"],
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.needs("click", "nvcc")
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
-def test_kernels_of_nvcc_launch_kernels(compiled, emulate):
-    done = emulate(compiled("children.cu", "-rdc=true", "-lcudadevrt"))
-    assert done.stdout.splitlines() == [
-        "cudaSuccess",
-        "tail: 15 46 70",
-        "cudaSuccess",
-        "copy: 16 17 -1 -1 77",
-    ]
-    assert done.stderr == ""
-
-
-@pytest.mark.slow
-@pytest.mark.needs("click", "nvcc")
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
-def test_graphs_of_nvcc(compiled, emulate):
-    done = emulate(compiled("graphs.cu"))
-    assert done.stdout.splitlines() == [
-        "20 22 27, 24 27, 1",
-        "110 117",
-        "200 207",
-        "7 nodes, the last of type 3",
-        "201 208",
-        "cudaErrorInvalidResourceHandle",
-    ]
-    assert done.stderr == ""
+@of_nvcc
+@pytest.mark.parametrize("source", PROGRAMS)
+def test_what_a_program_of_nvcc_says(compiled, emulate, source):
+    options, lines = PROGRAMS[source]
+    done = emulate(compiled(source, *options))
+    assert (done.stdout.splitlines(), done.stderr) == (lines, "")
 
 
 MAIN = """
@@ -128,9 +114,7 @@ int other() {
 """
 
 
-@pytest.mark.slow
-@pytest.mark.needs("click", "nvcc")
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+@of_nvcc
 def test_files_with_functions_and_kernels_of_each_other(emulate, tmp_path):
     files = [tmp_path / "main.cu", tmp_path / "other.cu"]
     for file, text in zip(files, (MAIN, OTHER), strict=True):

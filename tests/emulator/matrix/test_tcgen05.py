@@ -74,7 +74,9 @@ MOVES = {
 }
 
 
-def move(body: str, out: np.ndarray, *, threads: int = 32, **options: Any) -> None:
+def move(
+    body: str, out: np.ndarray, *, threads: int = 32, shared: int = 512, **options: Any
+) -> None:
     """Run code with 64 columns at %i, and registers %v0 to %v31 that hold thread * 32 + number."""
     fill = " ".join(f"mad.lo.u32 %v{i}, %t, 32, {i};" for i in range(32))
     dump = " ".join(f"st.global.b32 [%at+{4 * i}], %w{i};" for i in range(32))
@@ -85,7 +87,8 @@ def move(body: str, out: np.ndarray, *, threads: int = 32, **options: Any) -> No
     bar.sync 0; ld.shared.b32 %i, [%h]; {body}
     ld.param.u64 %at, [out]; mad.wide.u32 %at, %t, 128, %at; {dump} bar.sync 0;
     @%p tcgen05.dealloc.cta_group::1.sync.aligned.b32 %i, 64; ret; }}"""
-    launch(text, "k", out, device=Device("sm_100"), block=(threads,), shared=512, **options)
+    device = Device("sm_100", Options(**options))
+    launch(text, "k", out, device=device, block=(threads,), shared=shared)
 
 
 def names(letter: str, count: int) -> str:
@@ -173,6 +176,25 @@ def test_copies_from_shared_memory_reach_all_warps() -> None:
     np.testing.assert_array_equal(out[:, :4], np.tile(np.arange(128).reshape(32, 4), (4, 1)))
 
 
+@pytest.mark.parametrize("stored", [0, 96])
+def test_lanes_below_32_count_from_the_warps_first_lane(stored: int) -> None:
+    """DeepGEMM passes lanes 0 and 16 in every warp, as a GPU allows."""
+    own = "and.b32 %v31, %t, {}; shl.b32 %v31, %v31, 16; add.u32 %v31, %v31, %i;"
+    out = np.zeros((128, 32), "u4")
+    move(
+        f"{own.format(stored)} tcgen05.st.sync.aligned.32x32b.x8.b32 [%v31], {names('v', 8)};"
+        f"{own.format(96 - stored)}"
+        "tcgen05.ld.sync.aligned.16x256b.x1.b32 {%w0, %w1, %w2, %w3}, [%v31];"
+        "add.u32 %v31, %v31, 0x100000;"
+        "tcgen05.ld.sync.aligned.16x256b.x1.b32 {%w4, %w5, %w6, %w7}, [%v31];",
+        out,
+        threads=128,
+    )
+    thread, register = np.indices((128, 8))
+    row = thread // 32 * 32 + thread % 32 // 4 + 8 * (register // 2)
+    np.testing.assert_array_equal(out[:, :8], row * 32 + thread % 4 * 2 + register % 2)
+
+
 LOAD = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%w0}, [%i];"
 ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%h], "
 RELINQUISH = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"
@@ -193,6 +215,15 @@ RELINQUISH = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;"
 def test_misuse_is_a_fault(body: str, message: str) -> None:
     with pytest.raises(Fault, match=message):
         move(body, np.zeros((32, 32), "u4"))
+
+
+def test_the_warp_that_allocates_reads_the_address() -> None:
+    out = np.zeros((32, 32), "u4")
+    body = f"{ALLOC} 32; ld.shared.b32 %w0, [%h]; setp.ne.u32 %p, %w0, 0; @!%p trap;"
+    dealloc = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %w0, 32;"
+    # The first allocation is of 64 columns, for which the block has a barrier.
+    move(f"bar.sync 0; {body} {dealloc} mov.pred %p, 1;", out, check_races=True)
+    assert out[:, 0].tolist() == [64] * 32
 
 
 PAIR = f"""{HEAD}
@@ -268,6 +299,32 @@ def test_a_from_tensor_memory() -> None:
     move(".reg .pred %q;" + body, out, threads=128)
     expected = np.repeat(2 * np.arange(128, dtype="f4")[:, None], 16, axis=1)
     np.testing.assert_array_equal(out[:, :16].view("f4"), expected)
+
+
+@pytest.mark.parametrize(("m", "n"), [(64, 64), (32, 128)])
+def test_lanes_multiply_their_own_rows_of_a(m: int, n: int) -> None:
+    """FlashMLA multiplies two matrices at once: the lanes of further columns have another A."""
+    out = np.zeros((128, 32), "u4")
+    # A[lane, 0] is lane + 1, and B[column, 0] is column + 1. All else is zero.
+    body = f"""
+    mov.b32 %v4, 0; mad.lo.u32 %v30, %t, 32, %h; st.shared.v4.b32 [%v30], {{%v4, %v4, %v4, %v4}};
+    st.shared.v4.b32 [%v30+16], {{%v4, %v4, %v4, %v4}}; bar.sync 0; add.u32 %v3, %t, 1;
+    cvt.rn.f32.u32 %v3, %v3; shr.u32 %v5, %t, 3; and.b32 %v6, %t, 7; mad.lo.u32 %v30, %v5, 256, %h;
+    mad.lo.u32 %v30, %v6, 16, %v30; st.shared.b32 [%v30], %v3; bar.sync 0;
+    and.b32 %v2, %t, 96; shl.b32 %v2, %v2, 16; add.u32 %v2, %v2, %i;
+    tcgen05.st.sync.aligned.32x32b.x8.b32 [%v2], {{%v3, %v4, %v4, %v4, %v4, %v4, %v4, %v4}};
+    bar.sync 0; shr.u32 %v5, %h, 4; cvt.u64.u32 %at, %v5;
+    or.b64 %at, %at, {1 << 46 | 8 << 16 | 16 << 32};
+    mov.b32 %v6, {1 << 4 | 2 << 7 | 2 << 10 | n >> 3 << 17 | m >> 4 << 24};
+    setp.eq.u32 %p, %t, 0; add.u32 %v8, %i, 32; setp.ne.u32 %q, %t, %t;
+    @%p tcgen05.mma.ws.cta_group::1.kind::tf32 [%v8], [%i], %at, %v6, %q;
+    bar.sync 0; setp.lt.u32 %p, %t, 32; add.u32 %v2, %v2, 32;
+    tcgen05.ld.sync.aligned.32x32b.x32.b32 {names("w", 32)}, [%v2];
+    """
+    move(".reg .pred %q;" + body, out, threads=128, shared=4096)
+    lane, column = np.indices((128, 32))
+    expected = (lane + 1) * (column + 32 * (lane // m) + 1)
+    np.testing.assert_array_equal(out.view("f4"), expected.astype("f4"))
 
 
 @pytest.mark.needs("ml_dtypes")

@@ -236,6 +236,18 @@ def test_packed_lanes_are_their_halves(exact, kind):
     assert nm.add(kind, lanes[0], lanes[1][:1]).shape == (500,)
 
 
+def test_pairs_of_f32_are_their_halves():
+    rng = np.random.default_rng(5)
+    words = [rng.integers(0, 1 << 32, (500, 2), dtype=np.uint32) for _ in range(3)]
+    pairs = [w.view(np.uint64)[:, 0] for w in words]
+    for ftz, rounding in ((False, "rn"), (True, "rm")):
+        got = nm.fma("f32x2", *pairs, ftz=ftz, rounding=rounding)
+        want = nm.fma("f32", *words, ftz=ftz, rounding=rounding)
+        assert (got.view(np.uint32).reshape(500, 2) == want).all()
+    with pytest.raises(ValueError, match="kind must be"):
+        nm.sqrt("f32x2", pairs[0])
+
+
 def test_modifiers_flush_clamp_and_saturate(exact):
     def f32(*values):
         return np.array(values, np.float32).view(np.uint32)

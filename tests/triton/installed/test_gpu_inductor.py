@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from culaunch._image.elf import Elf
-from culaunch._image.reader import Reader
+from culaunch._image import elf, reader
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow, pytest.mark.needs("triton", "torch", "gcc")]
 
@@ -125,13 +124,13 @@ def packaged_code(package):
 
 def code_of(cubin):
     """Return the kernel's name and a digest of its instructions, without the paths of sources."""
-    elf = Elf(Reader(memoryview(cubin), "a cubin"))
+    binary = elf.Elf(reader.Reader(memoryview(cubin), "a cubin"))
     names, found = [], hashlib.sha256()
-    for section in elf.sections():
-        name = elf.name(section)
+    for section in binary.sections():
+        name = binary.name(section)
         if name.startswith(".text"):
             names.append(name.removeprefix(".text."))
-            found.update(elf.contents(section).view)
+            found.update(binary.contents(section).view)
     return " ".join(names), found.hexdigest()
 
 

@@ -20,8 +20,7 @@ import culaunch as cl
 from culaunch._emulator import control
 from culaunch._emulator.driver.c_types import NOTE_ARRAY, NOTE_LAUNCH
 from culaunch._launch.devices.driver import current_driver
-from culaunch._triton.upstream.host_clock import time_once
-from culaunch._triton.upstream.target import StandIn
+from culaunch._triton.upstream import host_clock, target
 
 FUNCTIONS = ("cuLaunchKernelEx", "cuCtxGetCurrent", "cuDevicePrimaryCtxRetain",
              "cuCtxPushCurrent", "cuGetErrorString")  # fmt: skip
@@ -51,7 +50,7 @@ class OwnDriver(nvidia.CudaDriver):
         )
         addresses = [ctypes.cast(self._functions[name], ctypes.c_void_p) for name in FUNCTIONS]
         self._library.set_functions((ctypes.c_void_p * len(FUNCTIONS))(*addresses))
-        self._properties = StandIn.of_device(driver, 0).get_device_properties
+        self._properties = target.StandIn.of_device(driver, 0).get_device_properties
         self._texts, self._modules = {}, []
         self.utils = self
         self._note_texts()
@@ -78,7 +77,7 @@ class OwnDriver(nvidia.CudaDriver):
         return 8, 0
 
     def get_benchmarker(self):
-        return time_once
+        return host_clock.time_once
 
     def get_device_properties(self, device):
         return self._properties(device)

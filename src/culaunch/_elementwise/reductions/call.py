@@ -42,6 +42,8 @@ class _Work:
     """Of 4 bytes, for one pack of each array that is read."""
     has_common: bool
     """Whether it reads an array that has the same elements for all rows."""
+    writes_elements: bool
+    """Whether it writes elements of rows, not only what rows are reduced to."""
 
     @property
     def written(self) -> list[Source]:
@@ -153,7 +155,8 @@ class ReductionCall(BodyCall):
         clusters = self.body.device.attribute("cluster_launch") if group.phases else 0
         choice = choose(
             work.layout, work.sizes, work.registers, count, clusters,
-            has_common=work.has_common, phases=len(group.phases),
+            has_common=work.has_common, writes_elements=work.writes_elements,
+            phases=len(group.phases),
         )  # fmt: skip
         self._allocate(work.published)
         self._launch_all(group, work, choice)
@@ -218,7 +221,8 @@ class ReductionCall(BodyCall):
         registers = sum(-(-layout.vector * one.dtype.itemsize // 4) for one in held or inputs)
         sizes = self._sizes(layout, product([label.size for label in group.kept]))
         has_common = len(held) < len(inputs)
-        return _Work(results, published, sources, layout, sizes, registers, has_common)
+        writes = len(inputs) < len(elements)
+        return _Work(results, published, sources, layout, sizes, registers, has_common, writes)
 
     def _keep(self, published: list[Source]) -> None:
         for one in published:

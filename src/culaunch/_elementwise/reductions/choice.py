@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._elementwise.reductions.regime import COLUMNS, Regime
+
+Shapes = tuple[tuple[int, int], ...]
 
 if TYPE_CHECKING:
     from culaunch._elementwise.reductions.layout import Layout
@@ -17,11 +19,34 @@ _FEW = ((1024, 1), (1024, 2), (1024, 4), (1024, 8))
 _FULL = ((512, 2), (512, 4), (512, 8))
 _FULL_ALONE = (*_FULL, (1024, 4), (1024, 8))  # without clusters
 _HALF = ((256, 4), (512, 4), (1024, 4))
-_HALF_ONCE = ((512, 2), (512, 4), (1024, 4))  # if all reductions of a row happen together
 # Elements of several arrays in half precision become floats, which need many registers.
 _HALF_SEVERAL = ((1024, 1),)
 _ROOM = {256: 64, 512: 48, 1024: 32}  # registers of 4 bytes for the row, by the threads of a block
 _BLOCK = 64  # threads, if teams of at most a warp share rows
+
+
+class _Preferred(NamedTuple):
+    """The shapes of many rows."""
+
+    full: Shapes
+    """Threads that hold a row, and the packs of each."""
+    warp: Shapes = ()
+    """Packs of a thread and threads of a block, for teams of at most a warp."""
+    again: Shapes = ()
+    """Threads that read a row again, and the packs of each, which must be exactly the row."""
+
+
+# By the elements of a pack, and whether a row waits once for reductions, if elements of one array
+# are written. A row that is read again needs fewer registers, and has policies for the caches.
+_OF_ONE_ARRAY = {
+    (4, False): _Preferred(_FULL),
+    (4, True): _Preferred(_FULL, again=((256, 2), (512, 2), (512, 8))),
+    (8, False): _Preferred(_HALF, warp=((2, 64),)),
+    (8, True): _Preferred(
+        ((512, 2), (512, 4), (1024, 4)), warp=((1, 128), (2, 64)), again=((512, 2),)
+    ),
+}
+_WARP_SUMS = ((4, 64),)  # if no elements of rows are written
 # Threads of a block and blocks of a cluster, for rows that no block can hold.
 _CLUSTERS = ((512, 2), (512, 4), (512, 8), (1024, 8))
 _BUSY = 4  # blocks per multiprocessor that keep its memory busy
@@ -73,6 +98,7 @@ def choose(
     has_clusters: Any,
     *,
     has_common: bool,
+    writes_elements: bool,
     phases: int,
 ) -> Choice:
     """Choose for the sizes of a call: each comparison is a guard.
@@ -88,6 +114,8 @@ def choose(
         Whether the device can launch clusters.
     has_common : bool
         Whether an array has the same elements for all rows.
+    writes_elements : bool
+        Whether elements of rows are written, not only what rows are reduced to.
     phases : int
         How often a row waits for a reduction.
     """
@@ -97,10 +125,21 @@ def choose(
     # Several arrays of a row and common ones need more registers than 1024 threads have.
     is_long = sizes.size * registers > _LONG and not (has_common and registers > 4)
     team = _WIDE_TEAM if is_long else _TEAM
-    half = _HALF_SEVERAL if registers > 4 else _HALF_ONCE if phases == 1 else _HALF
     return _rows(
-        layout, sizes, registers, multiprocessors, has_clusters, team, half, is_wide=is_wide
-    )
+        layout, sizes, registers, multiprocessors, has_clusters, team,
+        _preferred(layout.vector, registers, phases, writes_elements=writes_elements),
+        is_wide=is_wide,
+    )  # fmt: skip
+
+
+def _preferred(vector: int, registers: int, phases: int, *, writes_elements: bool) -> _Preferred:
+    is_half, is_one = vector == 8, registers <= 4
+    if is_half and not is_one:
+        return _Preferred(_HALF_SEVERAL)
+    if is_one and phases and writes_elements and vector in (4, 8):
+        return _OF_ONE_ARRAY[vector, phases == 1]
+    warp = _WARP_SUMS if is_one and not writes_elements else ()
+    return _Preferred(_HALF if is_half else _FULL, warp)
 
 
 def _rows(
@@ -110,7 +149,7 @@ def _rows(
     count: Any,
     has_clusters: Any,
     team_of_loop: int,
-    half: tuple[tuple[int, int], ...],
+    preferred: _Preferred,
     *,
     is_wide: bool,
 ) -> Choice:
@@ -122,22 +161,33 @@ def _rows(
             len(layout.reduced), cluster=cluster,
         )  # fmt: skip
 
+    def of_warp(held: int, packs: int, block: int) -> Choice:
+        team = held // packs
+        is_full = bool(size == held) and not is_wide
+        return Choice(replace(regime(team, block // team, packs), is_full=is_full))
+
     size = sizes.size
     is_half = layout.vector == 8
     is_few = bool(sizes.rows < count)
     # Clusters were slower for half precision: 1.1 times forward, 1.8 times backward (H200).
     can_cluster = bool(not is_few and not is_half and has_clusters)
-    shapes: tuple[tuple[int, int], ...] = _FEW
-    if not is_few and is_half:
-        shapes = half
-    elif not is_few:
-        shapes = _FULL if can_cluster else _FULL_ALONE
+    shapes: Shapes = _FEW
+    if not is_few:
+        shapes = preferred.full if can_cluster or is_half else _FULL_ALONE
+    for threads, packs in preferred.again if not is_few else ():
+        if size == threads * packs:
+            return Choice(replace(regime(threads, 1, packs, is_cached=False), is_full=True))
+    for packs, block in preferred.warp if not is_few else ():
+        held = _at_least(size, tuple(packs << n for n in range(6)))
+        if held is not None:
+            return of_warp(held, packs, block)
     fitting = [(n, packs) for n, packs in shapes if packs * registers <= _ROOM[n]]
     (threads, packs), *larger = fitting or [(256, 1)]
     held = _at_least(size, tuple(packs << n for n in range(threads.bit_length())))
+    if held is not None and held <= 32 * packs:
+        return of_warp(held, packs, _BLOCK)
     if held is not None:
-        team = held // packs
-        return Choice(regime(team, _BLOCK // team if team <= 32 else 1, packs))
+        return Choice(regime(held // packs, 1, packs))
     for threads, packs in larger:
         if size <= threads * packs:
             return Choice(regime(threads, 1, packs))
@@ -168,7 +218,7 @@ def choose_across(
     size = sizes.size
     if size * layout.vector >= 1 << 31:
         return None
-    shapes: tuple[tuple[int, int], ...] = _ACROSS_MANY
+    shapes: Shapes = _ACROSS_MANY
     if registers <= _MANY:
         shapes = _ACROSS_HALF if layout.vector == 8 else _ACROSS
     of_warp = [n for n in (1, 2, 4) if n * registers <= _ACROSS_WARP] or [1]

@@ -55,7 +55,7 @@ class Places:
                 "    !is_row ? begin",
                 "    : begin >= size || size - begin < chunk ? size : begin + chunk;",
             ]
-        else:
+        elif not regime.is_full:
             lines += [
                 f"constexpr {regime.index} begin = 0;",
                 f"const {regime.index} end = is_row ? size : 0;",
@@ -153,8 +153,15 @@ class Places:
                 lines.append("const long long i0 = left;")
         return lines
 
-    def load(self, sources: list[Source]) -> list[str]:
-        """Write the loads of all packs that a thread has at once."""
+    def load(self, sources: list[Source], *, again: str = "") -> list[str]:
+        """Write the loads of all packs that a thread has at once.
+
+        Parameters
+        ----------
+        sources : list of Source
+        again : str
+            "true" or "false" if rows are read several times: whether this is the last time.
+        """
         regime = self.regime
         if not sources:
             return []
@@ -172,12 +179,18 @@ class Places:
             "#pragma unroll",
             f"for (int j = 0; j < {regime.packs}; ++j) {{",
             f"  const {regime.index} at = base + lane + j * {regime.lanes};",
-            "  if (at < end) {",
+            f"  {self.guard()}{{",
             *(f"    {line}" for line in self.decode(sources)),
-            *(f"    {one.name}_pack[j] = {self.element(one)};" for one in sources),
+            *(f"    {one.name}_pack[j] = {self._loaded(one, again)};" for one in sources),
             "  }",
             "}",
         ]
+
+    def _loaded(self, source: Source, again: str) -> str:
+        """Write the load of a pack. Values common to all rows stay in the caches by themselves."""
+        is_own = any(label in self._names.group.kept for label in source.labels)
+        place = self.place(source)
+        return f"load_again<{again}>({place})" if again and is_own else f"*{place}"
 
     def _take_ahead(self, sources: list[Source]) -> list[str]:
         """Write the reads of a row that was copied to shared memory."""
@@ -193,6 +206,12 @@ class Places:
             "}",
         ]
 
+    def guard(self, *, is_store: bool = False) -> str:
+        """Write the condition of a loop's pack: it belongs to the row, and to a row to write."""
+        if not self.regime.is_full:
+            return "if (at < end) "
+        return "if (is_row) " if is_store else ""
+
     def packs(self, source: Source) -> str:
         """Declare the packs of an array that a thread has at once."""
         kind = f"Pack<{dt.storage(source.dtype)}, {self.width(source)}>"
@@ -203,6 +222,10 @@ class Places:
         return self.regime.vector if source.inner == "u" else 1
 
     def element(self, source: Source, *, is_store: bool = False) -> str:
+        """Write a pack in the row."""
+        return f"*{self.place(source, is_store=is_store)}"
+
+    def place(self, source: Source, *, is_store: bool = False) -> str:
         """Write the place of a pack in the row."""
         regime = self.regime
         last = regime.reduced - 1
@@ -218,7 +241,7 @@ class Places:
         const = "" if is_store else "const "
         pack = f"{const}Pack<{dt.storage(source.dtype)}, {self.width(source)}>"
         place = " + ".join([f"{source.name}_row", *terms])
-        return f"*reinterpret_cast<{pack}*>({place})"
+        return f"reinterpret_cast<{pack}*>({place})"
 
     def _stride(self, source: Source, kind: str, d: int) -> str:
         name = f"{source.name}_{kind if kind == 'column' else f'{kind[0]}{d}'}"

@@ -48,6 +48,8 @@ class Regime:
     """Blocks per multiprocessor that go from row to row; 0: each block has its own rows."""
     cluster: int = 1
     """Neighboring blocks that share a row, as one cluster."""
+    is_full: bool = False
+    """Whether the packs of a team are exactly a row: no index is compared with the row's size."""
 
     @property
     def rows(self) -> int:
@@ -72,12 +74,12 @@ class Regime:
     @property
     def suffix(self) -> str:
         """Its part of a kernel's name."""
-        cached = "" if self.is_cached else "_looped"
+        cached = "" if self.is_cached else "_again" if self.is_full else "_looped"
         step = "" if self.step < 0 else f"_step{self.step}"
         vector = f"_x{self.vector}" if self.vector > 1 else ""
         across = "_across" if self.blocks else ""
         cluster = f"_cluster{self.cluster}" if self.cluster > 1 else ""
-        wide = "_64" if self.is_wide else ""
+        wide = "_64" if self.is_wide else "_full" if self.is_full and self.is_cached else ""
         return f"{self.kind}{self.team}{vector}{cluster}{cached}{across}{step}{wide}"
 
 

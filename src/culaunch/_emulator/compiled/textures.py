@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def read_texture(
     decoder: LaneDecoder,
     instruction: Instruction,
-    sites: object,  # noqa: ARG001
+    sites: Any,  # noqa: ARG001
     group: LaneGroup,
 ) -> None:
     """Write ``tex`` of an image without layers, levels and offsets."""

@@ -113,6 +113,8 @@ class BinaryFunctions(RuntimeFunctions):
     def _kernel_of(self, function: int, code: int = INVALID_FUNCTION) -> int:
         named = self._named.get(function)
         if named is None:
+            if function in self.kernels.values():  # a cudaKernel_t, from cudaLibraryGetKernel
+                return function
             raise Refusal(code, f"{function or 0:#x} is not a kernel of the program")
         return self._kernel(self._load(named.image), named.name.decode())
 
@@ -156,6 +158,11 @@ class BinaryFunctions(RuntimeFunctions):
     @takes("p i i")
     def cudaFuncSetAttribute(self, function: int, attribute: int, value: int) -> None:
         self.cuKernelSetAttribute(attribute, value, self._kernel_of(function), 0)
+
+    @takes("p i i i")
+    def cudaKernelSetAttributeForDevice(self, kernel: int, *given: int) -> None:
+        attribute, value, device = given
+        self.cuKernelSetAttribute(attribute, value, kernel, device)
 
     @takes("*i p i z")
     def cudaOccupancyMaxActiveBlocksPerMultiprocessor(

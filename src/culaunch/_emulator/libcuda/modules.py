@@ -57,9 +57,9 @@ class ProgramModuleFunctions(EmulatedDriver):
     def cuModuleLoad(self, out: Any, file: bytes) -> None:
         self.cuModuleLoadData(out, self._file(file))
 
-    @takes("*p s")
-    def cuLibraryLoadFromFile(self, out: Any, file: bytes) -> None:
-        self.cuLibraryLoadData(out, self._file(file), None, None, 0, None, None, 0)
+    @takes("*p s *i *p u *i *p u")
+    def cuLibraryLoadFromFile(self, out: Any, file: bytes, *options: Any) -> None:
+        self.cuLibraryLoadData(out, self._file(file), *options)
 
     def _file(self, name: bytes) -> int:
         self._image = ctypes.create_string_buffer(self._read(name))  # a load copies it

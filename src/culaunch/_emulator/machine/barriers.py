@@ -210,14 +210,15 @@ class Barriers:
         """Report a barrier for the whole block whose threads reached different instructions."""
         first: dict[int, _Waiter] = {}
         for waiter in waiters:
-            if waiter.arrival.count is not None or waiter.arrival.instruction.name != "bar":
+            arrival = waiter.arrival
+            if arrival.count is not None or arrival.number or arrival.instruction.name != "bar":
                 continue
             for block in np.unique(waiter.group.block_index):
                 if not done[block]:
                     continue
-                # Compilers emit `bar` for __syncthreads, which all threads of a block must reach at
-                # the same place (CUDA C++ Programming Guide, "Synchronization Functions").
-                # `barrier` may stand at several places.
+                # Compilers emit `bar.sync 0` for __syncthreads, which all threads of a block must
+                # reach at the same place (CUDA C++ Programming Guide, "Synchronization
+                # Functions"). `barrier` and other numbers may stand at several places.
                 known = first.setdefault(int(block), waiter)
                 if known.arrival.instruction is waiter.arrival.instruction:
                     continue

@@ -6,6 +6,7 @@ The tables are those of PTX ISA, "Instruction descriptor" and "Data path layout 
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -113,6 +114,17 @@ class Places(NamedTuple):
     lane: _Array
     column: _Array
     rows: _Array
+
+    def parts(self) -> list[tuple[slice, _Array]]:
+        """Return the columns that are in the same lanes, and the lane of each row there."""
+        starts = [*np.flatnonzero(np.diff(self.lane[0], prepend=-1)), self.lane.shape[1]]
+        return [
+            (slice(start, stop), self.lane[:, start]) for start, stop in itertools.pairwise(starts)
+        ]
+
+    def of(self, columns: slice) -> Places:
+        """Return the places of some columns of D."""
+        return self._replace(lane=self.lane[:, columns], column=self.column[:, columns])
 
 
 @functools.cache

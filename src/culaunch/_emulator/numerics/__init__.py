@@ -3,8 +3,9 @@
 Conventions that every function here keeps:
 
 - A register is an array of *unsigned integers as wide as the PTX type*, one element per lane. It
-  has uint16 for f16 and bf16, uint32 for f32, tf32, f16x2 and bf16x2, and uint64 for f64. Integers
-  of either sign have uint8 to uint64. Results are new arrays of that kind; predicates are bool.
+  has uint16 for f16 and bf16, uint32 for f32, tf32, f16x2 and bf16x2, and uint64 for f64 and
+  f32x2. Integers of either sign have uint8 to uint64. Results are new arrays of that kind;
+  predicates are bool.
 - Operands may have any dtype of that width (float32 for f32, int32 for s32): only the bits count.
 - Operands have at least one dimension (an immediate: shape ``(1,)``) and broadcast against each
   other. They need not be contiguous. Nothing is written to them.

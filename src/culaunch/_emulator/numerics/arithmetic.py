@@ -10,7 +10,7 @@ import numpy as np
 from culaunch._emulator.numerics import double, single
 from culaunch._emulator.numerics.formats import (
     FORMATS,
-    PACKED,
+    PAIRS,
     Bits,
     flush,
     halves,
@@ -33,7 +33,7 @@ def add(
 
     Parameters
     ----------
-    kind : {"f32", "f64", "f16", "bf16", "f16x2", "bf16x2"}
+    kind : {"f32", "f64", "f16", "bf16", "f16x2", "bf16x2", "f32x2"}
         The PTX type.
     a, b : numpy.ndarray
         Register bits: uint32, uint64 or uint16, as wide as `kind`; they broadcast.
@@ -110,11 +110,11 @@ def _apply(
     sat: bool = False,
     clamp: bool = False,
 ) -> Bits:
-    if kind in PACKED:
-        packed = tuple(halves(x) for x in np.broadcast_arrays(*operands))
-        kind = PACKED[kind]
-        result = _apply(kind, packed, operation, rounding, ftz=ftz, sat=sat, clamp=clamp)
-        return result.view(np.uint32)
+    if kind in PAIRS and operation in _OF_PAIRS:
+        half = FORMATS[PAIRS[kind]]
+        packed = tuple(halves(x, half.carrier) for x in np.broadcast_arrays(*operands))
+        result = _apply(half.name, packed, operation, rounding, ftz=ftz, sat=sat, clamp=clamp)
+        return result.view(f"u{2 * half.carrier.itemsize}")
     if kind not in FORMATS or kind == "tf32":
         raise unknown_kind(kind)
     fmt = FORMATS[kind]
@@ -170,6 +170,9 @@ def _fma(kind: str, a: Bits, b: Bits, c: Bits, rounding: str) -> Bits:
     if kind == "f64":
         return double.fma(a, b, c, rounding)
     return single.fma(kind, a, b, c, rounding)
+
+
+_OF_PAIRS = (_add, _sub, _mul, _fma)
 
 
 def _div(kind: str, a: Bits, b: Bits, rounding: str) -> Bits:

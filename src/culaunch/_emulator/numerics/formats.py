@@ -71,6 +71,8 @@ FORMATS = {
 }
 
 PACKED = {"f16x2": "f16", "bf16x2": "bf16"}
+# f32x2 has only sums and products.
+PAIRS = {**PACKED, "f32x2": "f32"}
 
 
 def to_f64(kind: str, bits: Bits) -> Floats:
@@ -135,10 +137,10 @@ def relu(fmt: Format, bits: Bits) -> Bits:
     return clamped
 
 
-def halves(bits: Bits) -> Bits:
-    """View 32-bit lanes as twice as many 16-bit ones, the low half first."""
+def halves(bits: Bits, half: npt.DTypeLike = np.uint16) -> Bits:
+    """View lanes as twice as many of half the width (16 bits by default), the low half first."""
     contiguous: Bits = bits if bits.flags.c_contiguous else bits.copy()
-    return contiguous.view(np.uint16)
+    return contiguous.view(half)
 
 
 def unknown_kind(kind: str) -> ValueError:

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.machine.state import Op
-    from culaunch._emulator.ptx.syntax import Instruction
+    from culaunch._emulator.ptx.syntax import Instruction, Operand
+
+
+# The last operand and the result may be f32, and the others f16 or bf16: add.f32.bf16.
+_MIXED = ("add", "sub", "fma")
 
 
 @computes("add", "sub", "mul", "mad", "div", "min", "max", "abs", "neg", undefined=Flow.COMPUTES)
@@ -42,7 +46,11 @@ def _float(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     if name == "div" and ("approx" in mods or "full" in mods):
         return _divide_approximately(decoder, instruction)
-    function = _function(name, mods)
+    *sources, last = instruction.operands[1:]
+    narrow = ""
+    if name in _MIXED and "f32" in mods[: mods.index(kind)]:
+        kind, narrow = "f32", kind
+    function = _function(name, mods, len(sources) + 1)
     options: dict[str, Any] = {}
     for word in mods:
         if word in ROUNDINGS:
@@ -53,18 +61,26 @@ def _float(decoder: Decoder, instruction: Instruction) -> Op:
             options["nan"] = True
         elif word == "xorsign":
             options["xorsign_abs"] = True
-        elif word not in ("approx", "abs", kind):
+        elif word not in ("approx", "abs", kind, narrow):
             raise Unsupported(f"the modifier .{word}")
     # Better now, as an instruction that is not emulated, than as an exception in the middle of a
     # launch.
-    _try_out(function, kind, len(instruction.operands) - 1, tuple(sorted(options.items())))
+    _try_out(function, kind, len(sources) + 1, tuple(sorted(options.items())))
     put = decoder.write(instruction.operands[0], kind)
-    readers = [decoder.read(operand, kind) for operand in instruction.operands[1:]]
+    readers = [_read(decoder, one, kind, narrow) for one in sources] + [decoder.read(last, kind)]
     # The usual number of operands, without a list for each execution.
     if len(readers) == 2:
         first, second = readers
         return lambda g: put(g, function(kind, first(g), second(g), **options))
     return lambda g: put(g, function(kind, *[read(g) for read in readers], **options))
+
+
+def _read(decoder: Decoder, operand: Operand, kind: str, narrow: str) -> Callable[..., Lanes]:
+    """Read an operand, which may have a narrower type: its values are exact."""
+    if not narrow:
+        return decoder.read(operand, kind)
+    value = decoder.read(operand, narrow)
+    return lambda group: numerics.cvt(kind, narrow, value(group))
 
 
 @functools.cache
@@ -83,7 +99,7 @@ def _divide_approximately(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, divide(first(g), second(g), ftz=ftz))
 
 
-def _function(name: str, mods: tuple[str, ...]) -> Callable[..., Lanes]:
+def _function(name: str, mods: tuple[str, ...], operands: int) -> Callable[..., Lanes]:
     # For floats, mad is another name of fma, which also rounds once.
     if name == "mad":
         name = "fma"
@@ -96,7 +112,17 @@ def _function(name: str, mods: tuple[str, ...]) -> Callable[..., Lanes]:
     found: Callable[..., Lanes] | None = getattr(numerics, name, None)
     if found is None:
         raise Unsupported
+    if operands == 3 and name in ("minimum", "maximum"):
+        return functools.partial(_of_three, found)
     return found
+
+
+def _of_three(
+    function: Callable[..., Lanes], kind: str, a: Lanes, b: Lanes, c: Lanes, **options: bool
+) -> Lanes:
+    if kind != "f32":
+        raise ValueError(f"three operands must be of f32 (got {kind})")
+    return function(kind, function(kind, a, b, **options), c, **options)
 
 
 @computes("copysign", undefined=Flow.COMPUTES)

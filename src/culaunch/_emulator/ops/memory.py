@@ -1,4 +1,4 @@
-"""Loads and stores of every state space."""
+"""Loads from every state space, and what accesses of all kinds have in common."""
 
 # All decoders, and all ends of a block, have one signature each.
 # ruff: noqa: ARG001
@@ -14,10 +14,10 @@ from culaunch._emulator.decode.instruction import computes, decodes
 from culaunch._emulator.decode.undefined_bits import MOVES, Flow
 from culaunch._emulator.decode.updates import precedes_update
 from culaunch._emulator.machine.spaces import LOCATORS
-from culaunch._emulator.memory.bytes import load, store
+from culaunch._emulator.memory.bytes import load
 from culaunch._emulator.memory.how import BLOCK, CLUSTER, GRID, PLAIN, RELAXED, How
 from culaunch._emulator.ptx.syntax import Address, Instruction, Operand, Register
-from culaunch._emulator.types import Lanes, is_type, lane_dtype, size_of
+from culaunch._emulator.types import is_type, lane_dtype, size_of
 
 if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
@@ -70,22 +70,22 @@ def _waits_for_another(instruction: Instruction) -> bool:
     return not _WAITING.isdisjoint(instruction.mods)
 
 
-def _access_flow(instruction: Instruction) -> BitFlow:
+def access_flow(instruction: Instruction) -> BitFlow:
     """Return the effect of an access; for a parameter of a function, it moves registers."""
     is_store = instruction.name == "st"
-    if _param_slot(instruction.operands[0 if is_store else 1]) is not None:
+    if param_slot(instruction.operands[0 if is_store else 1]) is not None:
         return MOVES
     return Flow.STORES if is_store else Flow.LOADS
 
 
-@decodes("ld", results=1, effects=True, waits=_waits_for_another, undefined=_access_flow)
-@decodes("ldu", results=1, effects=True, waits=False, undefined=_access_flow)
+@decodes("ld", results=1, effects=True, waits=_waits_for_another, undefined=access_flow)
+@decodes("ldu", results=1, effects=True, waits=False, undefined=access_flow)
 def _ld(decoder: Decoder, instruction: Instruction) -> Op:
     check_hints(instruction)
     kind = decoder.type(instruction)
     targets = decoder.vector(instruction.operands[0])
     place = instruction.operands[1]
-    slot = _param_slot(place)
+    slot = param_slot(place)
     if slot is not None:
         return _ld_slot(decoder, place, targets, slot, kind)
     locate = LOCATORS[space_of(instruction)]
@@ -108,30 +108,6 @@ def _ld(decoder: Decoder, instruction: Instruction) -> Op:
         pieces = locate(group, address(group), size * count, "read")
         for put, value in zip(puts, load(group, pieces, size, count, how), strict=True):
             put(group, value)
-
-    return run
-
-
-@decodes("st", results=0, effects=True, waits=False, undefined=_access_flow, changes=0)
-def _st(decoder: Decoder, instruction: Instruction) -> Op:
-    check_hints(instruction)
-    kind = decoder.type(instruction)
-    place = instruction.operands[0]
-    sources = decoder.vector(instruction.operands[1])
-    slot = _param_slot(place)
-    if slot is not None:
-        return _st_slot(decoder, place, sources, slot, kind)
-    locate = LOCATORS[space_of(instruction)]
-    address = decoder.address(place)
-    size = size_of(kind)
-    if kind == "b128":
-        return _st_b128(decoder, instruction, sources)
-    count, how = len(sources), how_of(instruction)
-    readers = [decoder.read(source, kind) for source in sources]
-
-    def run(group: Group) -> None:
-        values = [read(group) for read in readers]
-        store(group, locate(group, address(group), size * count, "write"), size, values, how)
 
     return run
 
@@ -161,7 +137,7 @@ def how_of(instruction: Instruction, default: How = PLAIN) -> How:
     )
 
 
-def _param_slot(place: Operand) -> int | None:
+def param_slot(place: Operand) -> int | None:
     """Return the slot of the parameter at an address; None for real memory."""
     base = place.base if isinstance(place, Address) else None
     return base.slot if isinstance(base, Register) and base.type == "param" else None
@@ -184,28 +160,6 @@ def _ld_slot(
     return run
 
 
-def _st_slot(
-    decoder: Decoder, place: Any, sources: tuple[Operand, ...], slot: int, kind: str
-) -> Op:
-    size = size_of(kind)
-    readers = [decoder.read(source, kind) for source in sources]
-    offset = place.offset
-
-    def run(group: Group) -> None:
-        words = group.regs[slot]
-        values = [read(group) for read in readers]
-        rows = max(words.shape[0], *(value.shape[0] for value in values))
-        # A copy: another group may share the old array.
-        out: Lanes = np.empty((rows, words.shape[1]), np.uint8)
-        out[...] = words
-        for i, value in enumerate(values):
-            at = offset + i * size
-            out[:, at : at + size] = np.ascontiguousarray(value).view(np.uint8).reshape(-1, size)
-        group.regs[slot] = out
-
-    return run
-
-
 def _ld_b128(decoder: Decoder, instruction: Instruction, targets: tuple[Operand, ...]) -> Op:
     locate, address = LOCATORS[space_of(instruction)], decoder.address(instruction.operands[1])
     target = targets[0]
@@ -216,21 +170,6 @@ def _ld_b128(decoder: Decoder, instruction: Instruction, targets: tuple[Operand,
     def run(group: Group) -> None:
         pieces = locate(group, address(group), 16, "read")
         group.regs[slot] = np.stack(load(group, pieces, 8, 2, how), axis=1)
-
-    return run
-
-
-def _st_b128(decoder: Decoder, instruction: Instruction, sources: tuple[Operand, ...]) -> Op:
-    locate, address = LOCATORS[space_of(instruction)], decoder.address(instruction.operands[0])
-    source = sources[0]
-    if len(sources) > 1 or not isinstance(source, Register):
-        raise Unsupported
-    slot, how = source.slot, how_of(instruction)
-
-    def run(group: Group) -> None:
-        words = group.regs[slot]
-        pieces = locate(group, address(group), 16, "write")
-        store(group, pieces, 8, [words[:, 0], words[:, 1]], how)
 
     return run
 

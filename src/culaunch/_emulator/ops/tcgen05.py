@@ -89,6 +89,9 @@ def _alloc(decoder: Decoder, instruction: Instruction) -> Op:
         inside = where.astype(np.uint32)
         pieces = LOCATORS["shared"](part, inside, 4, "write")
         store(part, pieces, 4, [np.array(columns, np.uint32)])
+        # All threads of the warp execute the instruction: each may read what it wrote.
+        if group.chunk.races is not None:
+            group.chunk.races.order.meet(group.lanes, np.full(group.n, 0xFFFFFFFF, np.uint32))
 
     return run
 
@@ -111,7 +114,11 @@ def _relinquish(_decoder: Decoder, _instruction: Instruction) -> Op:
 
 
 def _move(decoder: Decoder, instruction: Instruction) -> Op:
-    """Decode ld and st: each warp accesses its own 32 lanes."""
+    """Decode ld and st: each warp accesses its own 32 lanes.
+
+    A GPU takes the lane of the address modulo 32, and adds the warp's first lane. DeepGEMM passes
+    lane 0 in every warp. Therefore lanes below 32 count from the warp's first lane.
+    """
     mods, operands = instruction.mods, list(instruction.operands)
     loads = mods[0] == "ld"
     shape = next((word for word in mods if word in SHAPES), None)
@@ -140,6 +147,7 @@ def _move(decoder: Decoder, instruction: Instruction) -> Op:
         at = to_rows(group, address(group))[:, 0].astype(np.int64)
         lane, column = at >> 16, at & 0xFFFF
         own = group.lanes[index] % group.chunk.width // 32 % 4
+        lane = np.where(lane < 32, lane + 32 * own, lane)
         wrong = np.flatnonzero((lane // 32 != own) | (lane % height != 0))
         if wrong.shape[0]:
             warp = int(wrong[0])

@@ -39,13 +39,13 @@ class Factors:
         # The block of each row and column of D: (threads, rows, columns).
         self.block = np.stack(blocks, axis=1)[:, where.block[:, :1]][:, :, 0]
 
-    def left(self, given: Lanes, *, from_tensor: bool, shifted: bool) -> Elements:
-        """Return A as it is stored: (threads, m, k)."""
+    def left(self, given: Lanes, lanes: Lanes | None, *, shifted: bool) -> Elements:
+        """Return A as it is stored: (threads, m, k); `lanes` has its rows in tensor memory."""
         kind, depth = self.fields.a or "", self.fields.depth
-        if not from_tensor:
+        if lanes is None:
             return self._factor(given, kind, np.arange(self.fields.m), depth, 0)
         # Shifted rows come from the lane before; the first one stays.
-        lane, column = self.at(given, np.maximum(self.where.rows - shifted, 0))
+        lane, column = self.at(given, np.maximum(lanes - shifted, 0))
         columns = np.arange(8 * depth // self.kind.depth)
         lane, column = lane[:, :, None], column[:, None, None] + columns
         block = self.block[:, :, None]

@@ -70,15 +70,22 @@ def multiply(decoder: Decoder, instruction: Instruction) -> Op:
             own = block[index]
             blocks = [own & ~1, own | 1] if form.pair else [own]
             one = Factors(group, index, blocks, kind, fields, where)
-            x = one.left(each(a(group), index), from_tensor=from_tensor, shifted=form.shifted)
-            if metadata is not None:
-                x = expand(x, one.codes(each(metadata(group), index), x))
             y = one.right(each(b(group), index), int(key[1]))
             scaled = None
             if scales:
                 scaled = one.scales([each(s(group), index) for s in scales], count)
             keeps = np.stack([each(o(group), index) for o in off], axis=1) if off else None
-            _add(one, each(d(group), index), x, y, each(adds(group), index), power, scaled, keeps)
+            # Lanes multiply their own rows of A. Where further lanes have further columns of D,
+            # programs put A there again, or another matrix, as FlashMLA does.
+            parts = where.parts() if from_tensor else [(slice(None), None)]
+            for columns, lanes in parts:
+                x = one.left(each(a(group), index), lanes, shifted=form.shifted)
+                if metadata is not None:
+                    x = expand(x, one.codes(each(metadata(group), index), x))
+                part = None if scaled is None else (scaled[0], scaled[1][:, :, columns])
+                to = where.of(columns)
+                _add(one, each(d(group), index), to, x, y[:, :, columns],
+                     each(adds(group), index), power, part, keeps)  # fmt: skip
 
     return run
 
@@ -126,6 +133,7 @@ def _places(group: Group, fields: Product, form: _Form) -> Places:
 def _add(
     factors: Factors,
     given: Lanes,
+    where: Places,
     x: Elements,
     y: Elements,
     adds: Lanes,
@@ -134,7 +142,7 @@ def _add(
     off: Lanes | None,
 ) -> None:
     """Add the product to D, or write it there."""
-    fields, where, memory = factors.fields, factors.where, factors.memory
+    fields, memory = factors.fields, factors.memory
     lane, start = factors.at(given, where.lane)
     column, block = start[:, None, None] + where.column, factors.block[:, :, None]
     memory.check(factors.group, factors.index, block, lane, column)

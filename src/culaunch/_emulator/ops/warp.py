@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from culaunch._emulator import numerics
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import ALL_LANES, decodes
 from culaunch._emulator.decode.undefined_bits import Flow, Moves
@@ -21,6 +22,8 @@ from culaunch._emulator.memory.undefined_bytes import Read
 from culaunch._emulator.ptx.syntax import Instruction, Operand, Pair
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.decode.undefined_bits import BitFlow
     from culaunch._emulator.machine.state import Group, Op
@@ -178,36 +181,63 @@ def _redux(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     kind = decoder.type(instruction)
     operation = next(w for w in mods if w in ("add", "min", "max", "and", "or", "xor"))
-    if kind not in ("u32", "s32", "b32"):
+    if kind == "f32":
+        neutral, reduce = _reduction_of_floats(operation, mods)
+    elif kind in ("u32", "s32", "b32"):
+        neutral, reduce = _reduction(operation, np.dtype("i4" if kind == "s32" else "u4"))
+    else:
         raise Unsupported
-    put = decoder.write(operands[0], kind)
-    value, mask = decoder.read(operands[1], kind), decoder.read(operands[2], "b32")
-    dtype = np.dtype("i4" if kind == "s32" else "u4")
-    info = np.iinfo(dtype)
-    # Lanes outside of the mask get the neutral element; it is 0 for add, or, xor.
-    neutral = {"min": info.max, "max": info.min, "and": -1 if kind == "s32" else info.max}
-    ufunc = {
-        "add": np.add,
-        "min": np.minimum,
-        "max": np.maximum,
-        "and": np.bitwise_and,
-        "or": np.bitwise_or,
-        "xor": np.bitwise_xor,
-    }[operation]
+    put = decoder.write(operands[0], "b32")
+    value, mask = decoder.read(operands[1], "b32"), decoder.read(operands[2], "b32")
 
     def run(group: Group) -> None:
-        rows = to_rows(group, value(group)).view(dtype)
+        rows = to_rows(group, value(group))
         masks = np.broadcast_to(mask(group), (group.n,)) & members(group)
         out: Lanes = np.zeros(group.n, np.uint32)
         # One reduction for each distinct mask: a warp may be split into tiles.
         for which in np.unique(masks):
             chosen = (which >> np.arange(32, dtype=np.uint32) & np.uint32(1)).astype(bool)
-            kept = np.where(chosen, rows, dtype.type(neutral.get(operation, 0)))
-            total = ufunc.reduce(kept, axis=1, dtype=dtype).view(np.uint32)
+            total = reduce(np.where(chosen, rows, np.uint32(neutral)))
             out = np.where(masks == which, from_warps(group, total), out)
         put(group, out)
 
     return run
+
+
+def _reduction(operation: str, dtype: np.dtype[Any]) -> tuple[int, Callable[[Lanes], Lanes]]:
+    """Return the bits of the neutral element, which lanes outside of a mask get, and the ufunc."""
+    info = np.iinfo(dtype)
+    ufunc, neutral = {
+        "add": (np.add, 0),
+        "min": (np.minimum, info.max),
+        "max": (np.maximum, info.min),
+        "and": (np.bitwise_and, -1),
+        "or": (np.bitwise_or, 0),
+        "xor": (np.bitwise_xor, 0),
+    }[operation]
+    return neutral & 0xFFFFFFFF, lambda rows: ufunc.reduce(
+        rows.view(dtype), axis=1, dtype=dtype
+    ).view(np.uint32)
+
+
+def _reduction_of_floats(
+    operation: str, mods: tuple[str, ...]
+) -> tuple[int, Callable[[Lanes], Lanes]]:
+    choose = {"min": numerics.minimum, "max": numerics.maximum}.get(operation)
+    if choose is None:
+        raise Unsupported
+    keeps_nan, absolute = "NaN" in mods, "abs" in mods
+    # NaN has no effect, except with .NaN; then an infinity has none. |x| is at least 0.
+    least = 0 if absolute else 0xFF800000
+    neutral = (0x7F800000 if operation == "min" else least) if keeps_nan else 0x7FFFFFFF
+
+    def reduce(rows: Lanes) -> Lanes:
+        rows = rows & np.uint32(0x7FFFFFFF) if absolute else rows
+        return functools.reduce(
+            lambda a, b: choose("f32", a, b, nan=keeps_nan), np.ascontiguousarray(rows.T)
+        )
+
+    return neutral, reduce
 
 
 def _operand_rows(group: Group, value: Lanes) -> Lanes:

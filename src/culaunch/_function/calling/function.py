@@ -78,6 +78,8 @@ class Function(CoreFunction, Generic[P, R]):
 
     # Whether it has a body. A library's function has only programs.
     _has_body = True
+    # Whether all paths return the same types and write the same arguments, as in a fused function.
+    _paths_are_alike = False
 
     def __new__(cls, body: Callable[P, R], *, mutates: Sequence[str] | None = None) -> Self:
         """Make one; :func:`function` is the way to do so."""

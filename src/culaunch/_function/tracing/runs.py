@@ -175,6 +175,9 @@ class FunctionBody(TraceBody):
 
     def close(self) -> None:
         """End it: its stand-ins are invalid from now on."""
+        # Objects of a body refer to each other, so they live until Python collects garbage. They
+        # must not keep an array of the caller alive for so long.
+        self._like = None
         self.is_open = False
         self.recorded.is_open = False
 
