@@ -248,7 +248,7 @@ def use_own_folders(config: pytest.Config) -> None:
 
     Compilers and frameworks make many, and a program that a test ends by a signal does not remove
     its own. They are in memory if possible. On a disk, each entry of a cache waits for it several
-    times. What :func:`tmp_path` gives is there, too; that of a failed test stays.
+    times. What :func:`tmp_path` gives is there, too, and stays if its test fails.
     """
     memory = folder_in_memory()
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", memory or tempfile.gettempdir())
