@@ -248,10 +248,11 @@ def use_own_folders(config: pytest.Config) -> None:
 
     Compilers and frameworks make many, and a program that a test ends by a signal does not remove
     its own. They are in memory if possible. On a disk, each entry of a cache waits for it several
-    times. What :func:`tmp_path` gives stays where pytest puts it.
+    times. What :func:`tmp_path` gives is there, too, and stays if its test fails.
     """
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
-    own = tempfile.mkdtemp(prefix="culaunch-tests-", dir=folder_in_memory())
+    memory = folder_in_memory()
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", memory or tempfile.gettempdir())
+    own = tempfile.mkdtemp(prefix="culaunch-tests-", dir=memory)
     os.chmod(own, 0o711)  # for the users that tests become
     config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
     os.environ["TMPDIR"] = tempfile.tempdir = own

@@ -238,6 +238,7 @@ def test_two_versions_on_one_remote(shared, machine, image, key, never):
     with pytest.warns(cl.CacheWarning, match="is not a cache entry of this version; compiling"):
         assert second.get_or_make(key(1), lambda: image(9)) == image(9)
     assert second.get_or_make(key(2), never) == image(1)
+    assert second.remote.flush()
     # Files and folders of formats to come are no entries.
     os.mkdir(os.path.join(folder, "v9"))
     for name in (f"{key(3)}.entry2", f"{key(3)}", "index.json"):

@@ -23,7 +23,7 @@ def main(objects, sources, *command):
     for place in places.values():
         common[place + 1] = ""
     # The order of these says nothing, and depends on how a project gives them.
-    free = sorted(word for word in common if word.startswith(("-f", "-std=")))
+    free = sorted({word for word in common if word.startswith(("-f", "-std="))})
     words = [*free, *(word for word in common if word not in free)]
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
     folder = os.path.join(objects, key)
