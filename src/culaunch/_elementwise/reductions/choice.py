@@ -39,7 +39,7 @@ class _Preferred(NamedTuple):
 # By the elements of a pack, and whether a row waits once for reductions, if elements of one array
 # are written. A row that is read again needs fewer registers, and has policies for the caches.
 _OF_ONE_ARRAY = {
-    (4, False): _Preferred(_FULL),
+    (4, False): _Preferred(_FULL, again=((512, 2),)),
     (4, True): _Preferred(_FULL, again=((256, 2), (512, 2), (512, 8))),
     (8, False): _Preferred(_HALF, warp=((2, 64),)),
     (8, True): _Preferred(
@@ -127,18 +127,27 @@ def choose(
     team = _WIDE_TEAM if is_long else _TEAM
     return _rows(
         layout, sizes, registers, multiprocessors, has_clusters, team,
-        _preferred(layout.vector, registers, phases, writes_elements=writes_elements),
+        _preferred(
+            layout.vector, registers, phases,
+            has_common=has_common, writes_elements=writes_elements,
+        ),
         is_wide=is_wide,
     )  # fmt: skip
 
 
-def _preferred(vector: int, registers: int, phases: int, *, writes_elements: bool) -> _Preferred:
+def _preferred(
+    vector: int, registers: int, phases: int, *, has_common: bool, writes_elements: bool
+) -> _Preferred:
     is_half, is_one = vector == 8, registers <= 4
     if is_half and not is_one:
         return _Preferred(_HALF_SEVERAL)
     if is_one and phases and writes_elements and vector in (4, 8):
-        return _OF_ONE_ARRAY[vector, phases == 1]
+        found = _OF_ONE_ARRAY[vector, phases == 1]
+        # Common values, such as weights, need registers, too. A softmax has none.
+        return found if phases == 1 or has_common else found._replace(again=())
     warp = _WARP_SUMS if is_one and not writes_elements else ()
+    if is_half and is_one and phases == 1:
+        return _Preferred(_OF_ONE_ARRAY[vector, True].full, warp)
     return _Preferred(_HALF if is_half else _FULL, warp)
 
 
