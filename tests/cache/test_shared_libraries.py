@@ -229,6 +229,7 @@ def test_a_bundle_has_libraries(on, tmp_path, monkeypatch):
 
 COMPILER = """#!/bin/sh
 echo "$@" >> '{log}'
+case "$STOP $*" in yes*" -c "*) exit 1;; esac
 exec g++ "$@"
 """
 PROGRAM = """
@@ -248,8 +249,8 @@ def test_load_inline_on_two_machines(run_after_torch, tmp_path, shared, key_pair
     compiler.write_text(COMPILER.format(log=log))
     compiler.chmod(0o755)
 
-    def links(machine, **more):
-        """Run the program on a machine; return how many libraries were linked there."""
+    def compiles(machine, *, code=0, **more):
+        """Run the program on a machine; tell whether its compiler was asked for an object."""
         log.write_text("")
         environment = {
             **os.environ,
@@ -260,15 +261,16 @@ def test_load_inline_on_two_machines(run_after_torch, tmp_path, shared, key_pair
             **more,
         }
         done = run_after_torch(["-c", PROGRAM], env=environment)
-        assert (done.returncode, done.stderr) == (0, "")
-        return log.read_text().count("-shared")
+        assert done.returncode == code, done.stderr
+        assert code or done.stderr == ""
+        return " -c " in log.read_text()
 
     keys = {"CULAUNCH_CACHE_REMOTE_KEYS": public}
-    assert links("one", CULAUNCH_CACHE_REMOTE_SIGNING_KEY=secret, **keys) == 1
-    assert links("two", **keys) == 0
-    assert links("three") == 1
-    assert links("four", CULAUNCH_CACHE_RECORD=str(tmp_path / "record"), **keys) == 0
+    assert compiles("one", CULAUNCH_CACHE_REMOTE_SIGNING_KEY=secret, **keys)
+    assert not compiles("two", **keys)
+    assert compiles("three", code=1, STOP="yes")
+    assert not compiles("four", CULAUNCH_CACHE_RECORD=str(tmp_path / "record"), **keys)
     four = cl.cache.Cache(tmp_path / "four")
     assert four.bundle(tmp_path / "shipped", tmp_path / "record") == 1
     shipped = {"CULAUNCH_CACHE_BUNDLES": str(tmp_path / "shipped"), "CULAUNCH_CACHE_REMOTE": ""}
-    assert links("five", **shipped) == 0
+    assert not compiles("five", **shipped)
