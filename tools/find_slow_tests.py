@@ -10,6 +10,7 @@ every n-th one runs.
 
 from __future__ import annotations
 
+import argparse
 import collections
 import math
 import os
@@ -28,7 +29,7 @@ QUICK = "not slow and not gpu and not multi_gpu"
 
 def main() -> int:
     """Run the tests and write the table."""
-    TABLE.write_text(HEAD)
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-m", QUICK]

@@ -235,6 +235,7 @@ def test_auto_takes_what_another_process_compiled(monkeypatch: pytest.MonkeyPatc
     assert ran(text + "//") == 0
 
 
+@pytest.mark.usefixtures("cold")
 def test_a_long_kernel_has_to_be_hotter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its compilation takes longer."""
     monkeypatch.setenv("CULAUNCH_EMULATOR_ENGINE", "auto")
@@ -249,6 +250,7 @@ def test_a_long_kernel_has_to_be_hotter(monkeypatch: pytest.MonkeyPatch) -> None
     assert ran == [0, 0, 1]
 
 
+@pytest.mark.usefixtures("cold")
 @pytest.mark.parametrize(
     ("body", "why"),
     [

@@ -16,7 +16,7 @@ from emulator_internals import Device, compiled_kernel
 if TYPE_CHECKING:
     from emulator_internals import CompiledKernel
 
-pytestmark = pytest.mark.needs("gcc")
+pytestmark = [pytest.mark.needs("gcc"), pytest.mark.usefixtures("cold")]
 
 HEAD = """
 .version 8.7
