@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._elementwise.reductions.regime import COLUMNS, Regime
 
-Shapes = tuple[tuple[int, int], ...]
-
 if TYPE_CHECKING:
     from culaunch._elementwise.reductions.layout import Layout
+
+Shapes = tuple[tuple[int, int], ...]
 
 # The threads of a block that hold a row, and the packs of each, by preference. Several packs are
 # loaded together. Few rows do not fill the device, so each thread has one. A poor choice takes up

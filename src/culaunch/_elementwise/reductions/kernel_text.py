@@ -51,7 +51,7 @@ class KernelText:
         outputs: list[Source],
         across: Group | None = None,
     ) -> None:
-        self.regime, self.group = regime, group
+        self.regime = regime
         self._names = Names(trace, group, regime, sources)
         self._outputs = outputs
         self._phases = [Phase(nodes, p) for p, nodes in enumerate(group.phases)]
@@ -239,7 +239,7 @@ class KernelText:
         step = regime.lanes * regime.packs
         # The L1 cache holds the values common to all rows. Registers are for a row's own values,
         # but blocks that go from row to row load the common ones once.
-        late = [one for one in scope.sources if regime.is_cached and self._is_shared(one)]
+        late = [one for one in scope.sources if regime.is_cached and places.is_common(one)]
         if regime.blocks:
             places.once |= dict.fromkeys(late)
             late = []
@@ -281,16 +281,11 @@ class KernelText:
             return
         if regime.is_full:
             loop = ["{", f"  constexpr {regime.index} base = 0;"]
-            loads = places.load(list(scope.sources), again="true" if outputs else "false")
+            loads = places.load(list(scope.sources), is_last=bool(outputs))
         else:
             loop = [f"for ({regime.index} base = begin; base < end; base += {step}) {{"]
             loads = places.load(list(scope.sources))
         self._body += [*loop, *(f"  {line}" for line in [*loads, *inner]), "}"]
-
-    def _is_shared(self, source: Source) -> bool:
-        """Whether all rows have the same elements of an array."""
-        kept = self.group.kept
-        return bool(kept) and self._names.trace.labels(source.node).isdisjoint(kept)
 
     def _flush(self) -> None:
         self._body += self._names.row

@@ -153,14 +153,14 @@ class Places:
                 lines.append("const long long i0 = left;")
         return lines
 
-    def load(self, sources: list[Source], *, again: str = "") -> list[str]:
+    def load(self, sources: list[Source], *, is_last: bool | None = None) -> list[str]:
         """Write the loads of all packs that a thread has at once.
 
         Parameters
         ----------
         sources : list of Source
-        again : str
-            "true" or "false" if rows are read several times: whether this is the last time.
+        is_last : bool, optional
+            Whether this is the last time, if rows are read several times.
         """
         regime = self.regime
         if not sources:
@@ -181,16 +181,21 @@ class Places:
             f"  const {regime.index} at = base + lane + j * {regime.lanes};",
             f"  {self.guard()}{{",
             *(f"    {line}" for line in self.decode(sources)),
-            *(f"    {one.name}_pack[j] = {self._loaded(one, again)};" for one in sources),
+            *(f"    {one.name}_pack[j] = {self._loaded(one, is_last)};" for one in sources),
             "  }",
             "}",
         ]
 
-    def _loaded(self, source: Source, again: str) -> str:
+    def _loaded(self, source: Source, is_last: bool | None) -> str:
         """Write the load of a pack. Values common to all rows stay in the caches by themselves."""
-        is_own = any(label in self._names.group.kept for label in source.labels)
-        place = self.place(source)
-        return f"load_again<{again}>({place})" if again and is_own else f"*{place}"
+        if is_last is None or self.is_common(source):
+            return self.element(source)
+        return f"load_again<{str(is_last).lower()}>({self.place(source)})"
+
+    def is_common(self, source: Source) -> bool:
+        """Whether all rows have the same elements of an array."""
+        kept = self._names.group.kept
+        return bool(kept) and self._names.trace.labels(source.node).isdisjoint(kept)
 
     def _take_ahead(self, sources: list[Source]) -> list[str]:
         """Write the reads of a row that was copied to shared memory."""
